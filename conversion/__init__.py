@@ -1,0 +1,1 @@
+"""From raw files to checked records, to Hub-ready folders, to the Hub."""

@@ -1,0 +1,1 @@
+"""The loading scripts: one builder per Hub dataset, and its card."""

@@ -1,0 +1,35 @@
+"""ERASER and its kin: corpora of human rationales as Hub datasets, and the scores that measure rationales.
+
+Public names (loaded when first asked for, so that ``import eraser_hub`` stays cheap):
+
+- ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
+- ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
+- ``compare``: paired significance tests of two systems.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from .errors import DataError, DataErrors
+from .version import __version__
+
+_LAZY = {
+    "highlight": ("eraser_hub.reports.highlight", "highlight"),
+    "Eraser": ("eraser_hub.datasets_scripts.eraser", "Eraser"),
+    "BilingualPerturbation": ("eraser_hub.datasets_scripts.bilingual_perturbation", "BilingualPerturbation"),
+    "HumanRationales": ("eraser_hub.datasets_scripts.human_rationales", "HumanRationales"),
+    "compare": ("eraser_hub.scoring.comparison", "compare"),
+}
+__all__ = ["DataError", "DataErrors", "__version__", *_LAZY]
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        module, attribute = _LAZY[name]
+        return getattr(importlib.import_module(module), attribute)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,76 @@
+"""``eraser-hub``: the command line. Exit status 0: good; 1: bad data; 2: bad usage."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from .errors import DataError
+from .version import __version__
+
+# verb -> module in eraser_hub.commands; each module holds a function of the verb's name
+VERBS = (
+    "build", "check", "stats", "export",
+    "score", "compare",
+    "train", "explain",
+    "report", "highlight", "board",
+    "publish", "serve", "quickstart",
+)  # fmt: skip
+
+app = typer.Typer(
+    name="eraser-hub",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"eraser-hub {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Corpora of human rationales as Hub datasets, and the scores that measure a model's rationales.
+
+    Start with `eraser-hub quickstart`.
+    """
+
+
+def _register(names: tuple[str, ...] = VERBS) -> None:
+    for verb in names:
+        module = importlib.import_module(f"eraser_hub.commands.{verb}")
+        app.command(name=verb)(getattr(module, verb))
+
+
+def main() -> None:
+    """Run the command line; a DataError becomes its message on stderr and exit status 1, without a traceback."""
+    # Only the verb that is asked for is imported, unless it is the help of all.
+    asked = [word for word in sys.argv[1:] if not word.startswith("-")]
+    _register((asked[0],) if asked and asked[0] in VERBS else VERBS)
+    try:
+        app()
+    except DataError as error:
+        typer.echo(str(error), err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        # the reader (`| head`) went away: nothing to say; keep the interpreter's own flush from complaining
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("stopped", err=True)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The six ``evaluate`` modules, and beside them the leaves (pure numpy) that they import."""

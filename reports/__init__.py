@@ -1,0 +1,1 @@
+"""Highlighted rationales, curves, and the results board."""

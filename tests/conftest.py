@@ -1,0 +1,54 @@
+"""Where the tests find real data: read in place, and skipped with that word where there is none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+# before any import of datasets, evaluate or transformers: nothing may ask a hub
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
+os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+ROOT = Path(__file__).resolve().parent.parent
+CORPORA = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora")).resolve()
+GOLDEN = Path(os.environ.get("ERASER_GOLDEN", CORPORA.parent / "golden")).resolve()
+SAMPLES = ROOT / "samples"
+
+
+@pytest.fixture(scope="session")
+def corpora() -> Path:
+    """The folder of real corpora (ERASER_CORPORA)."""
+    if not CORPORA.is_dir():
+        pytest.skip(f"skipped: no real corpora at {CORPORA} (set ERASER_CORPORA)")
+    return CORPORA
+
+
+@pytest.fixture(scope="session")
+def golden() -> Path:
+    """The folder of expected scores (ERASER_GOLDEN, by default beside the corpora)."""
+    if not GOLDEN.is_dir():
+        pytest.skip(f"skipped: no golden values at {GOLDEN} (set ERASER_GOLDEN)")
+    return GOLDEN
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The bundled samples."""
+    return SAMPLES
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _private_caches(tmp_path_factory: pytest.TempPathFactory):
+    """Each test process has caches of its own: runs side by side do not meet, and none reads a user's cache."""
+    import datasets.config
+    import evaluate.config
+
+    home = tmp_path_factory.mktemp("hf_home")
+    datasets.config.HF_DATASETS_CACHE = str(home / "datasets")
+    evaluate.config.HF_METRICS_CACHE = home / "metrics"
+    evaluate.config.HF_MODULES_CACHE = str(home / "modules")
+    yield
