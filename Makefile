@@ -1,0 +1,70 @@
+# Short verbs. `make quickstart` and `make test` do all set-up themselves, on a machine with python3 and make.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# One known PyTorch for the extra [explain]; set TORCH=torch==2.x+cu12x (and PIP_INDEX_URL) for another build.
+TORCH  ?= torch==2.13.0
+JOBS   ?= 2
+PACKAGES := eraser_hub conversion datasets_scripts metrics scoring explain reports samples
+
+.PHONY: help quickstart test test-fast bench lint explain-table browser clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make quickstart     install, build the bundled samples and the metrics into hub/, load and score them"
+	@echo "make test           install what the tests need and run them all"
+	@echo "make test-fast      the same without the tests marked slow"
+	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
+	@echo "make explain-table  train and explain on movies: the README's table (needs real corpora, ERASER_CORPORA)"
+	@echo "make lint           ruff and mypy"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+# torch comes first and by its exact version, so that no other requirement draws in another build of it
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	$(BIN)/python -m pip install --quiet --editable ".[explain,plots,apps,serve,ray,croissant,test,lint]"
+	@touch $@
+
+quickstart: $(VENV)/.installed
+	$(BIN)/eraser-hub quickstart --out hub
+
+# The browser tests need Debian's packages; where they cannot be installed those tests are skipped and say so.
+browser:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
+	echo "no chromium: the browser tests will be skipped (Debian: apt-get install chromium chromium-driver)"
+
+# Two passes: the many quick tests side by side, then the few long ones, which use the cores themselves.
+test: $(VENV)/.installed-test browser
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" -q
+	$(BIN)/python -m pytest -m slow -q
+
+test-fast: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" -q
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks
+
+explain-table: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks.explain_table
+
+# mypy sees the folders as the package that they are: build/typing/eraser_hub/X -> X
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@rm -rf build/typing && mkdir -p build/typing/eraser_hub
+	@for file in $(CURDIR)/eraser_hub/*; do ln -s $$file build/typing/eraser_hub/; done
+	@for name in $(filter-out eraser_hub,$(PACKAGES)); do ln -s $(CURDIR)/$$name build/typing/eraser_hub/$$name; done
+	MYPYPATH=build/typing $(BIN)/mypy -p eraser_hub
+
+clean:
+	rm -rf build dist hub report *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
