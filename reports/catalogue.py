@@ -1,0 +1,100 @@
+"""What each score key is called in a table, which family it belongs to, and which way is better.
+
+Presentation alone: the scores themselves, and their exact definitions, belong to the metric modules. A key that is not
+listed is shown under its own name, without a direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PERFORMANCE, AGREEMENT, FAITHFULNESS = "performance", "agreement", "faithfulness"
+FAMILIES = (AGREEMENT, FAITHFULNESS, PERFORMANCE)  # alphabetical: no family comes first for its merit
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """How one score key is presented.
+
+    Attributes:
+        key: the key in score files.
+        label: the column's title.
+        family: one of FAMILIES, or ``"other"``.
+        better: ``"higher"``, ``"lower"``, or ``""`` where neither is better as such.
+    """
+
+    key: str
+    label: str
+    family: str = "other"
+    better: str = ""
+
+
+def _span_metrics() -> list[Metric]:
+    names = {"exact": "Exact match", "token": "Token", "iou": "IOU", "sentence": "Sentence"}
+    parts = {"p": "precision", "r": "recall", "f1": "F1"}
+    return [
+        Metric(f"{kind}_{average}_{part}", f"{name} {word} ({average})", AGREEMENT, "higher")
+        for kind, name in names.items()
+        for average in ("macro", "micro")
+        for part, word in parts.items()
+    ]
+
+
+METRICS: dict[str, Metric] = {
+    metric.key: metric
+    for metric in [
+        *_span_metrics(),
+        *(
+            Metric(f"iou_matched_{part}", f"IOU {word} (one-to-one)", AGREEMENT, "higher")
+            for part, word in {"p": "precision", "r": "recall", "f1": "F1"}.items()
+        ),
+        Metric("auprc", "AUPRC", AGREEMENT, "higher"),
+        Metric("average_precision", "Average precision", AGREEMENT, "higher"),
+        Metric("roc_auc_score", "ROC-AUC", AGREEMENT, "higher"),
+        Metric("sentence_auprc", "Sentence AUPRC", AGREEMENT, "higher"),
+        Metric("sentence_average_precision", "Sentence average precision", AGREEMENT, "higher"),
+        Metric("sentence_roc_auc_score", "Sentence ROC-AUC", AGREEMENT, "higher"),
+        Metric("token_f1", "Token F1 (best set)", AGREEMENT, "higher"),
+        Metric("iou_f1", "IOU F1 (best set)", AGREEMENT, "higher"),
+        Metric("cohen_kappa", "Cohen's kappa", AGREEMENT, "higher"),
+        Metric("comprehensiveness", "Comprehensiveness", FAITHFULNESS, "higher"),
+        Metric("sufficiency", "Sufficiency", FAITHFULNESS, "lower"),
+        Metric("comprehensiveness_aopc", "Comprehensiveness (AOPC)", FAITHFULNESS, "higher"),
+        Metric("sufficiency_aopc", "Sufficiency (AOPC)", FAITHFULNESS, "lower"),
+        Metric("comprehensiveness_entropy", "Comprehensiveness (entropy)", FAITHFULNESS),
+        Metric("sufficiency_entropy", "Sufficiency (entropy)", FAITHFULNESS),
+        Metric("comprehensiveness_kl", "Comprehensiveness (KL)", FAITHFULNESS, "higher"),
+        Metric("sufficiency_kl", "Sufficiency (KL)", FAITHFULNESS, "lower"),
+        Metric("normalized_comprehensiveness", "Normalised comprehensiveness", FAITHFULNESS, "higher"),
+        # paper 004 turns sufficiency round: 1 minus the difference, so that higher is better
+        Metric("normalized_sufficiency", "Normalised sufficiency", FAITHFULNESS, "higher"),
+        Metric("null_difference", "Null difference", FAITHFULNESS),
+        Metric("tokens_to_flip_ratio", "Tokens to flip (share)", FAITHFULNESS, "lower"),
+        Metric("map", "MAP", FAITHFULNESS, "higher"),
+        Metric("map_prefix_hits", "MAP (formula two)", FAITHFULNESS, "higher"),
+        Metric("new_p", "New-P", FAITHFULNESS, "higher"),
+        Metric("accuracy", "Accuracy", PERFORMANCE, "higher"),
+        Metric("macro_f1", "Macro F1", PERFORMANCE, "higher"),
+    ]
+}
+
+
+def metric(key: str) -> Metric:
+    """The presentation of a key; thresholds keep theirs (``iou_micro_f1@0.1``), unknown keys their own name."""
+    if key in METRICS:
+        return METRICS[key]
+    base, at, threshold = key.partition("@")
+    if at and base in METRICS:
+        known = METRICS[base]
+        return Metric(key, f"{known.label} @ {threshold}", known.family, known.better)
+    return Metric(key, key)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A score as it is printed everywhere: fixed digits, a real minus sign left to the browser, ``–`` for none."""
+    if value is None or value != value:
+        return "–"
+    if value in (float("inf"), float("-inf")):
+        return "∞" if value > 0 else "-∞"
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text

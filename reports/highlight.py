@@ -1,0 +1,315 @@
+"""One instance in the terminal or in a notebook: gold evidence and predicted rationale over the same text.
+
+Every mark has a sign of its own beside its colour: gold evidence is underlined and opens with ``‹`` and its group's number,
+a predicted span stands between ``⟦`` and ``⟧``; so a pipe, a monochrome print and a colour-blind eye lose nothing.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .marks import MarkedDocument, MarkedInstance, mark
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.text import Text
+
+SHADES = 5  # steps of the soft scores' background that an eye tells apart
+_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+# Okabe and Ito's palette: told apart with any of the common colour deficiencies
+GOLD, PREDICTED = "#0072B2", "#D55E00"
+_SHADE_HEX = ("", "#f3e9f2", "#e6cfe3", "#d8b2d3", "#c894c1")
+
+
+def group_mark(group: int) -> str:
+    """The number of an evidence group as it is printed, counted from 1 and raised."""
+    return str(group + 1).translate(_SUPERSCRIPT)
+
+
+def visible(text: str) -> str:
+    """The text with control and direction-changing characters made visible, so that data cannot steer a terminal."""
+    if text.isprintable():
+        return text
+    out = []
+    for character in text:
+        code = ord(character)
+        if code < 0x20:
+            out.append(chr(0x2400 + code))
+        elif code == 0x7F:
+            out.append("␡")
+        elif 0x80 <= code < 0xA0 or code in _STEERING or 0xD800 <= code < 0xE000:
+            out.append(f"<U+{code:04X}>")
+        else:
+            out.append(character)
+    return "".join(out)
+
+
+_STEERING = frozenset([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x2028, 0x2029, 0x061C])
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A token as it is drawn: what opens before it, how it looks, what closes after it."""
+
+    token: int
+    text: str
+    groups: tuple[int, ...]
+    opens: tuple[int, ...]
+    closes: tuple[int, ...]
+    predicted: bool
+    span_opens: bool
+    span_closes: bool
+    shade: int
+
+
+def pieces(document: MarkedDocument) -> list[list[Piece]]:
+    """The document's tokens with their marks, sentence by sentence."""
+    groups, predicted = document.groups_at(), document.predicted_at()
+    shades = document.shades(SHADES) or [0] * document.num_tokens
+    opens: dict[int, list[int]] = {}
+    closes: dict[int, list[int]] = {}
+    for start, end, group in document.gold:
+        opens.setdefault(start, []).append(group)
+        closes.setdefault(end - 1, []).append(group)
+    starts = {start for start, _ in document.predicted or ()}
+    ends = {end - 1 for _, end in document.predicted or ()}
+    out, token = [], 0
+    for sentence in document.sentences:
+        line = []
+        for text in sentence:
+            line.append(
+                Piece(
+                    token,
+                    text,
+                    groups[token],
+                    tuple(sorted(set(opens.get(token, ())))),
+                    tuple(sorted(set(closes.get(token, ())))),
+                    predicted[token],
+                    token in starts,
+                    token in ends,
+                    shades[token],
+                )
+            )
+            token += 1
+        out.append(line)
+    return out
+
+
+def folded(lines: Sequence[Sequence[Piece]], context: int = 1) -> list[bool]:
+    """For each sentence whether it may be folded away: nothing marked in it nor within ``context`` sentences.
+
+    A document without any mark keeps its first sentences, so that something can be read.
+    """
+    marked = [any(piece.groups or piece.predicted for piece in line) for line in lines]
+    if not any(marked):
+        return [index > 2 * context for index in range(len(lines))]
+    return [not any(marked[max(0, index - context) : index + context + 1]) for index in range(len(lines))]
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """What `highlight` returns: shows itself in a notebook (HTML), in a terminal (rich) and as plain text (str).
+
+    Attributes:
+        instance: the marked instance.
+        fold: whether sentences far from any mark are folded away.
+    """
+
+    instance: MarkedInstance
+    fold: bool = True
+
+    def _repr_html_(self) -> str:
+        return _html(self.instance, fold=self.fold)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        yield _heading(self.instance)
+        for document in self.instance.documents:
+            yield Text(f"\n{visible(document.docid)} · {document.num_tokens} tokens", style="bold")
+            yield _terminal(document, fold=self.fold)
+        yield Text("\n" + legend(self.instance), style="dim")
+
+    def __str__(self) -> str:
+        import io
+
+        from rich.console import Console
+
+        stream = io.StringIO()
+        # soft_wrap: lines as long as the sentences, so that the text can be searched and compared
+        Console(file=stream, color_system=None, width=100).print(self, soft_wrap=True, end="")
+        return stream.getvalue()
+
+
+def highlight(
+    row: Mapping[str, Any],
+    instance: Mapping[str, Any] | None = None,
+    *,
+    label_names: Sequence[str] | None = None,
+    fold: bool = True,
+) -> Highlight:
+    """Show a dataset row's documents with gold evidence and, if given, a model's rationale and soft scores.
+
+    Args:
+        row: a row of the ``eraser`` dataset.
+        instance: the model's output for it in the ERASER results format; None shows the gold alone.
+        label_names: the names of the row's ClassLabel, e.g. ``dataset.features["classification"].names``.
+        fold: leave out sentences that lie far from every mark, saying how many.
+
+    Returns:
+        An object that a notebook shows as HTML and ``rich.print`` in the terminal; ``str()`` gives plain text.
+
+    Raises:
+        DataError: the instance does not fit the row (see `eraser_hub.reports.marks.mark`).
+
+    >>> row = {"annotation_id": "a", "query": "", "classification": "POS",
+    ...        "documents": [{"docid": "d", "text": "a fine film"}],
+    ...        "evidences": [[{"docid": "d", "start_token": 1, "end_token": 2}]]}
+    >>> "‹¹fine›" in str(highlight(row))
+    True
+    """
+    return Highlight(mark(row, instance, label_names=label_names), fold)
+
+
+def legend(instance: MarkedInstance) -> str:
+    """The legend's words, naming only the marks that occur."""
+    parts = []
+    if any(document.gold for document in instance.documents):
+        parts.append("‹¹ › gold evidence and its group")
+    if any(document.predicted for document in instance.documents):
+        parts.append("⟦ ⟧ predicted rationale")
+    if any(document.soft is not None for document in instance.documents):
+        parts.append("shade: soft score, from the document's lowest to its highest")
+    empty = sum(document.empty_gold for document in instance.documents)
+    if empty:
+        parts.append(f"{empty} empty evidence {'span' if empty == 1 else 'spans'} not drawn")
+    return " · ".join(parts) or "no evidence and no prediction to mark"
+
+
+def _heading(instance: MarkedInstance) -> Text:
+    from rich.text import Text
+
+    head = Text(visible(instance.annotation_id), style="bold")
+    head.append(f"  gold {visible(instance.label)}", style="")
+    if instance.predicted_label is not None:
+        verdict = "right" if instance.right else "wrong"
+        probability = instance.probabilities.get(instance.predicted_label)
+        certainty = "" if probability is None else f" p={probability:.3f}"
+        head.append(f"  predicted {visible(instance.predicted_label)}{certainty} ({verdict})")
+    if instance.query:
+        head.append(f"\nquery: {visible(instance.query)}")
+    return head
+
+
+def _terminal(document: MarkedDocument, *, fold: bool) -> Text:
+    from rich.text import Text
+
+    text = Text()
+    lines = pieces(document)
+    hidden = folded(lines) if fold else [False] * len(lines)
+    skipped = 0
+    for line, hide in zip(lines, hidden, strict=True):
+        if hide:
+            skipped += 1
+            continue
+        if skipped:
+            text.append(_skipped(skipped), style="dim")
+            skipped = 0
+        for index, piece in enumerate(line):
+            if index:
+                text.append(" ")
+            style = _style(piece)
+            for group in piece.opens:
+                text.append(f"‹{group_mark(group)}", style=f"bold {GOLD}")
+            if piece.span_opens:
+                text.append("⟦", style=f"bold {PREDICTED}")
+            text.append(visible(piece.text), style=style)
+            if piece.span_closes:
+                text.append("⟧", style=f"bold {PREDICTED}")
+            for _ in piece.closes:
+                text.append("›", style=f"bold {GOLD}")
+        text.append("\n")
+    if skipped:
+        text.append(_skipped(skipped), style="dim")
+    text.rstrip()
+    return text
+
+
+def _skipped(count: int) -> str:
+    return f"… {count} {'sentence' if count == 1 else 'sentences'} …\n"
+
+
+def _style(piece: Piece) -> str:
+    styles = []
+    if piece.groups:
+        styles.append(f"underline {GOLD}")
+    if piece.predicted:
+        styles.append("bold" if piece.groups else f"bold {PREDICTED}")
+    if piece.shade:
+        styles.append(f"on {_SHADE_HEX[piece.shade]}")
+        if not piece.groups and not piece.predicted:
+            styles.append("black")
+    return " ".join(styles)
+
+
+_LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # evidence groups, told apart without colour
+
+
+def _html(instance: MarkedInstance, *, fold: bool) -> str:
+    """Self-contained markup: inline styles alone, no script, every text escaped."""
+
+    def say(text: str) -> str:
+        return html.escape(visible(text), quote=True)
+
+    verdict = ""
+    if instance.predicted_label is not None:
+        sign = "✓ right" if instance.right else "✗ wrong"
+        verdict = f" · predicted <b>{say(instance.predicted_label)}</b> {sign}"
+    out = [
+        '<div style="font:15px/1.75 Georgia,serif;max-width:60em">',
+        f'<p style="margin:.2em 0"><b>{say(instance.annotation_id)}</b> · gold <b>{say(instance.label)}</b>{verdict}</p>',
+    ]
+    if instance.query:
+        out.append(f'<p style="margin:.2em 0"><i>query:</i> {say(instance.query)}</p>')
+    for document in instance.documents:
+        out.append(f'<p style="margin:.6em 0 0;color:#555">{say(document.docid)} · {document.num_tokens} tokens</p>')
+        lines = pieces(document)
+        hidden = folded(lines) if fold else [False] * len(lines)
+        index = 0
+        while index < len(lines):
+            if not hidden[index]:
+                out.append(f'<p style="margin:0">{" ".join(_html_token(p, say) for p in lines[index])}</p>')
+                index += 1
+                continue
+            end = index
+            while end < len(lines) and hidden[end]:
+                end += 1
+            inner = "".join(
+                f'<p style="margin:0">{" ".join(_html_token(p, say) for p in line)}</p>' for line in lines[index:end]
+            )
+            out.append(f'<details><summary style="color:#555">{_skipped(end - index).strip()}</summary>{inner}</details>')
+            index = end
+    out.append(f'<p style="margin:.6em 0;color:#555;font-size:85%">{say(legend(instance))}</p></div>')
+    return "".join(out)
+
+
+def _html_token(piece: Piece, say: Any) -> str:
+    css = []
+    if piece.shade:
+        css.append(f"background:{_SHADE_HEX[piece.shade]}")
+        css.append("color:#000")
+    if piece.groups:
+        line = _LINE_STYLES[piece.groups[0] % len(_LINE_STYLES)]
+        css.append(f"text-decoration:underline {line} {GOLD} 2px;text-underline-offset:4px")
+    if piece.predicted:
+        css.append(f"border-top:2px solid {PREDICTED}")
+    before = "".join(f'<b style="color:{GOLD}">‹{group_mark(group)}</b>' for group in piece.opens)
+    before += f'<b style="color:{PREDICTED}">⟦</b>' if piece.span_opens else ""
+    after = (f'<b style="color:{PREDICTED}">⟧</b>' if piece.span_closes else "") + (
+        f'<b style="color:{GOLD}">›</b>' * len(piece.closes)
+    )
+    style = f' style="{";".join(css)}"' if css else ""
+    return f"{before}<span{style}>{say(piece.text)}</span>{after}"

@@ -1,0 +1,235 @@
+"""One instance laid out for the eye: tokens, gold evidence, predicted rationale and soft scores over the same text.
+
+Terminal, notebook and HTML report draw from this one model, so that they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eraser_hub.errors import DataError, shown
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedDocument:
+    """A document's tokens and the marks over them; all spans are [start, end) over the flattened tokens.
+
+    Attributes:
+        docid: the document's name.
+        sentences: the tokens, sentence by sentence.
+        gold: (start, end, group) for each evidence span, the group counted from 0 over the annotation.
+        predicted: (start, end) for each predicted span, ordered, identical ones once; None without a hard field.
+        soft: one score per token, or None.
+        empty_gold: number of gold spans with start == end (real in some releases): there is nothing to mark.
+    """
+
+    docid: str
+    sentences: tuple[tuple[str, ...], ...]
+    gold: tuple[tuple[int, int, int], ...] = ()
+    predicted: tuple[tuple[int, int], ...] | None = None
+    soft: tuple[float, ...] | None = None
+    empty_gold: int = 0
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(map(len, self.sentences))
+
+    def groups_at(self) -> list[tuple[int, ...]]:
+        """For each token the evidence groups that cover it, ascending."""
+        covering: list[list[int]] = [[] for _ in range(self.num_tokens)]
+        for start, end, group in self.gold:
+            for token in range(start, end):
+                if group not in covering[token]:
+                    covering[token].append(group)
+        return [tuple(sorted(groups)) for groups in covering]
+
+    def predicted_at(self) -> list[bool]:
+        """For each token whether a predicted span covers it."""
+        mask = [False] * self.num_tokens
+        for start, end in self.predicted or ():
+            mask[start:end] = [True] * (end - start)
+        return mask
+
+    def shades(self, levels: int = 100) -> list[int] | None:
+        """Soft scores as whole steps 0 .. levels - 1, linear from the document's lowest to its highest score.
+
+        A document whose scores are all equal has no contrast to show: every step is 0.
+        """
+        if self.soft is None:
+            return None
+        low, high = min(self.soft, default=0.0), max(self.soft, default=0.0)
+        if not high > low:
+            return [0] * len(self.soft)
+        # divided before subtracting: two huge scores of opposite sign must not overflow
+        width = high / 2 - low / 2
+        return [min(levels - 1, int((score / 2 - low / 2) / width * levels)) for score in self.soft]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedInstance:
+    """An annotation, and what a model said of it."""
+
+    annotation_id: str
+    query: str
+    label: str
+    documents: tuple[MarkedDocument, ...]
+    predicted_label: str | None = None
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    groups: int = 0
+
+    @property
+    def right(self) -> bool | None:
+        """Whether the predicted label is the gold one; None where nothing was predicted."""
+        return None if self.predicted_label is None else self.predicted_label == self.label
+
+
+def sentences_of(text: str) -> tuple[tuple[str, ...], ...]:
+    """The tokens of a document by sentence: lines at ``\\n``, tokens at U+0020, empty pieces dropped."""
+    lines = (tuple(token for token in line.split(" ") if token) for line in text.split("\n"))
+    return tuple(line for line in lines if line)
+
+
+def label_name(value: Any, label_names: Sequence[str] | None, instance: object = None) -> str:
+    """A dataset row's classification as its name: a ClassLabel's number is looked up, a string taken as it is."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise DataError(
+            f"expected a label, found {shown(value)}", instance=instance, field="classification"
+        )
+    if label_names is None:
+        return str(value)
+    if not -1 <= value < len(label_names):
+        raise DataError(
+            f"expected a label number below {len(label_names)}, found {value}", instance=instance, field="classification"
+        )
+    return label_names[value] if value >= 0 else "(none)"
+
+
+def _offset(span: Any, name: str, where: str, instance: object) -> int:
+    value = span.get(name) if isinstance(span, Mapping) else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise DataError(f"expected an integer, found {shown(value)}", instance=instance, field=f"{where}.{name}")
+    return value
+
+
+def _span(span: Any, tokens: int, where: str, instance: object, *, may_be_empty: bool) -> tuple[int, int]:
+    start, end = _offset(span, "start_token", where, instance), _offset(span, "end_token", where, instance)
+    if start < 0 or end > tokens or end < start or (end == start and not may_be_empty):
+        raise DataError(
+            f"expected a span inside the document's {tokens} tokens, found [{start}, {end})",
+            instance=instance,
+            field=where,
+        )
+    return start, end
+
+
+def mark(
+    row: Mapping[str, Any], instance: Mapping[str, Any] | None = None, *, label_names: Sequence[str] | None = None
+) -> MarkedInstance:
+    """Lay a dataset row and a model's output for it over the same tokens.
+
+    Args:
+        row: a row of the ``eraser`` dataset (annotation_id, documents, evidences, classification, query).
+        instance: the model's output for it in the ERASER results format, or None to show the gold alone.
+        label_names: the names of the ClassLabel, where the row holds its number.
+
+    Returns:
+        The marked instance; documents in the row's order.
+
+    Raises:
+        DataError: an id that differs, a document the row does not have or that comes twice, a span outside its document,
+            soft scores of another length or not finite.
+    """
+    for name in ("annotation_id", "documents", "evidences"):
+        if name not in row:
+            raise DataError(f"expected a row of the dataset with {name!r}, found the columns {sorted(row)}", field=name)
+    identity = str(row["annotation_id"])
+    texts = {document["docid"]: sentences_of(document["text"]) for document in row["documents"]}
+    lengths = {docid: sum(map(len, sentences)) for docid, sentences in texts.items()}
+    gold: dict[str, list[tuple[int, int, int]]] = {docid: [] for docid in texts}
+    empty = dict.fromkeys(texts, 0)
+    for g, group in enumerate(row["evidences"]):
+        for e, evidence in enumerate(group):
+            where, docid = f"evidences[{g}][{e}]", evidence["docid"]
+            if docid not in texts:
+                raise DataError(f"expected a document of the row, found {shown(docid)}", instance=identity, field=where)
+            start, end = _span(evidence, lengths[docid], where, identity, may_be_empty=True)
+            if start == end:
+                empty[docid] += 1
+            else:
+                gold[docid].append((start, end, g))
+    predicted, soft = _predicted(instance, identity, lengths)
+    label = label_name(row.get("classification", ""), label_names, identity)
+    answer = None if instance is None else instance.get("classification")
+    if answer is not None and not isinstance(answer, str):
+        raise DataError(f"expected a label, found {shown(answer)}", instance=identity, field="classification")
+    probabilities = (instance or {}).get("classification_scores") or {}
+    return MarkedInstance(
+        annotation_id=identity,
+        query=str(row.get("query") or ""),
+        label=label,
+        documents=tuple(
+            MarkedDocument(
+                docid, sentences, tuple(sorted(gold[docid])), predicted.get(docid), soft.get(docid), empty[docid]
+            )
+            for docid, sentences in texts.items()
+        ),
+        predicted_label=answer,
+        # a table of Arrow gives every label's key to every row, with null where it had none
+        probabilities={str(name): float(p) for name, p in probabilities.items() if p is not None},
+        groups=len(row["evidences"]),
+    )
+
+
+def _predicted(
+    instance: Mapping[str, Any] | None, identity: str, lengths: Mapping[str, int]
+) -> tuple[dict[str, tuple[tuple[int, int], ...]], dict[str, tuple[float, ...]]]:
+    hard: dict[str, tuple[tuple[int, int], ...]] = {}
+    soft: dict[str, tuple[float, ...]] = {}
+    if instance is None:
+        return hard, soft
+    if str(instance.get("annotation_id")) != identity:
+        raise DataError(
+            f"expected the output for {shown(identity)}, found {shown(instance.get('annotation_id'))}",
+            instance=identity,
+            field="annotation_id",
+        )
+    seen: set[str] = set()
+    for r, rationale in enumerate(instance.get("rationales") or ()):
+        docid = rationale.get("docid")
+        if docid not in lengths or docid in seen:
+            expected = "each document once" if docid in seen else "a document of the row"
+            raise DataError(
+                f"expected {expected}, found {shown(docid)}", instance=identity, field=f"rationales[{r}].docid"
+            )
+        seen.add(docid)
+        spans = rationale.get("hard_rationale_predictions")
+        if spans is not None:
+            where = f"rationales[{r}].hard_rationale_predictions"
+            hard[docid] = tuple(
+                sorted(
+                    {
+                        _span(span, lengths[docid], f"{where}[{i}]", identity, may_be_empty=False)
+                        for i, span in enumerate(spans)
+                    }
+                )
+            )
+        scores = rationale.get("soft_rationale_predictions")
+        if scores is not None:
+            soft[docid] = _soft(scores, lengths[docid], f"rationales[{r}].soft_rationale_predictions", identity)
+    return hard, soft
+
+
+def _soft(scores: Sequence[Any], tokens: int, where: str, identity: str) -> tuple[float, ...]:
+    if len(scores) != tokens:
+        raise DataError(f"expected {tokens} scores, one a token, found {len(scores)}", instance=identity, field=where)
+    for i, score in enumerate(scores):
+        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+            raise DataError(
+                f"expected a finite number, found {shown(score)}", instance=identity, field=f"{where}[{i}]"
+            )
+    return tuple(float(score) for score in scores)
