@@ -1,0 +1,392 @@
+"""The page of a metric's Space: paste predictions and references as JSON, see the scores and the tokens they speak of.
+
+One app for all metrics. In a Space the module lies beside this file; in the folder of all modules its name is given:
+``python app.py eraser_agreement``.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, zip_longest
+from pathlib import Path
+from typing import Any
+
+import evaluate
+import gradio as gr
+
+MOST_CHARACTERS = 5_000_000
+MOST_ROWS_DRAWN = 5
+MOST_TOKENS_DRAWN = 2_000
+COLOURS = {
+    "both": "#2e7d32",
+    "predicted": "#f9a825",
+    "reference": "#1565c0",
+    "all": "#2e7d32",
+    "some": "#f9a825",
+    "kept": "#2e7d32",
+    "changed": "#c62828",
+}
+Segments = list[tuple[str, str | float | None]]
+
+
+# ----------------------------------------------------------------------------------- the module beside this file
+
+
+def module_path(folder: Path, name: str | None = None) -> Path:
+    """The metric module in a folder: the one asked for, or the only one that defines a metric.
+
+    Raises:
+        SystemExit: there is none, or there are several and none was asked for.
+    """
+    found = {
+        path.stem: path
+        for path in sorted(folder.glob("*.py"))
+        if path.name != Path(__file__).name and defines_metric(path)
+    }
+    if name is None and len(found) == 1:
+        return next(iter(found.values()))
+    if name in found:
+        return found[str(name)]
+    raise SystemExit(f"{folder}: expected the name of one metric, there are: {', '.join(found) or 'none'}")
+
+
+def defines_metric(path: Path) -> bool:
+    """Whether a file holds a class derived from ``evaluate.Metric``, read without running it."""
+    bases = (
+        base
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+    )
+    return any(ast.unparse(base).rpartition(".")[2] in ("Metric", "EvaluationModule") for base in bases)
+
+
+# ------------------------------------------------------------------------------------------------ tokens to draw
+
+
+def tokens_of(text: str) -> list[str]:
+    """A document's tokens: lines are sentences, blanks part tokens."""
+    return [token for line in text.split("\n") for token in line.split(" ") if token]
+
+
+def segments(tokens: Sequence[str], labels: Sequence[str | None]) -> Segments:
+    """Neighbouring tokens of one label as one piece of text."""
+    runs = groupby(zip(tokens[:MOST_TOKENS_DRAWN], labels, strict=False), key=lambda pair: pair[1])
+    drawn: Segments = [(" ".join(token for token, _ in run) + " ", label) for label, run in runs]
+    if len(tokens) > MOST_TOKENS_DRAWN:
+        drawn.append((f"… {len(tokens) - MOST_TOKENS_DRAWN} more tokens ", None))
+    return drawn
+
+
+def compared(predicted: Iterable[int], reference: Iterable[int], size: int) -> list[str | None]:
+    """Per position: in both sets, in one of them, in none."""
+    ours, theirs = set(predicted), set(reference)
+    return [
+        "both" if at in ours and at in theirs else "predicted" if at in ours else "reference" if at in theirs else None
+        for at in range(size)
+    ]
+
+
+def covered(spans: Iterable[Mapping[str, Any]]) -> set[int]:
+    """The positions that spans cover, as far as they are drawn."""
+    return {at for span in spans for at in range(span["start_token"], min(span["end_token"], MOST_TOKENS_DRAWN + 1))}
+
+
+def draw_instances(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
+    """Each document of each instance: the hard rationale (or the soft one at 0.5) against the evidence."""
+    rows = {str(row["annotation_id"]): row for row in references}
+    for instance in predictions:
+        row = rows.get(str(instance["annotation_id"]), {})
+        texts = {document["docid"]: document["text"] for document in row.get("documents") or []}
+        gold = [evidence for group in row.get("evidences") or [] for evidence in group]
+        for rationale in instance.get("rationales") or []:
+            docid = rationale["docid"]
+            soft = rationale.get("soft_rationale_predictions") or []
+            hard = rationale.get("hard_rationale_predictions")
+            ours = covered(hard) if hard is not None else {at for at, score in enumerate(soft) if score >= 0.5}
+            theirs = covered(evidence for evidence in gold if evidence["docid"] == docid)
+            tokens = (
+                tokens_of(texts[docid])
+                if docid in texts
+                else [str(at) for at in range(max({*ours, *theirs, len(soft) - 1, -1}) + 1)]
+            )
+            yield [
+                (f"{instance['annotation_id']} · {docid}: ", None),
+                *segments(tokens, compared(ours, theirs, len(tokens))),
+            ]
+
+
+def draw_pairs(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
+    """Each original's tokens, most important first, then each of its perturbed texts': kept or changed."""
+    tokens = {str(row["id"]): row["rationale_tokens"] for row in predictions}
+    for row in references:
+        for other in row.get("rel_ids") or []:
+            for ours, theirs in zip(tokens[str(row["id"])], tokens[str(other)], strict=False):
+                for name, here, there in ((row["id"], ours, theirs), (other, theirs, ours)):
+                    labels = ["kept" if token in set(there) else "changed" for token in here]
+                    yield [(f"{name}: ", None), *segments(here, labels)]
+
+
+def draw_sets(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
+    """Each sequence's positions: predicted, in any gold set, in both. Tokens are drawn where a row holds ``tokens``."""
+    rows = {str(row["id"]): row for row in references}
+    for row in predictions:
+        other = rows.get(str(row["id"]), {})
+        texts = other.get("tokens") or row.get("tokens") or []
+        for ours, golds, tokens in zip_longest(row["rationale"], other.get("rationale_ids") or [], texts, fillvalue=()):
+            theirs = {at for gold in golds for at in gold}
+            size = min(max({*ours, *theirs, len(tokens) - 1, -1}), MOST_TOKENS_DRAWN) + 1
+            words = [tokens[at] if at < len(tokens) else str(at) for at in range(size)]
+            yield [(f"{row['id']}: ", None), *segments(words, compared(ours, theirs, size))]
+
+
+def draw_annotators(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
+    """Each text's positions: marked by all annotators, by some, by none."""
+    for row in references or predictions:
+        marks = list(zip(*row["annotators"], strict=False))
+        labels = ["all" if all(mark) else "some" if any(mark) else None for mark in marks]
+        tokens = row.get("tokens") or [str(at) for at in range(len(marks))]
+        yield [(f"{row.get('annotation_id', '')}: ", None), *segments(tokens, labels)]
+
+
+def draw_probabilities(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
+    """The four probabilities of each instance, coloured by their size."""
+    for at, row in enumerate(predictions):
+        name = row.get("annotation_id", row.get("id", at))
+        yield [
+            (f"{name}: ", None),
+            *((f"{key} {row[key]:.3f} ", float(row[key])) for key in PROBABILITIES if key in row),
+        ]
+
+
+# ------------------------------------------------------------------------------------------------------ examples
+
+PROBABILITIES = ("p_full", "p_rationale", "p_complement", "p_empty")
+DOCUMENTS = [{"docid": "review_7", "text": "the plot is thin .\nthe cast , though , is a delight ."}]
+EVIDENCE = {
+    "docid": "review_7",
+    "text": "a delight",
+    "start_token": 10,
+    "end_token": 12,
+    "start_sentence": 1,
+    "end_sentence": 2,
+}
+GOLD = {"annotation_id": "review_7", "classification": "positive", "documents": DOCUMENTS, "evidences": [[EVIDENCE]]}
+SPAN = {"start_token": 9, "end_token": 12}
+SOFT = [0.0, 0.1, 0.0, 0.4, 0.0, 0.0, 0.3, 0.0, 0.1, 0.6, 0.7, 0.9, 0.0]
+
+
+def _probabilities(positive: float) -> dict[str, float]:
+    return {"negative": round(1 - positive, 3), "positive": positive}
+
+
+def _erased(without: float, alone: float) -> dict[str, dict[str, float]]:
+    return {
+        "comprehensiveness_classification_scores": _probabilities(without),
+        "sufficiency_classification_scores": _probabilities(alone),
+    }
+
+
+# name -> (predictions, references, options, what draws the tokens)
+Example = tuple[list[Any], list[Any] | None, dict[str, Any], Callable[[list[Any], list[Any]], Iterator[Segments]]]
+EXAMPLES: dict[str, Example] = {
+    "eraser_agreement": (
+        [
+            {
+                "annotation_id": "review_7",
+                "rationales": [
+                    {
+                        "docid": "review_7",
+                        "hard_rationale_predictions": [SPAN],
+                        "soft_rationale_predictions": SOFT,
+                        "soft_sentence_predictions": [0.2, 0.9],
+                    }
+                ],
+            }
+        ],
+        [GOLD],
+        {},
+        draw_instances,
+    ),
+    "eraser_faithfulness": (
+        [
+            {
+                "annotation_id": "review_7",
+                "rationales": [{"docid": "review_7", "hard_rationale_predictions": [SPAN]}],
+                "classification": "positive",
+                "classification_scores": _probabilities(0.9),
+                **_erased(0.3, 0.85),
+                "tokens_to_flip": 2,
+                "thresholded_scores": [
+                    {"threshold": 0.1, **_erased(0.6, 0.7)},
+                    {"threshold": 0.5, **_erased(0.2, 0.88)},
+                ],
+            }
+        ],
+        [GOLD],
+        {},
+        draw_instances,
+    ),
+    "perturbation_map": (
+        [
+            {"id": 1, "rationale_tokens": [["delight", "cast", "thin"]]},
+            {"id": 2, "rationale_tokens": [["delight", "actors", "thin"]]},
+        ],
+        [
+            {"id": 1, "sample_type": "ori", "rel_ids": [2]},
+            {"id": 2, "sample_type": "disturb", "rel_ids": []},
+        ],
+        {},
+        draw_pairs,
+    ),
+    "rationale_set_agreement": (
+        [{"id": 1, "rationale": [[5, 9, 10, 11]]}],
+        [{"id": 1, "rationale_ids": [[[10, 11], [3]]]}],
+        {},
+        draw_sets,
+    ),
+    "normalized_fidelity": (
+        [
+            {"p_full": 0.9, "p_rationale": 0.85, "p_complement": 0.3, "p_empty": 0.5},
+            {"p_full": 0.8, "p_rationale": 0.6, "p_complement": 0.7, "p_empty": 0.4},
+        ],
+        None,
+        {},
+        draw_probabilities,
+    ),
+    "annotator_agreement": (
+        [],
+        [
+            {"annotation_id": "a", "annotators": [[0, 1, 1, 0, 0], [0, 1, 1, 1, 0], [0, 0, 1, 0, 0]]},
+            {"annotation_id": "b", "annotators": [[1, 0, 0, 1], [1, 0, 0, 0], [1, 0, 1, 0]]},
+        ],
+        {},
+        draw_annotators,
+    ),
+}
+
+
+# ------------------------------------------------------------------------------------------------------ the page
+
+
+class Malformed(ValueError):
+    """A box does not hold what it should."""
+
+
+def parsed(text: str | None, box: str, kind: type) -> Any:
+    """The JSON of one box: a list of rows, JSON lines, or an object; None where the box is empty."""
+    text = (text or "").strip()
+    if not text:
+        return None
+    if len(text) > MOST_CHARACTERS:
+        raise Malformed(f"{box}: {len(text)} characters, at most {MOST_CHARACTERS} here; use the module in Python")
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise Malformed(f"{box}: nested too deeply") from None
+    except ValueError as error:
+        try:
+            value = [json.loads(line) for line in text.splitlines() if line.strip()] if kind is list else None
+        except (ValueError, RecursionError):
+            value = None
+        if value is None:
+            raise Malformed(f"{box}: no JSON: {error}") from None
+    if kind is list and isinstance(value, dict):
+        value = [value]
+    if not isinstance(value, kind):
+        raise Malformed(
+            f"{box}: expected {'a list of rows' if kind is list else 'an object'}, found {type(value).__name__}"
+        )
+    return value
+
+
+def shown(value: float) -> str:
+    """A score for the table."""
+    return repr(value) if isinstance(value, (int, bool)) or not math.isfinite(value) else f"{value:.6g}"
+
+
+def table(scores: Mapping[str, Any]) -> list[list[str]]:
+    """The flat numbers of a result, with their intervals."""
+    rows = []
+    for key, value in scores.items():
+        if isinstance(value, (int, float)):
+            interval = scores.get(f"{key}_ci")
+            rows.append([key, shown(value), " – ".join(shown(end) for end in interval) if interval else ""])
+    return rows
+
+
+def drawn(draw: Callable[..., Iterator[Segments]], predictions: list[Any], references: list[Any]) -> Segments:
+    """The first rows' tokens. The scores have been computed by now, so what cannot be drawn is said and no error."""
+    result: Segments = []
+    try:
+        for at, row in enumerate(draw(predictions, references)):
+            if at == MOST_ROWS_DRAWN:
+                result.append(("… further rows are scored and not drawn", None))
+                break
+            result += [*row, ("\n", None)]
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        result.append((f"not drawn: {type(error).__name__}: {error}", None))
+    return result
+
+
+def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
+    """The page of one metric."""
+    predictions, references, options, draw = EXAMPLES.get(name, ([], None, {}, draw_instances))
+    filled = [json.dumps(value, indent=1) if value else "" for value in (predictions, references, options)]
+
+    def submit(predictions_text: str, references_text: str, options_text: str) -> tuple[Any, ...]:
+        try:
+            given = {
+                "predictions": parsed(predictions_text, "predictions", list),
+                "references": parsed(references_text, "references", list),
+            }
+            keywords = parsed(options_text, "options", dict) or {}
+            if clash := sorted(given.keys() & keywords.keys()):
+                raise Malformed(f"options: {', '.join(clash)} belongs into its own box")
+            scores = module.compute(**{key: value for key, value in given.items() if value is not None}, **keywords)
+        except Exception as error:  # whatever a paste provokes: its message belongs on the page, its trace does not
+            message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            return gr.update(value=message, visible=True), [], None, {}
+        scores = dict(scores or {})
+        tokens = drawn(draw, given["predictions"] or [], given["references"] or [])
+        return gr.update(value="", visible=False), table(scores), tokens, scores
+
+    with gr.Blocks(title=name, analytics_enabled=False) as blocks:
+        gr.Markdown(f"# {name}\n\n{module.description or ''}")
+        with gr.Row():
+            inputs = [
+                gr.Code(value, language="json", label=label, elem_id=label, max_lines=24)
+                for value, label in zip(filled, ("predictions", "references", "options"), strict=True)
+            ]
+        with gr.Row():
+            button = gr.Button("Submit", variant="primary", elem_id="submit")
+            again = gr.Button("Back to the example", elem_id="example")
+        message = gr.Textbox(label="message", visible=False, elem_id="message", lines=2)
+        scores = gr.Dataframe(
+            headers=["score", "value", "interval"], label="scores", elem_id="scores", interactive=False
+        )
+        colours = {label: colour for label, colour in COLOURS.items() if draw is not draw_probabilities}
+        tokens = gr.HighlightedText(label="tokens", elem_id="tokens", color_map=colours, show_legend=True)
+        with gr.Accordion("The whole result as JSON", open=False):
+            whole = gr.JSON(elem_id="whole")
+        with gr.Accordion("What goes in", open=False):
+            gr.Code(module.inputs_description or "", language="markdown", interactive=False)
+        button.click(submit, inputs, [message, scores, tokens, whole], api_name="compute")
+        again.click(lambda: filled, None, inputs, api_name=False)
+    return blocks
+
+
+def main() -> None:
+    """Start the page of the module beside this file."""
+    path = module_path(Path(__file__).resolve().parent, sys.argv[1] if len(sys.argv) > 1 else None)
+    module = evaluate.load(str(path), keep_in_memory=True, experiment_id=f"app_{os.getpid()}")
+    page(module, path.stem).launch()
+
+
+if __name__ == "__main__":
+    main()
