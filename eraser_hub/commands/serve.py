@@ -1,0 +1,48 @@
+"""``eraser-hub serve``."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def serve(
+    folder: Annotated[Path, typer.Option("--dir", help="The folder that `build` wrote.")] = Path("hub"),
+    host: Annotated[
+        str, typer.Option(help="The address to bind; 0.0.0.0 for other machines to reach it.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 8080,
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option(help="Answer ORG/NAME for this ORG only; by default for any. May be given again."),
+    ] = None,
+) -> None:
+    """Serve the built datasets and metrics, read-only, to machines without internet.
+
+        eraser-hub serve --dir hub
+
+        eraser-hub serve --dir hub --host 0.0.0.0 --port 8080 --namespace org
+
+    On the other machines, with HF_ENDPOINT=http://THIS-MACHINE:8080 in the environment:
+
+        load_dataset("eraser", "movies")             # huggingface_hub 1.16 and later: "org/eraser"
+
+        evaluate.load("eraser_faithfulness")
+    """
+    from eraser_hub.conversion.serve import serve_folder
+
+    server = serve_folder(folder, host, port, tuple(namespace or ()))
+    typer.echo(f"serving {folder} at {server.url} (read-only; Ctrl-C ends)")
+    typer.echo(f"on the readers: export HF_ENDPOINT={server.url}")
+    # a supervisor's SIGTERM ends it as Ctrl-C does; shutdown() must come from another thread than serve_forever()
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+    try:
+        server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt:
+        typer.echo("stopped")
+    finally:
+        server.server_close()
