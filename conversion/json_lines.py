@@ -1,0 +1,159 @@
+"""JSON lines read fast where they are in order, and line by line, strictly, where they are not.
+
+The fast way decodes with typed msgspec structs, which check every field's type in C. It cannot see a key that stands
+twice in one object (the last one wins silently), so a batch also counts its keys: in a JSON text a key is followed by
+``":``, and a quote inside of a string always has a backslash before it. Where the count differs from the number of
+fields, or anything fails, the lines are read again one by one by the strict way, which knows what to say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eraser_hub.errors import DataError, shown
+
+BATCH_BYTES = 1 << 20
+
+
+class Lines(NamedTuple):
+    """A run of whole lines of a file: ``first`` is the 1-based number of the first one, ``start`` its byte offset."""
+
+    first: int
+    start: int
+    lines: list[bytes]
+    ends_with_newline: bool
+
+
+def batches_of_lines(path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0, first: int = 1) -> Iterator[Lines]:
+    """The file's lines without their "\\n", in runs of about ``batch_bytes``; a last line may lack its newline."""
+    with path.open("rb") as file:
+        file.seek(start)
+        rest = b""
+        while True:
+            chunk = file.read(batch_bytes)
+            if not chunk:
+                break
+            chunk = rest + chunk
+            cut = chunk.rfind(b"\n") + 1
+            if not cut:
+                rest = chunk
+                continue
+            rest = chunk[cut:]
+            lines = chunk[: cut - 1].split(b"\n")
+            yield Lines(first, start, lines, True)
+            first += len(lines)
+            start += cut
+        if rest:
+            yield Lines(first, start, [rest], False)
+
+
+def plain_keys(line_or_lines: bytes) -> int | None:
+    """How many keys stand in the text, or None when they are written in a way that this count does not see."""
+    blank_first = line_or_lines.count(b'" :') - line_or_lines.count(b'\\" :')
+    if blank_first or b'"\t' in line_or_lines or b'"\r' in line_or_lines or b'"\n:' in line_or_lines:
+        return None
+    return line_or_lines.count(b'":') - line_or_lines.count(b'\\":')
+
+
+class _Repeated(Exception):
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+class _NotFinite(Exception):
+    pass
+
+
+def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _Repeated(key)
+            seen.add(key)
+    return members
+
+
+def _refuse_constant(name: str) -> Any:
+    raise _NotFinite(name)
+
+
+def strict_object(line: bytes, *, file: Path | str | None, number: int | None, what: str = "object") -> Any:
+    """One line as JSON, refusing what JSON does not have (NaN), keys that repeat, and half characters.
+
+    Raises:
+        DataError: with file and line, saying what was expected and what was found.
+    """
+
+    def error(message: str, field: str | None = None) -> DataError:
+        return DataError(message, file=file, line=number, field=field)
+
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as cause:
+        raise error(
+            f"expected UTF-8, found the byte 0x{line[cause.start]:02x} at byte {cause.start + 1} of the line"
+        ) from None
+    if not text.strip(" \t\r\n"):
+        raise error(f"expected a JSON {what}, found an empty line")
+    try:
+        value = json.loads(text, object_pairs_hook=_object_of_pairs, parse_constant=_refuse_constant)
+    except _Repeated as cause:
+        raise error(f"expected each key once, found the key {shown(cause.key)} twice in one object") from None
+    except _NotFinite as cause:
+        raise error(f"expected JSON, found {cause}, which JSON does not have") from None
+    except json.JSONDecodeError as cause:
+        where = f"at character {cause.pos + 1} of {len(text)}"
+        if cause.pos >= len(text.rstrip()) or "Unterminated" in cause.msg:
+            raise error(f"expected a whole JSON {what}, found the line's end ({cause.msg} {where})") from None
+        raise error(
+            f"expected a JSON {what}, found {shown(text[cause.pos : cause.pos + 20])} ({cause.msg} {where})"
+        ) from None
+    except RecursionError:
+        raise error(f"expected a JSON {what}, found one that is nested too deeply") from None
+    except ValueError:  # an integer of more digits than Python converts
+        raise error("expected numbers of at most 64 bits, found a longer one") from None
+    return value
+
+
+def has_half_character(value: object) -> bool:
+    """Whether a string, or any string in a JSON value, holds half a surrogate pair, which no UTF-8 file can hold."""
+    if isinstance(value, str):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            return True
+        return False
+    if isinstance(value, dict):
+        return any(has_half_character(key) or has_half_character(member) for key, member in value.items())
+    if isinstance(value, list):
+        return any(map(has_half_character, value))
+    return False
+
+
+_NAMES = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number with a fraction",
+    "bool": "true or false",
+    "NoneType": "null",
+    "list": "a list",
+    "dict": "an object",
+}
+
+
+def found(value: object) -> str:
+    """What stands there, in JSON's words, e.g. ``the string '3'``."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return shown(value, 40)
+    if isinstance(value, str):
+        return f"the string {shown(value, 60)}"
+    return _NAMES.get(type(value).__name__, type(value).__name__)

@@ -1,0 +1,43 @@
+"""The ``export`` verb: a built dataset folder -> the release's own files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    dataset: Annotated[Path, typer.Option(help="A built dataset folder, e.g. hub/eraser.")],
+    out: Annotated[Path, typer.Option(help="Where the raw folders are written, one per configuration.")],
+    config: Annotated[
+        list[str] | None, typer.Option(help="A configuration; repeat it for several. Default: all.")
+    ] = None,
+) -> None:
+    """Write the raw files back, under the release's own names, every record and document equal to what went in.
+
+    Examples:
+
+        eraser-hub export --dataset hub/eraser --config movies --out raw
+    """
+    from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+
+    if not dataset.is_dir():
+        raise typer.BadParameter(f"there is no folder {dataset}", param_hint="--dataset")
+    name = dataset.resolve().name
+    if name not in HUB_DATASETS:
+        raise typer.BadParameter(
+            f"expected a folder named {', '.join(HUB_DATASETS)}, found {name!r}", param_hint="--dataset"
+        )
+    chosen = HUB_DATASETS[name]
+    for wanted in config or ():
+        if wanted not in chosen.configs:
+            raise typer.BadParameter(
+                f"expected one of {', '.join(chosen.configs)}, found {wanted!r}", param_hint="--config"
+            )
+    result = chosen.export(dataset, config or None, out=out)
+    for note in result.notes:
+        typer.echo(note, err=True)
+    for file in result.files:
+        typer.echo(file)
