@@ -1,8 +1,9 @@
 """Penn-bracketed sentiment trees (the Stanford Sentiment Treebank's form), and rationales out of them.
 
 A file holds one tree a line: ``(3 (2 It) (4 (2 's) (4 lovely)))``. A node is ``(LABEL WORD)`` or
-``(LABEL NODE NODE ..)``; labels run from 0 (very negative) over 2 (neutral) to 4 (very positive). The file may start with a byte order mark.
-Brackets in the text are written ``-LRB-`` and ``-RRB-``. A tree may be as deep as it likes: nothing here recurses.
+``(LABEL NODE NODE ..)``; labels run from 0 (very negative) over 2 (neutral) to 4 (very positive). The file may start
+with a byte order mark. Brackets in the text are written ``-LRB-`` and ``-RRB-``. A tree may be as deep
+as it likes: nothing here recurses.
 
 The rationale is the one of Carton, Rathore and Tan, "Evaluating and Characterizing Human Rationales", Appendix A: see
 :func:`rationale_phrases`.
@@ -191,8 +192,8 @@ def rationale_phrases(tree: SentimentTree) -> list[Phrase]:
     """The phrases that explain the tree's sentiment, in the order of the text (Carton et al., Appendix A).
 
     Breadth first from the root: a node is a phrase when its magnitude ``|label - 2|`` is greater than that of each of
-    its descendants, or when it has none; else its children are looked at. A phrase of magnitude 0 (a neutral word) explains
-    nothing and is left out. No phrase lies within another.
+    its descendants, or when it has none; else its children are looked at. A phrase of magnitude 0 (a neutral
+    word) explains nothing and is left out. No phrase lies within another.
 
     >>> rationale_phrases(parse_tree("(3 (2 It) (3 (2 is) (4 (2 so) (3 good))))"))
     [Phrase(start_token=2, end_token=4, sentiment=4)]

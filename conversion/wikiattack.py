@@ -1,9 +1,9 @@
 """Rationales of personal attacks in Wikipedia comments: a CSV of masks, and the comments that come apart from it.
 
 The release of the rationales (Carton, Mei and Resnick, 2018) is ``wiki_attack_{dev,test}_rationale.csv`` with the
-columns ``platform_comment_id,rationale``; a rationale is a JSON list of 0 and 1 in a string, one a token. The comments are in
-``attack_annotated_comments.tsv`` (Wulczyn, Thain and Dixon, 2017: ``rev_id``, ``comment``, ..), and what ten workers
-each said of them in ``attack_annotations.tsv`` (``rev_id``, ``attack``, ..).
+columns ``platform_comment_id,rationale``; a rationale is a JSON list of 0 and 1 in a string, one a token. The comments
+are in ``attack_annotated_comments.tsv`` (Wulczyn, Thain and Dixon, 2017: ``rev_id``, ``comment``, ..), and what ten
+workers each said of them in ``attack_annotations.tsv`` (``rev_id``, ``attack``, ..).
 
 The masks count the tokens of :func:`comment_tokens`.
 """
