@@ -290,7 +290,9 @@ def _html(instance: MarkedInstance, *, fold: bool) -> str:
             inner = "".join(
                 f'<p style="margin:0">{" ".join(_html_token(p, say) for p in line)}</p>' for line in lines[index:end]
             )
-            out.append(f'<details><summary style="color:#555">{_skipped(end - index).strip()}</summary>{inner}</details>')
+            out.append(
+                f'<details><summary style="color:#555">{_skipped(end - index).strip()}</summary>{inner}</details>'
+            )
             index = end
     out.append(f'<p style="margin:.6em 0;color:#555;font-size:85%">{say(legend(instance))}</p></div>')
     return "".join(out)

@@ -97,14 +97,14 @@ def label_name(value: Any, label_names: Sequence[str] | None, instance: object =
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, int):
-        raise DataError(
-            f"expected a label, found {shown(value)}", instance=instance, field="classification"
-        )
+        raise DataError(f"expected a label, found {shown(value)}", instance=instance, field="classification")
     if label_names is None:
         return str(value)
     if not -1 <= value < len(label_names):
         raise DataError(
-            f"expected a label number below {len(label_names)}, found {value}", instance=instance, field="classification"
+            f"expected a label number below {len(label_names)}, found {value}",
+            instance=instance,
+            field="classification",
         )
     return label_names[value] if value >= 0 else "(none)"
 
@@ -229,7 +229,5 @@ def _soft(scores: Sequence[Any], tokens: int, where: str, identity: str) -> tupl
         raise DataError(f"expected {tokens} scores, one a token, found {len(scores)}", instance=identity, field=where)
     for i, score in enumerate(scores):
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-            raise DataError(
-                f"expected a finite number, found {shown(score)}", instance=identity, field=f"{where}[{i}]"
-            )
+            raise DataError(f"expected a finite number, found {shown(score)}", instance=identity, field=f"{where}[{i}]")
     return tuple(float(score) for score in scores)

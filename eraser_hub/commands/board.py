@@ -1,0 +1,69 @@
+"""``eraser-hub board``: the results board, static HTML and a gradio Space from the same data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def board(
+    out: Annotated[Path, typer.Option(help="Folder to write index.html and board.json to.")],
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A score file with its signature, FILE or SYSTEM@DATASET=FILE; repeatable, draws are averaged."
+        ),
+    ] = None,
+    submission: Annotated[
+        list[str] | None,
+        typer.Option(help="A predictions file, SYSTEM=FILE, scored here against --dataset; repeatable."),
+    ] = None,
+    dataset: Annotated[Path | None, typer.Option(help="Folder of the built dataset that submissions answer.")] = None,
+    config: Annotated[str | None, typer.Option(help="Config of the submissions; the default if not given.")] = None,
+    split: Annotated[str, typer.Option(help="Split of the submissions.")] = "test",
+    published: Annotated[bool, typer.Option(help="Also the papers' printed results.")] = True,
+    space: Annotated[Path | None, typer.Option(help="Also write the board as a gradio Space to this folder.")] = None,
+    title: Annotated[str, typer.Option(help="The board's title.")] = "Results board",
+) -> None:
+    """Write the results board: every system by every metric by every dataset, none of them first by default.
+
+    Lines come from score files that carry their signature (`eraser-hub score`, `eraser-hub report`), from predictions
+    that are scored here, and from the papers' tables. A number without a signature is refused.
+
+    **Examples**
+
+        eraser-hub board --out board
+
+        eraser-hub board --scores report/ours.scores.json --scores "LR + LIME@movies=scores.json" --out board --space space
+
+        eraser-hub board --submission ours=predictions.jsonl --dataset hub/eraser --config movies --split test --out board
+    """
+    from eraser_hub.reports.board import board_entries, write_board
+    from eraser_hub.reports.entries import read_score_file
+
+    if submission and dataset is None:
+        raise typer.BadParameter("submissions are scored against a dataset: give --dataset", param_hint="--submission")
+    entries = []
+    for argument in scores or []:
+        name, equals, path = argument.partition("=")
+        if equals and not Path(argument).exists():
+            system, _, answered = name.rpartition("@") if "@" in name else (name, "", "")
+            entries.append(read_score_file(Path(path), system=system, dataset=answered))
+        else:
+            entries.append(read_score_file(Path(argument)))
+    if submission and dataset is not None:
+        from eraser_hub.reports.submission import submitted_entries
+
+        entries.extend(submitted_entries(submission, dataset=dataset, config=config, split=split))
+    lines = board_entries(entries, published=published)
+    if not lines:
+        raise typer.BadParameter("nothing to show: give --scores or --submission", param_hint="--no-published")
+    for path in write_board(out, lines, title=title):
+        typer.echo(str(path))
+    if space is not None:
+        from eraser_hub.reports.space import write_space
+
+        for path in write_space(space, lines, title=title):
+            typer.echo(str(path))

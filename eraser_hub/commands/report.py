@@ -1,0 +1,62 @@
+"""``eraser-hub report``: one self-contained HTML page about a split and the systems that were run on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    dataset: Annotated[Path, typer.Option(help="Folder of a built dataset.")],
+    out: Annotated[Path, typer.Option(help="Folder to write index.html and the score files to.")],
+    predictions: Annotated[
+        list[str] | None, typer.Option(help="A system's predictions, PATH or NAME=PATH; repeat it for further systems.")
+    ] = None,
+    more: Annotated[
+        list[str] | None, typer.Argument(metavar="[PREDICTIONS]..", help="Further predictions, as after --predictions.")
+    ] = None,
+    config: Annotated[str | None, typer.Option(help="Config; the card's default if not given.")] = None,
+    split: Annotated[str, typer.Option(help="Split: validation, val, test, ..")] = "validation",
+    baseline: Annotated[
+        list[str] | None, typer.Option(help="Predictions of random rationales for the curves; several are averaged.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="The page's title.")] = "",
+    figures: Annotated[Path | None, typer.Option(help="Also write the figures here, as PNG and SVG.")] = None,
+    confidence_level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+) -> None:
+    """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
+
+    The page is one HTML file: it needs no network and opens from disk. Beside it stands a score file for each system,
+    with signatures, as `eraser-hub board` takes them.
+
+    **Examples**
+
+        eraser-hub report --dataset hub/eraser --config movies --split validation --predictions P --out report
+
+        eraser-hub report --dataset hub/eraser --config movies --predictions ours=a.jsonl --predictions theirs=b.jsonl
+        --baseline random.0.jsonl --baseline random.1.jsonl --figures figures --out report
+    """
+    from eraser_hub.reports.report import make_report, named_systems
+    from eraser_hub.reports.scoring import Settings
+
+    if not 0 < confidence_level < 1:
+        raise typer.BadParameter("expected a number between 0 and 1", param_hint="--confidence-level")
+    if resamples < 1:
+        raise typer.BadParameter("expected 1 or more", param_hint="--resamples")
+    written = make_report(
+        dataset,
+        config=config,
+        split=split,
+        systems=named_systems([*(predictions or []), *(more or [])]),
+        baselines=named_systems(baseline or []),
+        out=out,
+        title=title,
+        settings=Settings(confidence_level=confidence_level, n_resamples=resamples, seed=seed),
+        figures=figures,
+    )
+    for path in (written.page, *written.score_files, *written.figures):
+        typer.echo(str(path))

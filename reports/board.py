@@ -1,0 +1,111 @@
+"""The results board: every system by every metric by every dataset. No metric decides an order; a reader's click does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .catalogue import FAMILIES, metric, number
+from .entries import Entry, averaged
+from .page import asset, render, script_hash, write_pieces
+from .published import published_entries
+
+NOTE = (
+    "The papers call theirs a results board, not a leaderboard: no single number says which system explains best, and no "
+    "metric is privileged here. Lines stand in the order of their names until you sort by a column."
+)
+
+
+def board_entries(scored: Sequence[Entry] = (), *, published: bool = True) -> list[Entry]:
+    """All lines of the board in their neutral order: by dataset, system and source, as names sort.
+
+    Args:
+        scored: lines read from score files; draws of one system are averaged.
+        published: also the papers' printed results.
+    """
+    entries = [*averaged(scored), *(published_entries() if published else ())]
+    return sorted(entries, key=lambda e: (e.dataset.lower(), e.system.lower(), e.kind, e.source, e.split))
+
+
+def columns(entries: Sequence[Entry]) -> list[str]:
+    """The metric columns: every key that has a number, by family, then by label."""
+
+    def place(key: str) -> tuple[int, str]:
+        family = metric(key).family
+        return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), metric(key).label.lower())
+
+    keys = {key for entry in entries for key, value in entry.scores.items() if value is not None}
+    # a count (instances, pairs) is no score
+    return sorted((key for key in keys if metric(key).family != "other"), key=place)
+
+
+def as_json(entries: Sequence[Entry]) -> dict[str, Any]:
+    """The board's data: what the page and the Space are both drawn from."""
+    return {
+        "note": NOTE,
+        "columns": [
+            {"key": key, "label": metric(key).label, "family": metric(key).family, "better": metric(key).better}
+            for key in columns(entries)
+        ],
+        "rows": [
+            {
+                "system": entry.system,
+                "dataset": entry.dataset,
+                "split": entry.split,
+                "kind": entry.kind,
+                "source": entry.source,
+                "detail": entry.detail,
+                "scores": {key: value for key, value in entry.scores.items() if value is not None},
+                "intervals": {key: list(pair) for key, pair in entry.intervals.items()},
+            }
+            for entry in entries
+        ],
+    }
+
+
+def write_board(out: Path, entries: Sequence[Entry], *, title: str = "Results board") -> tuple[Path, Path]:
+    """Write ``out/index.html``, self-contained, and ``out/board.json``, the same data.
+
+    Returns:
+        The two files.
+    """
+    from markupsafe import Markup
+
+    data = as_json(entries)
+    script = asset("board.js").strip()
+    page = render(
+        "board.html",
+        title=title,
+        note=NOTE,
+        css=Markup(asset("report.css").strip() + "\n" + asset("board.css").strip()),
+        script=Markup(script),
+        script_hash=script_hash(script),
+        columns=[
+            {**column, "arrow": {"higher": "↑", "lower": "↓"}.get(column["better"], "")} for column in data["columns"]
+        ],
+        families=[family for family in FAMILIES if any(c["family"] == family for c in data["columns"])],
+        datasets=sorted({entry.dataset for entry in entries}),
+        rows=[_row(row, data["columns"]) for row in data["rows"]],
+    )
+    write_pieces(out / "index.html", [page])
+    write_pieces(out / "board.json", [json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False), "\n"])
+    return out / "index.html", out / "board.json"
+
+
+def _row(row: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    cells = []
+    for column in columns:
+        value = row["scores"].get(column["key"])
+        interval = row["intervals"].get(column["key"])
+        cells.append(
+            {
+                "key": column["key"],
+                "family": column["family"],
+                "text": "" if value is None else number(value),
+                "value": "" if value is None else repr(value),
+                "small": "" if interval is None else f"[{number(interval[0])}, {number(interval[1])}]",
+            }
+        )
+    return {**row, "cells": cells}

@@ -1,0 +1,99 @@
+"""Score curves of a report as figures: AOPC points, fidelity under occlusion, distributions of per-instance scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from .catalogue import metric
+from .figures import Figure, Series, histogram
+from .scores import SystemScores
+
+
+def aopc_figures(systems: Sequence[SystemScores], baselines: Sequence[SystemScores]) -> list[Figure]:
+    """Comprehensiveness and sufficiency against the share of tokens, the random baseline beside them.
+
+    Several baselines are draws of one: their points are averaged, and the band spans the lowest and the highest draw.
+    """
+    figures = []
+    for name, better in (("comprehensiveness", "higher is better"), ("sufficiency", "lower is better")):
+        series = [line for system in systems if (line := _aopc(system, name)) is not None]
+        if not series:
+            continue
+        draws = [line for system in baselines if (line := _aopc(system, name)) is not None]
+        series.extend(_chance(draws))
+        figures.append(
+            Figure(
+                name=f"aopc_{name}",
+                title=name.capitalize(),
+                x_label="share of tokens, highest-scored first (%)",
+                y_label=f"{name} ({better})",
+                series=tuple(series),
+                caption=f"Mean {name} per threshold; AOPC is the mean of a line's points."
+                + (" Bands: confidence intervals." if any(line.low for line in series if not line.chance) else ""),
+                x_log=all(x > 0 for line in series for x in line.x),
+            )
+        )
+    return figures
+
+
+def _aopc(system: SystemScores, name: str) -> Series | None:
+    thresholds, points = system.scores.get("aopc_thresholds"), system.scores.get(f"{name}_aopc_points")
+    if not isinstance(thresholds, Sequence) or not isinstance(points, Sequence) or not points:
+        return None
+    intervals = system.point_intervals.get(f"{name}_aopc_points")
+    return Series(
+        system.name,
+        tuple(round(100 * float(t), 9) for t in thresholds),
+        tuple(float(point) if point is not None else math.nan for point in points),
+        None if intervals is None else tuple(low for low, _ in intervals),
+        None if intervals is None else tuple(high for _, high in intervals),
+    )
+
+
+def _chance(draws: Sequence[Series]) -> list[Series]:
+    if not draws:
+        return []
+    same = [draw for draw in draws if draw.x == draws[0].x]
+    columns = list(zip(*(draw.y for draw in same), strict=True))
+    mean = tuple(sum(column) / len(column) for column in columns)
+    name = "random" if len(same) == 1 else f"random (mean of {len(same)} draws)"
+    if len(same) == 1:
+        return [Series(name, draws[0].x, mean, chance=True)]
+    return [Series(name, draws[0].x, mean, tuple(map(min, columns)), tuple(map(max, columns)), chance=True)]
+
+
+def distribution_figures(systems: Sequence[SystemScores], keys: Sequence[str], bins: int = 20) -> list[Figure]:
+    """For each score the share of instances per bin, one outline a system, over a common range."""
+    figures = []
+    for key in keys:
+        columns = [(system.name, system.per_instance.get(key)) for system in systems]
+        present = [
+            (name, [v for v in values if v is not None and math.isfinite(v)]) for name, values in columns if values
+        ]
+        every = [value for _, values in present for value in values]
+        if not every:
+            continue
+        low, high = min(every), max(every)
+        if 0 <= low and high <= 1:
+            low, high = 0.0, 1.0
+        elif not high > low:
+            low, high = low - 0.5, high + 0.5
+        edges = tuple(low + (high - low) * i / bins for i in range(bins + 1))
+        figures.append(
+            Figure(
+                name=f"distribution_{key.replace('@', '_at_').replace('.', '_')}",
+                title=metric(key).label,
+                x_label=f"{metric(key).label} of an instance",
+                y_label="share of instances",
+                series=tuple(Series(name, edges, histogram(values, low, high, bins)) for name, values in present),
+                caption=", ".join(
+                    f"{name}: {len(values)} instances, median {sorted(values)[len(values) // 2]:.3f}"
+                    for name, values in present
+                    if values
+                )
+                + ".",
+                kind="bars",
+            )
+        )
+    return figures

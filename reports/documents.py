@@ -1,0 +1,183 @@
+"""The documents of a report: a small index that the page reads at once, and compressed chunks that it unpacks when looked at.
+
+An instance's text is stored once per chunk however many annotations share the document; soft scores take two digits a token.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .marks import MarkedInstance
+
+CHUNK_TOKENS = 60_000  # about half a megabyte of text: unpacked in a few milliseconds
+
+
+def embedded_json(value: Any) -> str:
+    """JSON that can stand inside a script element: no ``<``, no line separators, NaN and infinity as null."""
+    text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    # a lone surrogate cannot be written as UTF-8
+    return (
+        text.encode("utf-8", "backslashreplace")
+        .decode("utf-8")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+@dataclass(slots=True)
+class Browsed:
+    """What the page's list knows of each instance, and its chunks.
+
+    Attributes:
+        ids, gold: annotation id and the gold label's place in ``labels``, per instance.
+        predicted: per system, per instance, the predicted label's place, -1 for none.
+        chunks: the first instance of each chunk.
+        packed: the chunks, gzip then base64.
+    """
+
+    systems: list[str]
+    labels: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    gold: list[int] = field(default_factory=list)
+    predicted: list[list[int]] = field(default_factory=list)
+    chunks: list[int] = field(default_factory=list)
+    packed: list[str] = field(default_factory=list)
+
+    def place_of(self, label: str) -> int:
+        """The label's place among ``labels``, added at the end if it is new."""
+        if label not in self.labels:
+            self.labels.append(label)
+        return self.labels.index(label)
+
+    def index(self, values: Sequence[Mapping[str, Sequence[float | None]]], names: Mapping[str, str]) -> str:
+        """The index as JSON: per system the per-instance scores, rounded to six digits."""
+        rounded = [
+            {
+                key: [None if v is None or not math.isfinite(v) else round(v, 6) for v in column]
+                for key, column in s.items()
+            }
+            for s in values
+        ]
+        return embedded_json(
+            {
+                "systems": self.systems,
+                "labels": self.labels,
+                "ids": self.ids,
+                "gold": self.gold,
+                "predicted": self.predicted,
+                "values": rounded,
+                "names": dict(names),
+                "chunks": self.chunks,
+            }
+        )
+
+
+def pack(value: Any) -> str:
+    """JSON, gzip (without a time stamp, so that equal data gives equal bytes), base64."""
+    raw = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return base64.b64encode(gzip.compress(raw, compresslevel=6, mtime=0)).decode("ascii")
+
+
+def unpack(packed: str) -> Any:
+    """The inverse of `pack`."""
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def browse(
+    instances: Iterable[Sequence[MarkedInstance]], systems: Sequence[str], labels: Sequence[str] = ()
+) -> Browsed:
+    """Index and chunks of the documents.
+
+    Args:
+        instances: for each annotation what each system made of it, in the systems' order; with no system one
+            MarkedInstance that holds the gold alone.
+        systems: their names.
+        labels: the labels in the dataset's order; others are added as they come.
+    """
+    browsed = Browsed(list(systems), list(labels), predicted=[[] for _ in systems])
+    chunk, texts, tokens = _Chunk(), 0, 0
+    for marked in instances:
+        if chunk.rows and tokens > CHUNK_TOKENS:
+            browsed.packed.append(pack(chunk.as_json()))
+            chunk, tokens = _Chunk(), 0
+        if not chunk.rows:
+            browsed.chunks.append(len(browsed.ids))
+        first = marked[0]
+        browsed.ids.append(first.annotation_id)
+        browsed.gold.append(browsed.place_of(first.label))
+        for column, seen in zip(browsed.predicted, marked, strict=False):
+            column.append(-1 if seen.predicted_label is None else browsed.place_of(seen.predicted_label))
+        tokens += chunk.add(marked if systems else marked[:1], with_systems=bool(systems))
+        texts += 1
+    if chunk.rows:
+        browsed.packed.append(pack(chunk.as_json()))
+    return browsed
+
+
+class _Chunk:
+    def __init__(self) -> None:
+        self.docs: list[dict[str, Any]] = []
+        self.rows: list[dict[str, Any]] = []
+        self._places: dict[tuple[str, int], int] = {}
+
+    def as_json(self) -> dict[str, Any]:
+        return {"docs": self.docs, "rows": self.rows}
+
+    def add(self, marked: Sequence[MarkedInstance], *, with_systems: bool) -> int:
+        """Add one annotation; the number of tokens that it added to the chunk."""
+        first, added, places = marked[0], 0, []
+        for document in first.documents:
+            key = (document.docid, hash(document.sentences))
+            if key not in self._places:
+                self._places[key] = len(self.docs)
+                self.docs.append({"id": document.docid, "text": "\n".join(map(" ".join, document.sentences))})
+                added += document.num_tokens
+            places.append(self._places[key])
+        row: dict[str, Any] = {
+            "query": first.query,
+            "docs": places,
+            "gold": [[d, *span] for d, document in enumerate(first.documents) for span in document.gold],
+            "systems": [_system(seen) for seen in marked] if with_systems else [],
+        }
+        empty = sum(document.empty_gold for document in first.documents)
+        if empty:
+            row["empty"] = empty
+        self.rows.append(row)
+        return added + sum(document.num_tokens for seen in marked for document in seen.documents if document.soft) // 3
+
+
+def _system(marked: MarkedInstance) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    if any(document.predicted is not None for document in marked.documents):
+        out["hard"] = [[d, *span] for d, document in enumerate(marked.documents) for span in document.predicted or ()]
+    if any(document.soft is not None for document in marked.documents):
+        out["soft"] = [
+            None if shades is None else "".join(f"{shade:02d}" for shade in shades)
+            for shades in (document.shades(100) for document in marked.documents)
+        ]
+    if marked.probabilities:
+        out["p"] = {name: round(p, 6) for name, p in marked.probabilities.items()}
+    return out
+
+
+def chunk_elements(packed: Iterable[str]) -> Iterator[str]:
+    """The chunks as script elements that no browser runs."""
+    for number, text in enumerate(packed):
+        yield f'<script type="application/octet-stream" id="chunk-{number}">{text}</script>\n'

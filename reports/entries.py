@@ -1,0 +1,186 @@
+"""A line of the results board: a system on a dataset, its scores, and where they come from."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.errors import DataError, shown
+from eraser_hub.splits import dataset_split
+
+_SEED = re.compile(r"\bseed:[^|]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the board.
+
+    Attributes:
+        system, dataset, split: what was scored; ``split`` is empty where a paper does not say it.
+        kind: ``"published"`` (printed in a paper) or ``"scored"`` (by the scorer of this project, with its signature).
+        source: the short name of where the numbers come from.
+        detail: the whole of it: table and settings of the paper, or signature and file.
+        scores: key -> number; None where the scorer gave none (NaN).
+        intervals: key -> (low, high).
+        settings: what tells two otherwise equal columns apart, e.g. a single k_d or AOPC.
+    """
+
+    system: str
+    dataset: str
+    split: str
+    kind: str
+    source: str
+    detail: str
+    scores: Mapping[str, float | None]
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    settings: str = ""
+
+
+_SOFT = ("auprc", "average_precision", "roc_auc_score")
+
+
+def flat_scores(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A score file's numbers under the metric modules' flat keys; a flat file stays as it is.
+
+    The reference scorer nests them (``token_prf.instance_macro.f1``); the modules name them flatly (``token_macro_f1``).
+    """
+    out: dict[str, Any] = {}
+    for key, value in content.items():
+        if key in ("rationale_prf", "token_prf", "sentence_prf") and isinstance(value, Mapping):
+            kind = {"rationale_prf": "exact", "token_prf": "token", "sentence_prf": "sentence"}[key]
+            for average, parts in value.items():
+                for part, number in parts.items():
+                    out[f"{kind}_{average.removeprefix('instance_')}_{part}"] = number
+        elif key == "iou_scores" and isinstance(value, Sequence):
+            for item in value:
+                at = "" if abs(item["threshold"] - 0.5) < 1e-9 else f"@{item['threshold']:g}"
+                for average in ("micro", "macro"):
+                    for part, number in item.get(average, {}).items():
+                        out[f"iou_{average}_{part}{at}"] = number
+        elif key in ("token_soft_metrics", "sentence_soft_metrics") and isinstance(value, Mapping):
+            prefix = "" if key == "token_soft_metrics" else "sentence_"
+            out.update({f"{prefix}{name}": number for name, number in value.items() if name.split("_ci")[0] in _SOFT})
+        elif key == "classification_scores" and isinstance(value, Mapping):
+            for name, number in value.items():
+                if name == "prf":
+                    out["macro_f1"] = number["macro avg"]["f1-score"]
+                else:
+                    out[name] = number
+        else:
+            out[key] = value
+    return out
+
+
+def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Entry:
+    """A score file as a line of the board.
+
+    Args:
+        path: JSON that ``eraser-hub score --score-file`` or ``eraser-hub report`` wrote.
+        system, dataset: names that go before those in the file.
+
+    Raises:
+        DataError: not JSON, no signature, no dataset named, or a score that is no number.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"expected a score file, found {error.strerror}", file=path) from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"expected JSON, found {shown(str(error))}", file=path) from None
+    if not isinstance(content, dict):
+        raise DataError(f"expected an object of scores, found {type(content).__name__}", file=path)
+    lines = signatures_of(content)
+    if not lines:
+        raise DataError(
+            "expected a signature, found none: a number without the settings that made it is not shown; score the "
+            "predictions with `eraser-hub score`",
+            file=path,
+            field="signature",
+        )
+    dataset = dataset or str(content.get("config") or content.get("dataset") or "")
+    if not dataset:
+        raise DataError("expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file", file=path)
+    try:
+        flat = flat_scores(content)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise DataError("expected the scorer's keys, found another structure below them", file=path) from None
+    scores: dict[str, float | None] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    for key, value in flat.items():
+        if value is None:
+            scores[key] = None
+        elif isinstance(value, bool):
+            continue
+        elif isinstance(value, int | float):
+            scores[key] = float(value)
+        elif key.endswith("_ci") and _is_interval(value):
+            intervals[key.removesuffix("_ci")] = (float(value[0]), float(value[1]))
+    intervals = {key: pair for key, pair in intervals.items() if key in scores}
+    if not any(value is not None for value in scores.values()):
+        raise DataError("expected scores, found none", file=path)
+    return Entry(
+        system=system or str(content.get("system") or path.name.removesuffix(".json").removesuffix(".scores")),
+        dataset=dataset,
+        split=dataset_split(str(content.get("split") or "")),
+        kind="scored",
+        source="scored here",
+        detail=" · ".join(lines),
+        scores=scores,
+        intervals=intervals,
+    )
+
+
+def _is_interval(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(isinstance(end, int | float) and not isinstance(end, bool) for end in value)
+    )
+
+
+def signatures_of(content: Mapping[str, Any]) -> list[str]:
+    """The signatures in a score file: one string, a list of them, or one per metric."""
+    value = content.get("signature")
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
+    return [part for part in parts if isinstance(part, str) and part.strip()]
+
+
+def averaged(entries: Sequence[Entry]) -> list[Entry]:
+    """Score files of one system on one split, made with settings that differ in their seed alone, as one line: the mean.
+
+    Raises:
+        DataError: two files of one system whose settings differ in more than the seed.
+    """
+    groups: dict[tuple[str, str, str], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault((entry.system, entry.dataset, entry.split), []).append(entry)
+    out = []
+    for (system, dataset, split), group in groups.items():
+        if len(group) == 1:
+            out.append(group[0])
+            continue
+        if len({_SEED.sub("seed:*", entry.detail) for entry in group}) > 1:
+            raise DataError(
+                f"expected score files of one system to differ in the seed alone, found {len(group)} of {shown(system)} "
+                f"on {dataset} {split} with different signatures: give each a name of its own"
+            )
+        keys = [key for key in group[0].scores if all(key in entry.scores for entry in group)]
+        means: dict[str, float | None] = {}
+        for key in keys:
+            values = [value for entry in group if (value := entry.scores[key]) is not None]
+            means[key] = math.fsum(values) / len(values) if len(values) == len(group) else None
+        out.append(
+            replace(
+                group[0],
+                source=f"scored here, mean of {len(group)} draws",
+                detail=f"mean of {len(group)} score files. {_SEED.sub('seed:*', group[0].detail)}",
+                scores=means,
+                intervals={},
+            )
+        )
+    return out

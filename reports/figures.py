@@ -1,0 +1,207 @@
+"""Figures as data, drawn as SVG by hand (for the page, without any plotting library); `plots` draws the same for papers.
+
+A series is told by its colour, its dash pattern and its marker together: any one of them is enough. Drawing is a pure function
+of the data: the same figure gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Okabe and Ito (2008); black first, as the palette's authors have it, yellow left out: too light on white paper
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4")
+MARKERS = ("circle", "square", "triangle", "diamond", "cross", "circle", "square")
+CHANCE = "#6b6b6b"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line or a set of bars.
+
+    Attributes:
+        name: what the legend says.
+        x, y: the points; for bars ``x`` holds the bins' edges, one more than ``y``.
+        low, high: a band around the line, or None.
+        chance: drawn in grey and dashed: a baseline, not a system.
+    """
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+    chance: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One plot: lines over a numeric axis, or step outlines of histograms (``kind="bars"``)."""
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    caption: str = ""
+    kind: str = "line"
+    x_log: bool = False
+
+
+def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
+    """Round values inside [low, high], about ``wanted`` of them, a multiple of 1, 2 or 5 times a power of ten apart."""
+    if not high > low:
+        return [low]
+    step = 10 ** math.floor(math.log10((high - low) / wanted))
+    for factor in (1, 2, 5, 10):
+        if (high - low) / (step * factor) <= wanted:
+            step *= factor
+            break
+    first = math.ceil(low / step - 1e-9)
+    return [round(i * step, 12) + 0.0 for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return 0.0, 1.0
+    low, high = min(finite), max(finite)
+    if low == high:
+        return low - 0.5, high + 0.5
+    margin = (high - low) * 0.06
+    return low - margin, high + margin
+
+
+def _label(value: float) -> str:
+    return f"{value:.6g}".replace("-", "−")
+
+
+def style_of(figure: Figure) -> list[tuple[str, str, str]]:
+    """(colour, dash, marker) of each series, systems counted without the baselines."""
+    styles, system = [], 0
+    for series in figure.series:
+        if series.chance:
+            styles.append((CHANCE, "3 3", ""))
+        else:
+            k = system % len(COLOURS)
+            styles.append((COLOURS[k], DASHES[k], MARKERS[k]))
+            system += 1
+    return styles
+
+
+WIDTH, HEIGHT = 460, 300
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 30, 44
+
+
+def svg(figure: Figure) -> str:
+    """The figure as one SVG element; every text is escaped."""
+    xs = [x for series in figure.series for x in series.x]
+    ys = [y for series in figure.series for y in (*series.y, *(series.low or ()), *(series.high or ()))]
+    x_low, x_high = (min(xs), max(xs)) if xs else (0.0, 1.0)
+    y_low, y_high = _range(ys)
+    if figure.kind == "bars":
+        y_low = 0.0
+    legend_rows = len(figure.series)
+    height = HEIGHT + 18 * legend_rows
+
+    def px(x: float) -> float:
+        if figure.x_log:
+            share = (math.log(x) - math.log(x_low)) / ((math.log(x_high) - math.log(x_low)) or 1.0)
+        else:
+            share = (x - x_low) / ((x_high - x_low) or 1.0)
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+    def py(y: float) -> float:
+        return TOP + (1 - (y - y_low) / (y_high - y_low)) * (HEIGHT - TOP - BOTTOM)
+
+    def say(text: str) -> str:
+        return html.escape(text, quote=True)
+
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'aria-label="{say(figure.title)}" font-family="system-ui, DejaVu Sans, sans-serif" font-size="11.5">',
+        f"<title>{say(figure.title)}</title>",
+        f'<text x="{LEFT}" y="16" font-size="13" font-weight="600">{say(figure.title)}</text>',
+    ]
+    for y in ticks(y_low, y_high):
+        out.append(
+            f'<path d="M{LEFT} {py(y):.1f}H{WIDTH - RIGHT}" stroke="{"#999" if y == 0 else "#e4e4e4"}"/>'
+            f'<text x="{LEFT - 6}" y="{py(y) + 4:.1f}" text-anchor="end">{_label(y)}</text>'
+        )
+    at = sorted(set(xs)) if figure.x_log else ticks(x_low, x_high)
+    for x in at:
+        out.append(
+            f'<path d="M{px(x):.1f} {HEIGHT - BOTTOM}v4" stroke="#444"/>'
+            f'<text x="{px(x):.1f}" y="{HEIGHT - BOTTOM + 17}" text-anchor="middle">{_label(x)}</text>'
+        )
+    out.append(f'<path d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - RIGHT}" stroke="#444"/>')
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    out.append(f'<text x="{middle}" y="{HEIGHT - 10}" text-anchor="middle">{say(figure.x_label)}</text>')
+    down = (TOP + HEIGHT - BOTTOM) / 2
+    out.append(
+        f'<text transform="translate(13 {down:.1f}) rotate(-90)" text-anchor="middle">{say(figure.y_label)}</text>'
+    )
+    for series, (colour, dash, marker) in zip(figure.series, style_of(figure), strict=True):
+        out.extend(_series(figure, series, colour, dash, marker, px, py))
+    for row, (series, (colour, dash, marker)) in enumerate(zip(figure.series, style_of(figure), strict=True)):
+        y = HEIGHT + 4 + 18 * row
+        out.append(f'<path d="M{LEFT} {y}h34" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>')
+        if marker and figure.kind == "line":
+            out.append(_marker(marker, LEFT + 17, y, colour))
+        out.append(f'<text x="{LEFT + 42}" y="{y + 4}">{say(series.name)}</text>')
+    out.append("</svg>")
+    return "".join(out)
+
+
+def _series(figure: Figure, series: Series, colour: str, dash: str, marker: str, px, py) -> list[str]:  # noqa: ANN001
+    out = []
+    if figure.kind == "bars":
+        points = []
+        for left, right, y in zip(series.x, series.x[1:], series.y, strict=False):
+            points += [f"{px(left):.1f} {py(y):.1f}", f"{px(right):.1f} {py(y):.1f}"]
+        if points:
+            base = py(0.0)
+            path = f"M{px(series.x[0]):.1f} {base:.1f}L" + "L".join(points) + f"L{px(series.x[-1]):.1f} {base:.1f}"
+            out.append(
+                f'<path d="{path}" fill="{colour}" fill-opacity=".12" stroke="{colour}" '
+                f'stroke-width="1.8" stroke-dasharray="{dash}"/>'
+            )
+        return out
+    if series.low is not None and series.high is not None:
+        up = [f"{px(x):.1f} {py(y):.1f}" for x, y in zip(series.x, series.high, strict=True) if math.isfinite(y)]
+        back = [f"{px(x):.1f} {py(y):.1f}" for x, y in zip(series.x, series.low, strict=True) if math.isfinite(y)]
+        if up and back:
+            out.append(f'<path d="M{"L".join(up)}L{"L".join(reversed(back))}Z" fill="{colour}" fill-opacity=".14"/>')
+    points = [(px(x), py(y)) for x, y in zip(series.x, series.y, strict=True) if math.isfinite(y)]
+    if points:
+        path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        out.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>')
+        out.extend(_marker(marker, x, y, colour) for x, y in points if marker)
+    return out
+
+
+def _marker(kind: str, x: float, y: float, colour: str) -> str:
+    shapes = {
+        "circle": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.4" fill="{colour}"/>',
+        "square": f'<rect x="{x - 3.2:.1f}" y="{y - 3.2:.1f}" width="6.4" height="6.4" fill="{colour}"/>',
+        "triangle": f'<path d="M{x:.1f} {y - 4.2:.1f}l4.2 7.4h-8.4z" fill="{colour}"/>',
+        "diamond": f'<path d="M{x:.1f} {y - 4.6:.1f}l4 4.6l-4 4.6l-4-4.6z" fill="{colour}"/>',
+        "cross": f'<path d="M{x - 3.5:.1f} {y - 3.5:.1f}l7 7m0-7l-7 7" stroke="{colour}" stroke-width="2" fill="none"/>',
+    }
+    return shapes[kind]
+
+
+def histogram(values: Sequence[float | None], low: float, high: float, bins: int = 20) -> tuple[float, ...]:
+    """The share of values in each of ``bins`` equal bins of [low, high], the last one closed; None and NaN left out."""
+    counts = [0] * bins
+    kept = 0
+    for value in values:
+        if value is None or not math.isfinite(value):
+            continue
+        kept += 1
+        place = int((value - low) / (high - low) * bins) if high > low else 0
+        counts[min(bins - 1, max(0, place))] += 1
+    return tuple(count / kept for count in counts) if kept else tuple(0.0 for _ in counts)

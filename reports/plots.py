@@ -1,0 +1,101 @@
+"""The report's figures as PNG and SVG files for a paper, drawn by matplotlib (the extra ``plots``).
+
+The files are deterministic: no date, no random identifiers, one style.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from eraser_hub.errors import DataError
+
+from .figures import Figure, style_of
+
+_DASHES = {"": "solid"}
+_MARKS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "x", "": None}
+
+
+def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
+    """Write each figure as NAME.png (200 dpi) and NAME.svg.
+
+    Args:
+        figures: what to draw.
+        folder: where to; made if it is missing.
+
+    Returns:
+        The files written, in order.
+
+    Raises:
+        DataError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise DataError('figures need matplotlib: pip install "eraser-hub[plots]"') from error
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    style = {
+        "svg.hashsalt": "eraser-hub",  # otherwise identifiers inside the SVG are random
+        "svg.fonttype": "none",
+        "font.family": "sans-serif",
+        # a name from the data is never read as a formula
+        "text.parse_math": False,
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": "#e4e4e4",
+    }
+    with matplotlib.rc_context(style):
+        for figure in figures:
+            canvas = Canvas(figsize=(4.4, 3.2 + 0.16 * len(figure.series)), layout="constrained")
+            FigureCanvasAgg(canvas)
+            _draw(figure, canvas)
+            for suffix, options in ((".png", {"metadata": {"Software": None}}), (".svg", {"metadata": {"Date": None}})):
+                path = folder / f"{figure.name}{suffix}"
+                canvas.savefig(path, dpi=200, **options)
+                written.append(path)
+    return written
+
+
+def _dash(pattern: str):  # noqa: ANN202
+    if pattern in _DASHES:
+        return _DASHES[pattern]
+    return (0, tuple(float(part) / 2 for part in pattern.split()))
+
+
+def _draw(figure: Figure, canvas) -> None:  # noqa: ANN001
+    axes = canvas.add_subplot()
+    for series, (colour, dash, marker) in zip(figure.series, style_of(figure), strict=True):
+        if figure.kind == "bars":
+            axes.stairs(series.y, series.x, color=colour, linestyle=_dash(dash), label=series.name, linewidth=1.4)
+            continue
+        axes.plot(
+            series.x,
+            series.y,
+            color=colour,
+            linestyle=_dash(dash),
+            marker=_MARKS[marker],
+            markersize=4,
+            linewidth=1.4,
+            label=series.name,
+        )
+        if series.low is not None and series.high is not None:
+            axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.14, linewidth=0)
+    if figure.x_log:
+        from matplotlib.ticker import FixedLocator, NullLocator
+
+        axes.set_xscale("log")
+        places = sorted({x for series in figure.series for x in series.x})
+        axes.xaxis.set_major_locator(FixedLocator(places))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xticks(places, [f"{place:.6g}" for place in places])
+    axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
+    axes.title.set_fontsize(10)
+    if figure.series:
+        canvas.legend(loc="outside lower center", frameon=False, fontsize=8)

@@ -1,0 +1,181 @@
+"""What a report reads: rows of a built dataset, and predictions, from disk and without a cache in between."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.errors import DataError, shown
+from eraser_hub.splits import dataset_split
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One split of a built dataset.
+
+    Attributes:
+        folder, config, split: where it comes from.
+        rows: the rows, in file order.
+        label_names: names of the ``classification`` column's ClassLabel, None where the card has none.
+    """
+
+    folder: Path
+    config: str
+    split: str
+    rows: list[dict[str, Any]]
+    label_names: tuple[str, ...] | None
+
+
+def read_table(dataset: Path, config: str | None, split: str) -> Table:
+    """The rows of ``dataset/CONFIG/SPLIT-*.parquet`` and the label names in the dataset's card.
+
+    Args:
+        dataset: a folder that ``eraser-hub build`` wrote.
+        config: the config; None takes the card's default.
+        split: ``validation`` or ``val``, both are understood.
+
+    Raises:
+        DataError: no such folder, config or split, naming those that are there.
+    """
+    import pyarrow.parquet as pq
+
+    if not dataset.is_dir():
+        raise DataError("expected the folder of a built dataset, found none", file=dataset)
+    card = _card(dataset)
+    if config is None:
+        config = _default_config(card, dataset)
+    # a config is a name, never a path that leaves the dataset's folder
+    if not re.fullmatch(r"\w[\w.-]*", config) or not (dataset / config).is_dir():
+        there = sorted(path.name for path in dataset.iterdir() if any(path.glob("*-?????-of-?????.parquet")))
+        raise DataError(f"expected one of the configs {there}, found {shown(config)}", file=dataset)
+    name = dataset_split(split)
+    files = [
+        path
+        for path in sorted((dataset / config).glob("*-?????-of-?????.parquet"))
+        if path.name.rsplit("-", 3)[0] == name
+    ]
+    if not files:
+        there = sorted({path.name.rsplit("-", 3)[0] for path in (dataset / config).glob("*-?????-of-?????.parquet")})
+        raise DataError(f"expected one of the splits {there}, found {shown(split)}", file=dataset / config)
+    rows: list[dict[str, Any]] = []
+    for path in files:
+        rows.extend(pq.read_table(path).to_pylist())
+    return Table(dataset, config, name, rows, _label_names(card, config))
+
+
+def _card(dataset: Path) -> Mapping[str, Any]:
+    import yaml
+
+    readme = dataset / "README.md"
+    if not readme.is_file():
+        return {}
+    match = re.match(r"\A---\s*\n(.*?)\n---\s*(\n|\Z)", readme.read_text(encoding="utf-8"), re.DOTALL)
+    if match is None:
+        return {}
+    try:
+        card = yaml.safe_load(match[1])
+    except yaml.YAMLError as error:
+        raise DataError(
+            f"expected YAML between the dashes of the card, found {shown(str(error))}", file=readme
+        ) from None
+    return card if isinstance(card, dict) else {}
+
+
+def _default_config(card: Mapping[str, Any], dataset: Path) -> str:
+    for config in card.get("configs") or ():
+        if config.get("default"):
+            return str(config["config_name"])
+    raise DataError("expected --config: the dataset's card names no default", file=dataset)
+
+
+def _label_names(card: Mapping[str, Any], config: str) -> tuple[str, ...] | None:
+    infos = card.get("dataset_info") or ()
+    for info in [infos] if isinstance(infos, dict) else infos:
+        if info.get("config_name", config) != config:
+            continue
+        for feature in info.get("features") or ():
+            kind = feature.get("dtype")
+            if feature.get("name") == "classification" and isinstance(kind, dict) and "class_label" in kind:
+                names = kind["class_label"]["names"]
+                if isinstance(names, dict):  # YAML keeps them as {"0": name, ..}
+                    return tuple(str(names[key]) for key in sorted(names, key=int))
+                return tuple(map(str, names))
+    return None
+
+
+def read_predictions(path: Path) -> list[dict[str, Any]]:
+    """A model's output, an instance each: JSON lines, or Parquet of the same fields.
+
+    Raises:
+        DataError: not a file; a line that is not a JSON object (with its number); Parquet that cannot be read; nothing in it.
+    """
+    if not path.is_file():
+        raise DataError("expected a file of predictions, found none", file=path)
+    if path.suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            instances = pq.read_table(path).to_pylist()
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DataError(f"expected Parquet, found {shown(str(error))}", file=path) from None
+    else:
+        instances = list(_lines(path))
+    if not instances:
+        raise DataError("expected predictions, found an empty file", file=path)
+    return instances
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    import orjson
+
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.strip():
+                continue
+            try:
+                instance = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise DataError(f"expected a JSON object, found {shown(str(error))}", file=path, line=number) from None
+            if not isinstance(instance, dict):
+                raise DataError(f"expected a JSON object, found {type(instance).__name__}", file=path, line=number)
+            yield instance
+
+
+def by_id(instances: Sequence[Mapping[str, Any]], key: str, path: Path) -> dict[str, Mapping[str, Any]]:
+    """The instances by id as a string.
+
+    Raises:
+        DataError: an instance without id, or an id twice.
+    """
+    out: dict[str, Mapping[str, Any]] = {}
+    for instance in instances:
+        if instance.get(key) is None:
+            raise DataError("expected an id, found none", file=path, field=key)
+        identity = str(instance[key])
+        if identity in out:
+            raise DataError("expected each id once, found it twice", file=path, instance=identity, field=key)
+        out[identity] = instance
+    return out
+
+
+def paired(
+    rows: Sequence[Mapping[str, Any]], instances: Mapping[str, Mapping[str, Any]], path: Path
+) -> list[Mapping[str, Any]]:
+    """The instances in the rows' order.
+
+    Raises:
+        DataError: a row without instance, or an instance without row.
+    """
+    ids = [str(row["annotation_id"]) for row in rows]
+    for identity in ids:
+        if identity not in instances:
+            raise DataError("expected a prediction for every annotation, found none", file=path, instance=identity)
+    known = set(ids)
+    for identity in instances:
+        if identity not in known:
+            raise DataError("expected an annotation of this split, found none", file=path, instance=identity)
+    return [instances[identity] for identity in ids]

@@ -1,0 +1,177 @@
+"""A report's tables as plain data: what the template prints, and the tests compare with the score files."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, metric, number
+from .scores import SystemScores
+
+_PART = re.compile(r"_(p|r)(@|$)")
+_TITLES = {
+    AGREEMENT: "Agreement with the human rationales",
+    FAITHFULNESS: "Faithfulness to the model",
+    PERFORMANCE: "Performance on the task",
+    "other": "Further scores",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One number of a table: its text, its interval in small print, and the score it is."""
+
+    text: str
+    small: str = ""
+    system: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a table; with ``family`` a heading over the lines that follow."""
+
+    name: str = ""
+    cells: tuple[Cell, ...] = ()
+    family: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A table: caption, column heads, lines; ``summary`` folds it below these words."""
+
+    head: tuple[str, ...]
+    rows: tuple[Row, ...]
+    caption: str = ""
+    name: str = ""
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line of text below a section; ``style`` is a class of the style sheet."""
+
+    text: str
+    style: str = "quiet"
+
+
+@dataclass(slots=True)
+class Section:
+    """A section of the report; ``missing`` says what it leaves out, and why."""
+
+    anchor: str
+    title: str
+    blocks: list[Block] = field(default_factory=list)
+    figures: list[Any] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def arrow(key: str) -> str:
+    """The key's label with an arrow for the better direction."""
+    known = metric(key)
+    return known.label + {"higher": " ↑", "lower": " ↓", "": ""}[known.better]
+
+
+def scalar_keys(systems: Iterable[SystemScores]) -> list[str]:
+    """The keys with a number in any system, by family, then by label: no score stands first for its merit."""
+    keys = {key for system in systems for key in system.scores if system.number(key) is not None}
+
+    def place(key: str) -> tuple[int, str]:
+        family = metric(key).family
+        return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), metric(key).label.lower())
+
+    return sorted(keys, key=place)
+
+
+def score_blocks(systems: Sequence[SystemScores]) -> list[Block]:
+    """The score table (F1 and everything else), and folded below it precision and recall."""
+    keys = scalar_keys(systems)
+    parts = [key for key in keys if _PART.search(key)]
+    whole = [key for key in keys if key not in parts]
+    head = ("score", *(system.name for system in systems))
+    blocks = []
+    if whole:
+        caption = "Small print: confidence interval. ↑ higher is better, ↓ lower is better."
+        blocks.append(Block(head, _score_rows(systems, whole), caption, "scores"))
+    if parts:
+        rows = _score_rows(systems, parts)
+        blocks.append(Block(head, rows, "", "parts", "Precision and recall behind the F1 scores"))
+    return blocks
+
+
+def _score_rows(systems: Sequence[SystemScores], keys: Sequence[str]) -> tuple[Row, ...]:
+    rows: list[Row] = []
+    family = None
+    for key in keys:
+        if metric(key).family != family:
+            family = metric(key).family
+            rows.append(Row(family=_TITLES[family]))
+        rows.append(Row(arrow(key), tuple(_score_cell(system, key) for system in systems)))
+    return tuple(rows)
+
+
+def _score_cell(system: SystemScores, key: str) -> Cell:
+    value = system.number(key)
+    if value is None and key not in system.scores:
+        return Cell("", system=system.name, key=key)
+    interval = system.intervals.get(key)
+    small = "" if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"
+    return Cell(number(value), small, system.name, key)
+
+
+def class_blocks(systems: Sequence[SystemScores], keys: Sequence[str]) -> list[Block]:
+    """For each system the chosen scores by gold class."""
+    blocks = []
+    for system in systems:
+        shown = [key for key in keys if any(_plain(scores.get(key)) is not None for scores in system.by_class.values())]
+        if not shown:
+            continue
+        rows = tuple(
+            Row(label, tuple(Cell(number(_plain(scores.get(key)))) for key in shown))
+            for label, scores in system.by_class.items()
+        )
+        blocks.append(Block(("gold class", *map(arrow, shown)), rows, system.name))
+    return blocks
+
+
+def _plain(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
+def p_text(p: float | None) -> str:
+    """A p-value: three digits, and an inequality below the smallest of them."""
+    if p is None or math.isnan(p):
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def comparison_block(first: str, second: str, rows: Sequence[Mapping[str, Any]]) -> Block:
+    """A paired comparison: per score both systems, their difference, its interval, p and Holm's p.
+
+    Args:
+        first, second: the systems' names.
+        rows: dicts with ``key``, ``first``, ``second``, ``difference``, ``ci``, ``p_value`` and ``p_holm``.
+    """
+    out = []
+    for row in rows:
+        low, high = row["ci"]
+        out.append(
+            Row(
+                arrow(row["key"]),
+                (
+                    Cell(number(row["first"])),
+                    Cell(number(row["second"])),
+                    Cell(number(row["difference"]), f"[{number(low)}, {number(high)}]"),
+                    Cell(p_text(row["p_value"])),
+                    Cell(p_text(row["p_holm"])),
+                ),
+            )
+        )
+    head = ("score", first, second, "difference", "p", "p (Holm)")
+    return Block(head, tuple(out), f"{first} minus {second}, over the same instances")
