@@ -1,12 +1,12 @@
 """A read-only Hub for a cluster without internet: the folders that ``build`` wrote, over HTTP.
 
 Why not olah: it mirrors git repositories, so all that `build` wrote would have to be committed a second time; from a
-local mirror it reads a whole file into memory for each request and answers no ranges, which streaming readers of Parquet
-live on. Read endpoints over plain files are few, so they are here, on the standard library alone; the tests load the same
-data through olah as a second opinion.
+local mirror it reads a whole file into memory for each request and answers no ranges, which streaming readers of
+Parquet live on. Read endpoints over plain files are few, so they are here, on the standard library alone; the tests
+load the same data through olah as a second opinion.
 
-Ids: ``NAME`` and ``ORG/NAME`` are the same folder. ``load_dataset("eraser", "movies")`` works with huggingface_hub before
-1.16; later ones refuse an id without a namespace themselves, before they ask any server, and are given
+Ids: ``NAME`` and ``ORG/NAME`` are the same folder. ``load_dataset("eraser", "movies")`` works with huggingface_hub
+before 1.16; later ones refuse an id without a namespace themselves, before they ask any server, and are given
 ``load_dataset("org/eraser", "movies")``. ``evaluate.load("eraser_faithfulness")`` works with all.
 
 Nothing but files below the folder is served, by construction: a request's path is never joined to a folder, it is

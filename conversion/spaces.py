@@ -11,10 +11,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-import shutil
 import sys
-import tempfile
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -23,8 +20,12 @@ import yaml
 
 from eraser_hub.errors import DataError, DataErrors
 
+from .safe_folder import rebuilding
+
 # what a Space installs (metrics/requirements.txt); a module may import these and the standard library
 LIBRARIES = frozenset({"evaluate", "datasets", "huggingface_hub", "numpy", "pyarrow"})
+# the oldest Python that the pinned numpy has wheels for; a Space's default is older
+PYTHON = "3.11"
 ALL_TOGETHER = ("app.py", "requirements.txt")
 
 
@@ -71,8 +72,7 @@ def build_metrics(
             errors.append(error)
     if errors:
         raise errors[0] if len(errors) == 1 else DataErrors(errors)
-    out.mkdir(parents=True, exist_ok=True)
-    return [_replace_folder(out / name, files_of) for name, files_of in contents.items()]
+    return [_write_folder(out / name, files_of) for name, files_of in contents.items()]
 
 
 def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
@@ -178,7 +178,7 @@ def check_card(text: str, path: Path) -> dict[str, object]:
         raise DataError(f"no YAML: {error}", file=path) from None
     if not isinstance(header, dict):
         raise DataError("expected a YAML mapping at the top", file=path)
-    expected = {"sdk": "gradio", "sdk_version": gradio_version(), "app_file": "app.py"}
+    expected = {"sdk": "gradio", "sdk_version": gradio_version(), "python_version": PYTHON, "app_file": "app.py"}
     errors = [
         DataError(f"expected {value!r}, found {header.get(key)!r}", file=path, field=key)
         for key, value in expected.items()
@@ -219,27 +219,10 @@ def _read(path: Path) -> str:
         raise DataError(f"no UTF-8: {error}", file=path) from None
 
 
-def _replace_folder(folder: Path, contents: dict[str, bytes]) -> Path:
-    """Write beside, then rename. A run cut short leaves the old folder and a hidden one, which the next run clears."""
-    for left in folder.parent.glob(f".{folder.name}.*.partial"):
-        if time.time() - left.stat().st_mtime > 3600:  # a younger one may be another run's
-            shutil.rmtree(left, ignore_errors=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
-    try:
-        new, old = partial / "new", partial / "old"
-        new.mkdir()
+def _write_folder(folder: Path, contents: dict[str, bytes]) -> Path:
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise DataError("expected a folder or nothing, found a file or a link", file=folder)
+    with rebuilding(folder) as building:
         for name, content in contents.items():
-            (new / name).write_bytes(content)
-        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-            raise DataError("expected a folder or nothing, found a file or a link", file=folder)
-        if folder.exists():
-            folder.rename(old)
-        try:
-            new.rename(folder)
-        except OSError:
-            if old.exists():
-                old.rename(folder)
-            raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+            (building / name).write_bytes(content)
     return folder

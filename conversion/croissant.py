@@ -1,0 +1,334 @@
+"""Croissant metadata (mlcommons.org/croissant, version 1.1) of a built dataset folder: ``croissant.json``.
+
+Every Parquet file stands there with its size and SHA-256, and every config with its fields, so the file serves three:
+search engines that read Croissant, ``mlcroissant`` loading the records, and `publish`, which sends nothing whose digest
+differs from what `build` wrote down.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from eraser_hub.errors import DataError, DataErrors
+from eraser_hub.version import __version__
+
+from .safe_folder import atomic_write
+
+FILE = "croissant.json"
+CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "containedIn": "cr:containedIn",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileProperty": "cr:fileProperty",
+    "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "excludes": "cr:excludes",
+    "isArray": "cr:isArray",
+    "arrayShape": "cr:arrayShape",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "readLines": "cr:readLines",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+    "unArchive": "cr:unArchive",
+    "value": "cr:value",
+}
+
+
+def write_croissant(folder: Path, name: str) -> Path:
+    """Write ``croissant.json`` into a folder that holds a card and Parquet.
+
+    Args:
+        folder: the dataset's folder; its card names the configs and their files.
+        name: the dataset's name.
+
+    Raises:
+        DataError: no card, a card without configs, a config without files.
+    """
+    folder = Path(folder)
+    path = folder / FILE
+    text = json.dumps(croissant(folder, name), ensure_ascii=False, indent=1)
+    atomic_write(path, (text + "\n").encode())
+    return path
+
+
+def croissant(folder: Path, name: str) -> dict[str, Any]:
+    """The metadata as a JSON object; see `write_croissant`."""
+    header, prose = read_card(folder)
+    url = header.get("homepage") or f"https://huggingface.co/datasets/{name}"
+    distribution: list[dict[str, Any]] = [_repository(url)]
+    record_sets: list[dict[str, Any]] = []
+    for config, splits in card_files(folder, header).items():
+        shards = [path for paths in splits.values() for path in paths]
+        distribution += [_file_object(folder, shard) for shard in shards]
+        distribution.append(
+            {
+                "@type": "cr:FileSet",
+                "@id": f"parquet-files-of-{config}",
+                "name": f"parquet-files-of-{config}",
+                "containedIn": {"@id": "repo"},
+                "encodingFormat": "application/x-parquet",
+                "includes": f"{config}/*.parquet",
+            }
+        )
+        schema = pq.read_schema(folder / shards[0])
+        labels = class_labels(header, config)
+        record_sets += [_label_set(config, column, names) for column, names in labels.items()]
+        record_sets.append(
+            {
+                "@type": "cr:RecordSet",
+                "@id": config,
+                "name": config,
+                "description": f"{name}, config {config}: {', '.join(splits)}.",
+                "field": [_field(config, [column.name], column.type, labels) for column in schema],
+            }
+        )
+    facts = {
+        "license": _license(header.get("license")),
+        "url": url,
+        "citeAs": header.get("citation"),
+        "keywords": [str(tag) for tag in header.get("tags") or []],
+        "inLanguage": header.get("language"),
+    }
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.1",
+        "name": name,
+        "description": _first_paragraph(prose) or str(header.get("pretty_name") or name),
+        "version": _three_numbers(header),
+        **{key: value for key, value in facts.items() if value},
+        "isLiveDataset": False,
+        "distribution": distribution,
+        "recordSet": record_sets,
+    }
+
+
+def verify_digests(folder: Path) -> None:
+    """Raise a DataError when a Parquet file is not the one that ``build`` wrote down in ``croissant.json``."""
+    path = folder / FILE
+    try:
+        written = json.loads(path.read_bytes())
+        digests = {
+            row["contentUrl"]: row["sha256"]
+            for row in written["distribution"]
+            if row["@type"] == "cr:FileObject" and row["@id"] != "repo"
+        }
+    except FileNotFoundError:
+        raise DataError("no such file: build the dataset again", file=path) from None
+    except (ValueError, KeyError, TypeError):
+        raise DataError("expected Croissant metadata as build writes it: build the dataset again", file=path) from None
+    header, _ = read_card(folder)
+    present = {path for splits in card_files(folder, header).values() for paths in splits.values() for path in paths}
+    errors = [DataError("not written by build", file=folder / name) for name in sorted(present - digests.keys())]
+    errors += [DataError("no such file: build again", file=folder / name) for name in sorted(digests.keys() - present)]
+    errors += [
+        DataError("its content is not what build wrote: build again", file=folder / name)
+        for name in sorted(present & digests.keys())
+        if _sha256(folder / name) != digests[name]
+    ]
+    if errors:
+        raise errors[0] if len(errors) == 1 else DataErrors(errors)
+
+
+# -- the card ---------------------------------------------------------------------------------------------------------
+
+
+def read_card(folder: Path) -> tuple[dict[str, Any], str]:
+    """The YAML and the prose of ``README.md``."""
+    path = folder / "README.md"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"expected the dataset's card: {error}", file=path) from None
+    match = re.match(r"---\r?\n(.*?)\r?\n---\r?\n?(.*)", text, flags=re.DOTALL)
+    try:
+        header = yaml.safe_load(match[1]) if match else None
+    except yaml.YAMLError as error:
+        raise DataError(f"no YAML: {error}", file=path) from None
+    if match is None or not isinstance(header, dict):
+        raise DataError("expected YAML between two lines of ---", file=path, line=1)
+    return header, match[2]
+
+
+def card_files(folder: Path, header: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """Config -> split -> Parquet files, as the card's ``configs`` name them by pattern."""
+    every = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.parquet"))
+    found: dict[str, dict[str, list[str]]] = {}
+    for config in header.get("configs") or []:
+        splits = found.setdefault(str(config.get("config_name")), {})
+        for row in config.get("data_files") or []:
+            patterns = row["path"] if isinstance(row["path"], list) else [row["path"]]
+            splits[str(row["split"])] = [path for path in every if any(fnmatch(path, pattern) for pattern in patterns)]
+            if not splits[str(row["split"])]:
+                raise DataError(f"no file {row['path']!r}, which its card names", file=folder)
+    if not found or not all(found.values()):
+        raise DataError("expected configs with data_files in the card", file=folder / "README.md")
+    return found
+
+
+def class_labels(header: Mapping[str, Any], config: str) -> dict[str, list[str]]:
+    """Column -> label names, of the ClassLabel columns of one config, as ``dataset_info`` holds them."""
+    infos = header.get("dataset_info") or []
+    for info in infos if isinstance(infos, list) else [infos]:
+        if info.get("config_name", config) == config:
+            return dict(_labels(info.get("features") or []))
+    return {}
+
+
+def _labels(features: list[Any]) -> Iterator[tuple[str, list[str]]]:
+    for feature in features:
+        kind = feature.get("dtype") if isinstance(feature, dict) else None
+        names = kind.get("class_label", {}).get("names") if isinstance(kind, dict) else None
+        if names:
+            yield feature["name"], [str(names[key]) for key in names] if isinstance(names, dict) else list(names)
+
+
+# -- the parts --------------------------------------------------------------------------------------------------------
+
+
+def _repository(url: str) -> dict[str, Any]:
+    """What holds the files. Offline it is the folder: ``mlcroissant.Dataset(path, mapping={"repo": folder})``."""
+    return {
+        "@type": "cr:FileObject",
+        "@id": "repo",
+        "name": "repo",
+        "description": "The repository.",
+        "contentUrl": url,
+        "encodingFormat": "git+https",
+        # a repository has no one digest; the files below have theirs
+        "sha256": "https://github.com/mlcommons/croissant/issues/80",
+    }
+
+
+def _file_object(folder: Path, path: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": path,
+        "name": path,
+        "contentUrl": path,
+        "contentSize": f"{(folder / path).stat().st_size} B",
+        "encodingFormat": "application/x-parquet",
+        "sha256": _sha256(folder / path),
+    }
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _field(config: str, path: list[str], kind: pa.DataType, labels: Mapping[str, list[str]]) -> dict[str, Any]:
+    """One column, or one part of a struct; lists of lists are arrays of as many dimensions."""
+    depth = 0
+    while pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind, depth = kind.value_type, depth + 1
+    identifier = "/".join([config, *path])
+    field: dict[str, Any] = {"@type": "cr:Field", "@id": identifier, "name": identifier}
+    if depth:
+        field |= {"isArray": True, "arrayShape": ",".join(["-1"] * depth)}
+    if len(path) == 1 and path[0] in labels:
+        field["references"] = {"field": {"@id": f"{config}_{path[0]}_labels/index"}}
+    if pa.types.is_struct(kind):
+        field["subField"] = [_field(config, [*path, part.name], part.type, {}) for part in kind]
+        return field
+    field["dataType"] = _data_type(kind)
+    field["source"] = {"fileSet": {"@id": f"parquet-files-of-{config}"}, "extract": {"column": path[0]}}
+    if len(path) > 1:  # one value per struct of the list
+        field |= {"isArray": True, "arrayShape": "-1"}
+        field["source"]["transform"] = [{"jsonPath": f"$[*].{'.'.join(path[1:])}"}]
+    return field
+
+
+def _data_type(kind: pa.DataType) -> str:
+    if pa.types.is_boolean(kind):
+        return "sc:Boolean"
+    if pa.types.is_integer(kind):
+        return "sc:Integer"
+    return "sc:Float" if pa.types.is_floating(kind) else "sc:Text"
+
+
+def _label_set(config: str, column: str, names: list[str]) -> dict[str, Any]:
+    identifier = f"{config}_{column}_labels"
+    fields = [
+        {"@type": "cr:Field", "@id": f"{identifier}/index", "name": f"{identifier}/index", "dataType": "sc:Integer"},
+        {"@type": "cr:Field", "@id": f"{identifier}/name", "name": f"{identifier}/name", "dataType": "sc:Text"},
+    ]
+    data = [{f"{identifier}/index": index, f"{identifier}/name": name} for index, name in enumerate(names)]
+    return {
+        "@type": "cr:RecordSet",
+        "@id": identifier,
+        "name": identifier,
+        "description": f"The names of {column} in {config}.",
+        "dataType": "sc:Enumeration",
+        "key": {"@id": f"{identifier}/index"},
+        "field": fields,
+        "data": data,
+    }
+
+
+def _license(value: object) -> str | None:
+    """The address of a licence; the Hub's short names that are SPDX identifiers get theirs."""
+    first = value[0] if isinstance(value, list) and value else value
+    if not isinstance(first, str) or first in ("other", "unknown"):
+        return None
+    return first if "://" in first else f"https://choosealicense.com/licenses/{first}/"
+
+
+def _first_paragraph(prose: str) -> str:
+    for paragraph in re.split(r"\n\s*\n", prose):
+        text = " ".join(paragraph.split())
+        if text and not text.startswith(("#", "|", "```", "<", "!", "-", "*")):
+            return text
+    return ""
+
+
+def _three_numbers(header: Mapping[str, Any]) -> str:
+    """The dataset's version, of the card or of the first config that has one."""
+    infos = header.get("dataset_info") or []
+    for facts in [header, *(infos if isinstance(infos, list) else [infos])]:
+        version = facts.get("version") if isinstance(facts, dict) else None
+        version = version.get("version_str") if isinstance(version, dict) else version
+        if re.fullmatch(r"\d+\.\d+\.\d+", str(version)):
+            return str(version)
+    return __version__
