@@ -1,7 +1,7 @@
 """Run the benchmarks, each in a process of its own (peak memory is a process's), and gather benchmarks/RESULTS.md.
 
-    python -m benchmarks                     all of them
-    python -m benchmarks scoring conversion  these two; the others' results stay as they were
+python -m benchmarks                     all of them
+python -m benchmarks scoring conversion  these two; the others' results stay as they were
 """
 
 from __future__ import annotations
