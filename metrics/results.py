@@ -206,3 +206,47 @@ def assemble(
         result["by"] = grouped(statistics, group_names(by_values, label_names))
     result["signature"] = signature
     return result
+
+
+def report(
+    statistics: Statistics,
+    name: str,
+    settings: Mapping[str, object],
+    bootstrap: Callable[..., Mapping[str, np.ndarray] | None],
+    *,
+    by_values: Sequence[object] | None = None,
+    extra: Mapping[str, object] | None = None,
+    per_instance: bool = False,
+    confidence_level: float | None = None,
+    n_resamples: int | None = None,
+    seed: int = 0,
+    ci_method: str = "percentile",
+    by: str | None = None,
+    label_names: Sequence[str] | None = None,
+) -> dict[str, object]:
+    """``assemble`` for the keyword arguments common to all metrics.
+
+    Args:
+        statistics: of all instances.
+        name: the metric's name.
+        settings: the metric's own settings, for the signature.
+        bootstrap: ``resampling.intervals``.
+        by_values: the values of column ``by``, aligned with ``statistics.ids``.
+        extra: see ``assemble``.
+        per_instance: asks for the per-instance values.
+        confidence_level, n_resamples, seed, ci_method: see ``resampling.intervals``; none are computed without a level
+            or a number of resamples.
+        by: the column's name.
+        label_names: names of the class numbers in the column.
+    """
+    found = bootstrap(statistics.values, statistics.finalize, confidence_level, n_resamples, seed, ci_method)
+    common = resampling_settings(confidence_level, n_resamples, seed, ci_method, by)
+    return assemble(
+        statistics,
+        signature=signature(name, {**settings, **common}),
+        per_instance=per_instance,
+        by_values=by_values,
+        label_names=label_names,
+        intervals=found,
+        extra=extra,
+    )

@@ -1,0 +1,190 @@
+"""MAP of original/perturbed pairs: does a saliency method rank the same tokens first when the input is perturbed?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from .rank_consistency import average_precisions
+from .resampling import intervals
+from .results import Statistics, ratio, report
+from .rows import Faults, RowBatches, as_list, by_id, column, found, rows_of
+
+NAME = "perturbation_map"
+HIGHER_IS_BETTER = {"map": True, "map_prefix_hits": True}
+RANGES = {"map": (0.0, 1.0), "map_prefix_hits": (0.0, 1.0)}
+
+_DESCRIPTION = """\
+Mean average precision (MAP) of original/perturbed pairs: how far the ranking of an input's tokens by importance is
+kept when the input is perturbed in a way that should not change the model's decision. Faithfulness without erasing.
+"""
+
+_CITATION = """\
+@inproceedings{wang2022finegrained,
+  title = {A Fine-grained Interpretability Evaluation Benchmark for Neural {NLP}},
+  author = {Wang, Lijie and others},
+  booktitle = {Proceedings of the 26th Conference on Computational Natural Language Learning (CoNLL)},
+  year = {2022}
+}
+"""
+
+_INPUTS_DESCRIPTION = """
+Args:
+    predictions: rows {id, rationale_tokens}; rationale_tokens holds, per sequence of the input, ALL its tokens, most
+        important first: [[token, ..], ..].
+    references: rows {id, sample_type, rel_ids}; sample_type is "ori" or "disturb"; rel_ids names the perturbed records
+        of an original one.
+    per_instance: adds the scores of each original record (the mean over its pairs).
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over original records; ci_method is
+        "percentile" or "bca".
+    by: a column of the rows; adds the scores per value of it.
+    label_names: names of the class numbers in that column.
+
+Returns:
+    map: equation 2; map_prefix_hits: the earlier form, in which token j counts if it stands among the original's
+    first j; both in [0, 1], higher is better; pairs: how many; signature.
+
+Raises:
+    ValueError: wrong input; it names the instance and the field.
+
+Example:
+
+    >>> import evaluate
+    >>> metric = evaluate.load("perturbation_map")
+    >>> predictions = [{"id": 1, "rationale_tokens": [["fine", "film", "a"]]},
+    ...                {"id": 2, "rationale_tokens": [["fine", "movie", "a"]]}]
+    >>> references = [{"id": 1, "sample_type": "ori", "rel_ids": [2]}, {"id": 2, "sample_type": "disturb", "rel_ids": []}]
+    >>> result = metric.compute(predictions=predictions, references=references)
+    >>> round(result["map"], 4), result["pairs"]
+    (0.7222, 1)
+"""
+
+
+def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
+    return {"map": ratio(sums[..., 0], sums[..., 2]), "map_prefix_hits": ratio(sums[..., 1], sums[..., 2])}
+
+
+def _sequences(row: Any, name: str, faults: Faults) -> list[list[str]] | None:
+    """The row's ranked tokens per sequence, or None and a fault."""
+    value = row.get("rationale_tokens")
+    sequences = as_list(value)
+    if not sequences:
+        faults.say("prediction", name, "rationale_tokens", f"expected lists of tokens, found {found(value)}")
+        return None
+    checked = []
+    for at, sequence in enumerate(sequences):
+        tokens = as_list(sequence)
+        if tokens is None or not set(map(type, tokens)) <= {str}:
+            wrong = sequence if tokens is None else next(token for token in tokens if type(token) is not str)
+            what = "a list of tokens" if tokens is None else "tokens (strings)"
+            faults.say("prediction", name, f"rationale_tokens[{at}]", f"expected {what}, found {found(wrong)}")
+            return None
+        checked.append(tokens)
+    return checked
+
+
+class PerturbationMap(RowBatches, evaluate.Metric):
+    """MAP of original/perturbed pairs; see ``inputs_description``."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        info = evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS_DESCRIPTION,
+            features=datasets.Features(
+                {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
+            ),
+            reference_urls=["https://aclanthology.org/2022.conll-1.6/"],
+        )
+        info.higher_is_better, info.ranges = HIGHER_IS_BETTER, RANGES
+        return info
+
+    def statistics(self, predictions: Any, references: Any) -> Statistics:
+        """Per original record that has perturbed ones: sums of both scores over its pairs, and how many pairs.
+
+        A pair's score is the mean over its sequences.
+
+        Raises:
+            ValueError: see ``inputs_description``.
+        """
+        return self._measure(predictions, references)[0]
+
+    def _measure(self, predictions: Any, references: Any) -> tuple[Statistics, list[list[Any]]]:
+        faults = Faults()
+        if predictions is None or references is None:
+            raise ValueError(f"expected {'predictions' if predictions is None else 'references'}, found none")
+        rows = by_id(rows_of(predictions, "prediction"), "prediction", faults)
+        records = by_id(rows_of(references, "reference"), "reference", faults)
+        if not rows or not records:
+            faults.stop()
+            raise ValueError(f"expected {'predictions' if not rows else 'references'}, found an empty list")
+        pairs: list[tuple[str, str]] = []
+        for name, record in records.items():
+            pairs += [(name, other) for other in self._perturbed(name, record, faults)]
+        known = records.keys() | {other for _, other in pairs}
+        for name in rows.keys() - known:
+            faults.say("prediction", name, "", "expected a reference of this id, found none")
+        for name in [name for name in records if name not in rows]:
+            faults.say("reference", name, "", "expected a prediction of this id, found none")
+        for name, other in pairs:
+            if other not in rows and other not in records:
+                faults.say(
+                    "reference", name, "rel_ids", f"expected a prediction for the perturbed {other!r}, found none"
+                )
+        tokens = {name: _sequences(row, name, faults) for name, row in rows.items()}
+        faults.stop()
+        if not pairs:
+            raise ValueError("expected original records (sample_type 'ori') with rel_ids, found no pair")
+        return self._score_pairs(pairs, tokens, faults), [[records[name], rows[name]] for name, _ in _firsts(pairs)]
+
+    @staticmethod
+    def _perturbed(name: str, record: Any, faults: Faults) -> list[str]:
+        kind = record.get("sample_type")
+        if kind not in ("ori", "disturb"):
+            faults.say("reference", name, "sample_type", f"expected 'ori' or 'disturb', found {found(kind)}")
+            return []
+        value = record.get("rel_ids")
+        if kind == "disturb" or value is None:
+            return []
+        others = as_list(value)
+        if others is None or any(isinstance(other, bool) or not isinstance(other, (int, str)) for other in others):
+            faults.say("reference", name, "rel_ids", f"expected a list of ids, found {found(value)}")
+            return []
+        names = [str(other) for other in others]
+        if len(set(names)) != len(names) or name in names:
+            message = f"expected each perturbed record once and not the record itself, found {found(names)}"
+            faults.say("reference", name, "rel_ids", message)
+            return []
+        return names
+
+    @staticmethod
+    def _score_pairs(
+        pairs: list[tuple[str, str]], tokens: dict[str, list[list[str]] | None], faults: Faults
+    ) -> Statistics:
+        width = len(tokens[pairs[0][0]] or ())
+        for name in dict.fromkeys(name for pair in pairs for name in pair):
+            if len(tokens[name] or ()) != width:
+                message = f"expected {width} sequences as in the first record, found {len(tokens[name] or ())}"
+                faults.say("prediction", name, "rationale_tokens", message)
+        faults.stop()
+        flat = [((tokens[name] or [])[at], (tokens[other] or [])[at]) for name, other in pairs for at in range(width)]
+        scores = average_precisions([first for first, _ in flat], [second for _, second in flat])
+        means = np.stack([score.reshape(-1, width).mean(axis=1) for score in scores] + [np.ones(len(pairs))], axis=1)
+        firsts = _firsts(pairs)
+        values = np.add.reduceat(means, [at for _, at in firsts], axis=0)
+        per_instance = {key: values[:, at] / values[:, 2] for at, key in enumerate(HIGHER_IS_BETTER)}
+        return Statistics([name for name, _ in firsts], values, _finalize, per_instance)
+
+    def _score(self, predictions: Any, references: Any, **options: Any) -> dict[str, Any]:
+        statistics, rows = self._measure(predictions, references)
+        by_values = column(options.get("by"), rows)
+        extra = {"pairs": int(statistics.values[:, 2].sum())}
+        return report(statistics, NAME, {}, intervals, by_values=by_values, extra=extra, **options)
+
+
+def _firsts(pairs: list[tuple[str, str]]) -> list[tuple[str, int]]:
+    """Each original record and where its pairs begin (the pairs of a record stand together)."""
+    return [(name, at) for at, (name, _) in enumerate(pairs) if at == 0 or pairs[at - 1][0] != name]
