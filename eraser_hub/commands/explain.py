@@ -1,0 +1,138 @@
+"""``eraser-hub explain``: a dataset and a model -> predictions in the ERASER results format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def explain(
+    dataset: Annotated[str, typer.Option(help="Dataset folder (hub/eraser) or Hub id.")],
+    model: Annotated[str, typer.Option(help="Model folder of `eraser-hub train`, .skops file, or transformers id.")],
+    out: Annotated[Path, typer.Option(help="Predictions: a file ending in .jsonl or .parquet.")],
+    config: Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")] = None,
+    split: Annotated[str, typer.Option(help="Split (val and validation are one).")] = "test",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="random, occlusion, gradient, input-x-gradient, integrated-gradients, attention, lime or coefficients."
+        ),
+    ] = "occlusion",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 1,
+    draws: Annotated[int, typer.Option(min=1, help="--method random: so many files, OUT.draw-01.jsonl, ...")] = 1,
+    kd: Annotated[
+        float | None, typer.Option(help="Share of tokens in a hard rationale; by default the config's average.")
+    ] = None,
+    bins: Annotated[str, typer.Option(help="AOPC bins in per cent, '' for none.")] = "1,5,10,20,50",
+    erase: Annotated[str, typer.Option(help="How tokens are erased: remove, mask or pad.")] = "remove",
+    tokens_to_flip: Annotated[
+        bool, typer.Option("--tokens-to-flip", help="Search how many top tokens must go until the label changes.")
+    ] = False,
+    random_draws: Annotated[
+        int, typer.Option(min=0, help="Random rationales of each instance's own length, to score against chance.")
+    ] = 0,
+    random_kind: Annotated[
+        str, typer.Option(help="Random rationales: tokens (any set), or spans (its own spans, shifted).")
+    ] = "tokens",
+    fidelity_trials: Annotated[
+        int, typer.Option(min=0, help="Fidelity curves: trials for each occlusion rate (0: none).")
+    ] = 0,
+    fidelity_rates: Annotated[
+        str | None, typer.Option(help="Occlusion rates in per cent; by default 0, 5, .., 100.")
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of integrated gradients.")] = 300,
+    lime_samples: Annotated[int, typer.Option(min=2, help="LIME: perturbed samples, N.")] = 5000,
+    lime_tokens: Annotated[
+        int, typer.Option(min=0, help="LIME: tokens in each sample, K; 0: a uniformly drawn number.")
+    ] = 10,
+    task: Annotated[
+        str, typer.Option(help="transformers: auto, classification, multiple-choice or question-answering.")
+    ] = "auto",
+    labels: Annotated[
+        str | None, typer.Option(help="The dataset's name of each of the model's outputs: 'NEG,POS'.")
+    ] = None,
+    query: Annotated[
+        bool | None, typer.Option("--query/--no-query", help="Show the query to the model; by default as it was trained.")
+    ] = None,
+    window: Annotated[int | None, typer.Option(min=8, help="transformers: longest input in sub-words.")] = None,
+    device: Annotated[str | None, typer.Option(help="torch device; by default cuda where there is one.")] = None,
+    trust_pickle: Annotated[
+        bool, typer.Option("--trust-pickle", help="Open joblib and pickle files, which run code.")
+    ] = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Full-length inputs at a time.")] = 32,
+    chunk: Annotated[int, typer.Option(min=1, help="Instances worked on, and written, together.")] = 16,
+    limit: Annotated[int | None, typer.Option(min=1, help="Explain the first so many instances.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")] = False,
+    engine: Annotated[str, typer.Option(help="local, or ray.")] = "local",
+    workers: Annotated[int, typer.Option(min=1, help="--engine ray: workers, each with a model.")] = 2,
+    threads: Annotated[int, typer.Option(min=0, help="Processor threads of a model (0: as torch sees fit).")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Explain a model's predictions, and write what `score` and the metric modules take as it is.
+
+    Every token gets a score; the top kd make the hard rationale; the model is asked again without it, with it alone, at
+    each AOPC bin, and with nothing. Equal scores rank in the order of the text. OUT.run.json says how OUT was made.
+
+    Examples:
+
+        eraser-hub explain --dataset hub/eraser --config movies --split val --model model/ --method occlusion --out occlusion.jsonl
+
+        eraser-hub explain --dataset hub/eraser --config movies --model model/ --method random --draws 10 --out random.jsonl
+
+        eraser-hub explain --dataset hub/eraser --config movies --model model/ --method lime --random-draws 100 --out lime.parquet --resume
+
+        eraser-hub explain --dataset hub/eraser --config movies --model model/ --engine ray --workers 4 --out all.parquet
+    """
+    from eraser_hub.explain.attribution import METHODS
+    from eraser_hub.explain.erasure import ERASE_MODES, FIDELITY_RATES
+    from eraser_hub.explain.instances import open_split
+    from eraser_hub.explain.models import TASKS
+    from eraser_hub.explain.outputs import FORMATS
+    from eraser_hub.explain.progress import Progress
+    from eraser_hub.explain.running import ENGINES, Source, draw_path, explain_draws, settings_for
+
+    for option, value, allowed in (
+        ("--method", method, METHODS), ("--erase", erase, ERASE_MODES), ("--task", task, TASKS),
+        ("--engine", engine, ENGINES), ("--random-kind", random_kind, ("tokens", "spans")),
+    ):  # fmt: skip
+        if value not in allowed:
+            raise typer.BadParameter(f"expected one of {', '.join(allowed)}; found {value!r}", param_hint=option)
+    if out.suffix not in FORMATS:
+        raise typer.BadParameter(f"expected a file ending in {' or '.join(FORMATS)}", param_hint="--out")
+    if draws > 1 and method != "random":
+        raise typer.BadParameter(f"only --method random is drawn; {method} gives one result", param_hint="--draws")
+    if kd is not None and not 0 <= kd <= 1:
+        raise typer.BadParameter(f"expected a share from 0 to 1, found {kd}", param_hint="--kd")
+    source = Source(
+        dataset=dataset, config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
+        labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
+        device=device, limit=limit, threads=threads,
+    )  # fmt: skip
+    shares, rates = percents(bins, "--bins"), percents(fidelity_rates, "--fidelity-rates")
+    opened = open_split(dataset, config, split)
+    settings = settings_for(
+        opened.config, kd, method=method, seed=seed, bins=shares, erase=erase, tokens_to_flip=tokens_to_flip,
+        random_draws=random_draws, random_kind=random_kind, fidelity_trials=fidelity_trials,
+        fidelity_rates=FIDELITY_RATES if fidelity_rates is None else rates, steps=steps, lime_samples=lime_samples,
+        lime_tokens=lime_tokens, batch_size=batch_size, chunk=chunk,
+    )  # fmt: skip
+    outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
+    total = opened.count if limit is None or opened.count is None else min(limit, opened.count)
+    with Progress(None if total is None else total * draws, quiet) as progress:
+        reports = explain_draws(
+            source, settings, outs, resume=resume, engine=engine, workers=workers, on_progress=progress.add
+        )
+        for report in reports:
+            progress.close()
+            for line in report.lines():
+                typer.echo(line, err=True)
+
+
+def percents(text: str | None, option: str) -> tuple[float, ...]:
+    """``"1,5,10"`` -> (0.01, 0.05, 0.1)."""
+    try:
+        return tuple(round(float(part) / 100, 6) for part in (text or "").split(",") if part.strip())
+    except ValueError:
+        raise typer.BadParameter(f"expected numbers with commas between, found {text!r}", param_hint=option) from None

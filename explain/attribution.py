@@ -1,0 +1,131 @@
+"""One score per word token: the eight attribution methods.
+
+Scores explain the model's predicted label. They are signed where the method is (a token that speaks against the label
+has a negative score and ranks last); gradient norms and attention are not. The same seed gives the same scores,
+whatever the order or number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.errors import DataError
+
+from . import erasure
+from .batching import Runner
+from .models import Adapter, Encoded
+
+METHODS = (
+    "random", "occlusion", "gradient", "input-x-gradient", "integrated-gradients", "attention", "lime", "coefficients",
+)  # fmt: skip
+KERNEL_WIDTH = 25.0  # LIME's own, for distances in hundredths
+
+
+def attribute(
+    method: str,
+    model: Adapter,
+    runner: Runner,
+    encoded: Sequence[Encoded],
+    predicted: Sequence[int],
+    probability: Sequence[float],
+    *,
+    seed: int = 1,
+    steps: int = 300,
+    lime_samples: int = 5000,
+    lime_tokens: int = 10,
+) -> list[NDArray[np.float64]]:
+    """Scores of every instance of a chunk, each of shape (tokens,).
+
+    Args:
+        predicted: each instance's predicted label, as an index.
+        probability: p of that label on the full input.
+        steps: integration steps of integrated gradients.
+        lime_samples: LIME's N, perturbed samples per instance.
+        lime_tokens: LIME's K, tokens in each sample; 0 for LIME's own sampler (a uniformly drawn number of tokens).
+
+    Raises:
+        DataError: the model does not allow the method; scores that are not finite.
+    """
+    if method not in METHODS:
+        raise DataError(f"--method: expected one of {', '.join(METHODS)}; found {method!r}")
+    if not model.supports(method):
+        allowed = [name for name in METHODS if model.supports(name)]
+        raise DataError(f"--method {method}: not possible with {model.description}; it allows {', '.join(allowed)}")
+    if method == "random":
+        found = [
+            erasure.generator(seed, one.instance.id, "scores").random(sum(map(len, one.instance.documents)))
+            for one in encoded
+        ]
+    elif method == "occlusion":
+        found = occlusion_scores(runner, encoded, predicted, probability)
+    elif method == "lime":
+        found = lime_scores(runner, encoded, predicted, seed, lime_samples, lime_tokens)
+    else:
+        found = model.scores(method, encoded, predicted, steps)
+    for one, scores in zip(encoded, found, strict=True):
+        if not np.isfinite(scores).all():
+            raise DataError(
+                f"--method {method}: {np.count_nonzero(~np.isfinite(scores))} of {len(scores)} token scores are NaN or "
+                "infinite",
+                instance=one.instance.id,
+            )
+    return found
+
+
+def occlusion_scores(
+    runner: Runner, encoded: Sequence[Encoded], predicted: Sequence[int], probability: Sequence[float]
+) -> list[NDArray[np.float64]]:
+    """Leave one out: score of token t = p(x) - p(x without t), for the predicted label."""
+    sizes = [sum(map(len, one.instance.documents)) for one in encoded]
+    erased = [erasure.without(number, [place]) for number, size in enumerate(sizes) for place in range(size)]
+    values = runner.run(encoded, erased)
+    found, start = [], 0
+    for number, size in enumerate(sizes):
+        found.append(probability[number] - values[start : start + size, predicted[number]])
+        start += size
+    return found
+
+
+def lime_scores(
+    runner: Runner, encoded: Sequence[Encoded], predicted: Sequence[int], seed: int, samples: int, kept_tokens: int
+) -> list[NDArray[np.float64]]:
+    """LIME (Ribeiro et al., 2016): weights of a linear model of p over which tokens are present.
+
+    Each of N samples keeps K random tokens (paper 002, appendix B.2: N = 5000, K = 10); with K = 0, or with no more than
+    K tokens in the text, the number of erased tokens is drawn uniformly, as the lime package does. The text itself is a
+    sample too. Samples are weighted by ``sqrt(exp(-d² / 25²))``, d the cosine distance to the text in hundredths, and
+    fitted by ridge regression (alpha 1), which is lime's own kernel and fit without feature selection.
+    """
+    from sklearn.linear_model import Ridge
+
+    found = []
+    for number, one in enumerate(encoded):
+        size = sum(map(len, one.instance.documents))
+        if size == 0:
+            found.append(np.zeros(0))
+            continue
+        sets = lime_sets(erasure.generator(seed, one.instance.id, "lime"), size, samples, kept_tokens)
+        values = runner.run(encoded, [erasure.only(number, kept) for kept in sets])[:, predicted[number]]
+        present = np.zeros((len(sets), size), dtype=np.float32)
+        for row, kept in enumerate(sets):
+            present[row, kept] = 1
+        distance = 100 * (1 - np.sqrt(present.sum(axis=1, dtype=np.float64) / size))
+        weights = np.sqrt(np.exp(-(distance**2) / KERNEL_WIDTH**2))
+        fitted = Ridge(alpha=1.0, fit_intercept=True).fit(present, values, sample_weight=weights)
+        found.append(np.asarray(fitted.coef_, dtype=np.float64))
+    return found
+
+
+def lime_sets(random: np.random.Generator, size: int, samples: int, kept_tokens: int) -> list[NDArray[np.int64]]:
+    """Ascending positions that each sample keeps; the first sample is the whole text."""
+    sets = [np.arange(size)]
+    for _ in range(samples - 1):
+        if 0 < kept_tokens < size:
+            keep = kept_tokens
+        else:
+            keep = size - int(random.integers(1, size + 1))
+        sets.append(np.sort(random.choice(size, size=keep, replace=False)))
+    return sets

@@ -1,0 +1,150 @@
+"""Erased inputs through a model: equal ones once, in batches of like length, halved when memory runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.errors import DataError
+
+from .erasure import Erased
+from .models import Adapter, Encoded, View, check_probabilities
+
+
+@dataclass(slots=True)
+class Counts:
+    """How much work was done: inputs asked for, forward passes made."""
+
+    inputs: int = 0
+    passes: int = 0
+    batches: int = 0
+    halved: int = 0
+
+
+class Runner:
+    """Sends erased inputs of a chunk of instances through a model.
+
+    Equal inputs run once: results are kept by the input's content until :meth:`forget`, so the rationale at 100 % is
+    the full input's very result. Only the batch at hand is materialised; what waits is token positions.
+
+    Args:
+        model: the adapter.
+        erase: remove, mask or pad.
+        batch_size: forward passes at a time for inputs of full length; shorter inputs go in larger batches.
+        on_passes: called with the number of forward passes after each batch (progress).
+    """
+
+    def __init__(
+        self, model: Adapter, erase: str, batch_size: int, on_passes: Callable[[int], None] | None = None
+    ) -> None:
+        self.model, self.erase, self.batch_size = model, erase, batch_size
+        self.counts = Counts()
+        self._on_passes = on_passes
+        self._known: dict[bytes, NDArray[np.float64]] = {}
+        self._limit = 1 << 30
+
+    def forget(self) -> None:
+        """Drop the kept results; called between chunks, so that memory does not grow with the dataset."""
+        self._known.clear()
+
+    def run(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
+        """Probabilities of each erased input, shape (len(erased), classes), columns in the dataset's label order."""
+        keys: list[bytes] = []
+        waiting: dict[bytes, tuple[Erased, tuple[int, ...]]] = {}
+        for one in erased:
+            view = self._view(encoded, one)
+            keys.append(view.key)
+            if view.key not in self._known and view.key not in waiting:
+                waiting[view.key] = (one, view.sizes)
+        self.counts.inputs += len(erased)
+        if waiting:
+            self._run(encoded, waiting)
+        return np.stack([self._known[key] for key in keys]) if keys else np.zeros((0, len(self.model.label_names)))
+
+    def _view(self, encoded: Sequence[Encoded], one: Erased) -> View:
+        source = encoded[one.instance]
+        return source.view(one.kept(sum(map(len, source.instance.documents))), self.erase)
+
+    def _run(self, encoded: Sequence[Encoded], waiting: dict[bytes, tuple[Erased, tuple[int, ...]]]) -> None:
+        # longest first: what does not fit into memory shows at once, and what follows is shorter
+        units = sorted(
+            ((size, number, key) for key, (_, sizes) in waiting.items() for number, size in enumerate(sizes)),
+            key=lambda unit: -unit[0],
+        )
+        sums: dict[bytes, NDArray[np.float64]] = {}
+        left = {key: len(sizes) for key, (_, sizes) in waiting.items()}
+        place = 0
+        while place < len(units):
+            rows = max(1, min(self.model.rows_for(units[place][0], self.batch_size), self._limit))
+            batch = units[place : place + rows]
+            views: dict[bytes, View] = {}
+            for _, _, key in batch:
+                if key not in views:
+                    views[key] = self._view(encoded, waiting[key][0])
+            ids = [encoded[waiting[key][0].instance].instance.id for _, _, key in batch]
+            found = self._forward([(views[key], number) for _, number, key in batch], ids)
+            if found is None:
+                continue
+            for (_, _, key), row in zip(batch, found, strict=True):
+                sums[key] = sums[key] + row if key in sums else row
+                left[key] -= 1
+                if not left[key]:
+                    # windows of one document: the mean of their probabilities
+                    self._known[key] = sums.pop(key) / len(waiting[key][1])
+            place += len(batch)
+
+    def _forward(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> NDArray[np.float64] | None:
+        """Checked probabilities in the dataset's order; None when memory ran out and the batch was halved."""
+        try:
+            raw = self.model.forward(batch)
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise DataError(
+                    f"out of memory with a single input of length {max(batch[0][0].sizes)}; a shorter --window needs less",
+                    instance=ids[0],
+                ) from error
+            self._limit = len(batch) // 2
+            self.counts.halved += 1
+            self.model.notes.say(f"out of memory with {len(batch)} inputs at a time: halved to {self._limit}")
+            release_memory()
+            return None
+        names = self.model.label_names
+        try:
+            values = check_probabilities(raw, len(batch), len(names), self.model.description)
+        except DataError as error:
+            error.instance = ids[first_bad_row(raw)]
+            raise
+        self.counts.passes += len(batch)
+        self.counts.batches += 1
+        if self._on_passes is not None:
+            self._on_passes(len(batch))
+        return values[:, self.model.order] if self.model.order is not None else values
+
+
+def first_bad_row(values: object) -> int:
+    """The first row of a refused output that is not a probability distribution (0 when the shape itself is wrong)."""
+    rows = np.asarray(values, dtype=np.float64)
+    if rows.ndim != 2:
+        return 0
+    good = np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (np.abs(rows.sum(axis=1) - 1) <= 1e-3)
+    return int(np.argmin(good))
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """True for Python's MemoryError and for torch's out-of-memory errors on any device."""
+    words = str(error).lower()
+    return isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words
+
+
+def release_memory() -> None:
+    """Give cached device memory back after an out-of-memory error."""
+    import sys
+
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()

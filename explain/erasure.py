@@ -1,0 +1,171 @@
+"""From token scores to rationales, and from rationales to erased inputs.
+
+Terms: a *ranking* lists token positions most important first; ties break by position, the earlier token first. A
+*rate* is a share of an instance's tokens (kd, an AOPC bin). An :class:`Erased` input is the instance with some tokens
+erased; how a token is erased (removed, masked, padded) is the model adapter's business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ERASE_MODES = ("remove", "mask", "pad")
+AOPC_BINS = (0.01, 0.05, 0.1, 0.2, 0.5)
+FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """An input of a model: instance number ``instance`` of a chunk, with tokens kept or dropped.
+
+    Attributes:
+        instance: the instance's number in its chunk.
+        positions: flat token positions, ascending.
+        keep: True: only ``positions`` stay; False: ``positions`` are erased.
+    """
+
+    instance: int
+    positions: NDArray[np.int64]
+    keep: bool
+
+    def kept(self, tokens: int) -> NDArray[np.bool_]:
+        """Flags of the tokens that stay, shape (tokens,)."""
+        flags = np.full(tokens, not self.keep)
+        flags[self.positions] = self.keep
+        return flags
+
+
+NONE = np.zeros(0, dtype=np.int64)
+
+
+def full(instance: int) -> Erased:
+    """The input as it is."""
+    return Erased(instance, NONE, keep=False)
+
+
+def empty(instance: int) -> Erased:
+    """The input with every token erased (paper 004, equation 3: the null difference's second term)."""
+    return Erased(instance, NONE, keep=True)
+
+
+def without(instance: int, positions: Sequence[int] | NDArray[np.int64]) -> Erased:
+    """The input without ``positions`` (comprehensiveness)."""
+    return Erased(instance, np.sort(np.asarray(positions, dtype=np.int64)), keep=False)
+
+
+def only(instance: int, positions: Sequence[int] | NDArray[np.int64]) -> Erased:
+    """The input reduced to ``positions`` (sufficiency)."""
+    return Erased(instance, np.sort(np.asarray(positions, dtype=np.int64)), keep=True)
+
+
+def ranking(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Positions by falling score; equal scores in the order of the text."""
+    return np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
+
+
+def tokens_at(rate: float, tokens: int) -> int:
+    """How many tokens a rate of ``tokens`` tokens is: rounded half up, at least one for any rate above 0.
+
+    >>> tokens_at(0.1, 774), tokens_at(0.01, 20), tokens_at(0.0, 20), tokens_at(1.0, 20), tokens_at(0.5, 0)
+    (77, 1, 0, 20, 0)
+    """
+    if rate <= 0 or tokens == 0:
+        return 0
+    return min(tokens, max(1, math.floor(rate * tokens + 0.5)))
+
+
+def top(scores: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
+    """Ascending positions of the highest-scored ``rate`` of the tokens."""
+    return np.sort(ranking(scores)[: tokens_at(rate, len(scores))])
+
+
+def spans_of(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple[int, int]]]:
+    """Flat positions as spans per document; neighbours within one document are merged.
+
+    Args:
+        positions: ascending flat positions.
+        bounds: the documents' offsets, ``Instance.bounds``.
+
+    Returns:
+        For each document its (start_token, end_token) pairs, the end exclusive, counted within the document.
+
+    >>> spans_of([0, 1, 4, 5, 6], [0, 5, 8])
+    [[(0, 2), (4, 5)], [(0, 2)]]
+    """
+    spans: list[list[tuple[int, int]]] = [[] for _ in range(len(bounds) - 1)]
+    document = 0
+    for position in positions:
+        while position >= bounds[document + 1]:
+            document += 1
+        place = int(position) - bounds[document]
+        if spans[document] and spans[document][-1][1] == place:
+            spans[document][-1] = (spans[document][-1][0], place + 1)
+        else:
+            spans[document].append((place, place + 1))
+    return spans
+
+
+def generator(seed: int, identity: str, purpose: str) -> np.random.Generator:
+    """Random numbers that depend on the seed, the instance's id and the purpose alone, not on the order of work."""
+    key = hashlib.blake2b(f"{purpose}\x1f{identity}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return np.random.default_rng([seed, int.from_bytes(key, "little")])
+
+
+def random_rationale(random: np.random.Generator, tokens: int, size: int) -> NDArray[np.int64]:
+    """``size`` of ``tokens`` positions, every set equally likely; ascending."""
+    return np.sort(random.choice(tokens, size=size, replace=False)).astype(np.int64)
+
+
+def shifted_rationale(
+    random: np.random.Generator, positions: NDArray[np.int64], bounds: Sequence[int]
+) -> NDArray[np.int64]:
+    """The rationale's own spans moved along their document by one random distance, around its end.
+
+    Number and (but for a span that meets the document's end) lengths of the spans stay as they are, so the draw
+    differs from the rationale in place alone.
+    """
+    moved = []
+    for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+        inside = positions[(positions >= start) & (positions < end)]
+        length = end - start
+        step = int(random.integers(1, length)) if length > 1 else 0
+        moved.append((inside - start + step) % max(length, 1) + start)
+    return np.sort(np.concatenate(moved)) if moved else NONE
+
+
+def occluded(random: np.random.Generator, positions: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
+    """The rationale with a random ``rate`` of its tokens taken out (paper 004, section 5.2); ascending."""
+    gone = math.floor(rate * len(positions) + 0.5)
+    stay = random.permutation(len(positions))[gone:]
+    return np.sort(positions[stay])
+
+
+def fidelity_rows(instance: Mapping[str, Any]) -> list[dict[str, float]]:
+    """A prediction's occluded inputs as rows that the ``normalized_fidelity`` module takes.
+
+    Args:
+        instance: a prediction written with ``--fidelity-trials``.
+
+    Returns:
+        One dict per rate and trial: ``occlusion_rate, trial, p_full, p_rationale, p_complement, p_empty``, each p of
+        the predicted class.
+    """
+    label = instance["classification"]
+    return [
+        {
+            "occlusion_rate": point["occlusion_rate"],
+            "trial": point["trial"],
+            "p_full": instance["classification_scores"][label],
+            "p_rationale": point["sufficiency_classification_scores"][label],
+            "p_complement": point["comprehensiveness_classification_scores"][label],
+            "p_empty": instance["null_classification_scores"][label],
+        }
+        for point in instance["occluded_scores"]
+    ]

@@ -1,0 +1,124 @@
+"""Fine-tune a transformers encoder as a sequence classifier, with the Trainer.
+
+A document longer than the window gives one training example per window (without overlap), each with the document's
+label; when explaining, windows overlap and their probabilities are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.errors import DataError
+
+from .instances import Instance, first_line
+from .training import write_facts
+
+
+def finetune(
+    name: str,
+    instances: Sequence[Instance],
+    labels: Sequence[str],
+    label_names: Sequence[str],
+    out: Path,
+    *,
+    facts: dict[str, Any],
+    epochs: float = 3.0,
+    max_steps: int = 0,
+    batch_size: int = 16,
+    learning_rate: float = 2e-5,
+    warmup_steps: int = 50,
+    window: int | None = None,
+    seed: int = 1,
+    say: Callable[[str], None] = lambda words: None,
+) -> None:
+    """Train and save a classifier that ``eraser-hub explain`` opens.
+
+    Args:
+        name: a local folder or Hub id of an encoder (its classification head may be missing).
+        max_steps: stop after so many optimiser steps; 0: as many as ``epochs`` ask for.
+        learning_rate, warmup_steps: paper 004, appendix A (2e-5, 50 steps, linear).
+        window: longest training example in sub-words.
+
+    Raises:
+        DataError: the model cannot be opened.
+    """
+    import numpy as np
+    import torch
+    import transformers
+
+    from .transformers_model import SequenceModel, load_tokenizer
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    transformers.set_seed(seed)
+    try:
+        network = transformers.AutoModelForSequenceClassification.from_pretrained(
+            name,
+            num_labels=len(label_names),
+            id2label=dict(enumerate(label_names)),
+            label2id={label: place for place, label in enumerate(label_names)},
+            ignore_mismatched_sizes=True,
+        )
+        tokenizer = load_tokenizer(name)
+    except Exception as error:  # transformers raises many kinds; its first line names what is missing
+        raise DataError(f"cannot open the model: {first_line(error)}", file=name) from error
+    uses_query = bool(facts.get("uses_query"))
+    model = SequenceModel(network, tokenizer, uses_query=uses_query, window=window, description=Path(name).name)
+    place = {label: number for number, label in enumerate(label_names)}
+    rows: list[dict[str, Any]] = []
+    for one, label in zip(instances, labels, strict=True):
+        encoded = model.encode(one)
+        for window_ in encoded.windows(np.ones(len(one.tokens), dtype=bool), "remove", overlap=False):
+            row = {"input_ids": window_.ids.tolist(), "attention_mask": [1] * len(window_.ids), "labels": place[label]}
+            if "token_type_ids" in tokenizer.model_input_names:
+                row["token_type_ids"] = window_.types.tolist()
+            rows.append(row)
+    say(f"{len(rows)} windows of at most {model.window} sub-words from {len(instances)} instances")
+    network.train()
+    known = transformers.TrainingArguments.__dataclass_fields__  # its name changed with transformers 5
+    arguments = transformers.TrainingArguments(
+        output_dir=str(out / ".training"),
+        num_train_epochs=epochs,
+        max_steps=max_steps or -1,
+        per_device_train_batch_size=batch_size,
+        learning_rate=learning_rate,
+        warmup_steps=warmup_steps if not max_steps else min(warmup_steps, max_steps // 10),
+        lr_scheduler_type="linear",
+        seed=seed,
+        data_seed=seed,
+        save_strategy="no",
+        report_to="none",
+        logging_steps=25,
+        disable_tqdm=True,
+        bf16=bool(torch.cuda.is_available() and torch.cuda.is_bf16_supported()),
+        dataloader_pin_memory=torch.cuda.is_available(),
+        use_cpu=not torch.cuda.is_available(),
+        **({"train_sampling_strategy": "group_by_length"} if "train_sampling_strategy" in known else {"group_by_length": True}),
+    )
+
+    class Log(transformers.TrainerCallback):
+        """Losses as they come, one line each."""
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **rest: Any) -> None:
+            if logs and "loss" in logs:
+                say(f"step {state.global_step} of {state.max_steps}: loss {float(logs['loss']):.4f}")
+
+    trainer = transformers.Trainer(
+        model=network,
+        args=arguments,
+        train_dataset=rows,
+        data_collator=transformers.DataCollatorWithPadding(tokenizer),
+        callbacks=[Log()],
+    )
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.train()
+    network.eval()
+    out.mkdir(parents=True, exist_ok=True)
+    network.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    write_facts({**facts, "base": Path(name).name, "steps": trainer.state.global_step, "window": window, "seed": seed}, out)
+    leftover = out / ".training"
+    if leftover.is_dir() and not any(leftover.iterdir()):
+        leftover.rmdir()

@@ -1,0 +1,238 @@
+"""Rows of a dataset as instances: word tokens a model reads, and which of them may be erased.
+
+One reader for the three datasets: rows of ``eraser`` and ``human_rationales`` (documents with evidences) and rows of
+``bilingual_perturbation`` (sequences of tokens). The query, where there is one, is shown to the model whole and is
+never erased: rationales lie in documents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.conversion.eraser_format import tokens_of
+from eraser_hub.errors import DataError, shown
+from eraser_hub.splits import dataset_split
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One input of a model.
+
+    Attributes:
+        id: the annotation id (a string also where the release has integers).
+        query: tokens of the question, claim or hypothesis; never erased.
+        names: the documents' ids (``eraser``) or the sequences' names (``bilingual_perturbation``).
+        documents: tokens of each document, in order; these can be erased.
+        label: the gold label's name, None where the data has none.
+        rationale: per document the human rationale, one flag a token; None where the data has none.
+    """
+
+    id: str
+    query: tuple[str, ...]
+    names: tuple[str, ...]
+    documents: tuple[tuple[str, ...], ...]
+    label: str | None = None
+    rationale: tuple[tuple[bool, ...], ...] | None = None
+
+    @property
+    def tokens(self) -> list[str]:
+        """The documents' tokens, one after the other."""
+        return [token for document in self.documents for token in document]
+
+    @property
+    def bounds(self) -> list[int]:
+        """Offsets of the documents in :attr:`tokens`, the end included: document d is ``bounds[d]:bounds[d + 1]``."""
+        ends = [0]
+        for document in self.documents:
+            ends.append(ends[-1] + len(document))
+        return ends
+
+    def without_query(self) -> Instance:
+        """The same instance for a model that is not to see the query."""
+        return Instance(self.id, (), self.names, self.documents, self.label, self.rationale)
+
+    def rationale_only(self) -> Instance:
+        """The documents reduced to the human rationale's tokens (paper 004, "rationale-only text").
+
+        Raises:
+            DataError: the instance carries no rationale.
+        """
+        if self.rationale is None:
+            raise DataError("expected a human rationale to train or evaluate on, found none", instance=self.id)
+        kept = tuple(
+            tuple(token for token, marked in zip(document, marks, strict=True) if marked)
+            for document, marks in zip(self.documents, self.rationale, strict=True)
+        )
+        return Instance(self.id, self.query, self.names, kept, self.label)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One split of one config, read as a stream: nothing is kept in memory but the row at hand.
+
+    Attributes:
+        rows: the rows as ``datasets`` gives them, re-iterable.
+        label_names: names of the ClassLabel, () where labels are strings or absent.
+        kind: ``"eraser"`` or ``"perturbation"``, told by the columns.
+        count: number of rows, None when the dataset does not say.
+        config: the config's name, which looks up kd.
+    """
+
+    rows: Any
+    label_names: tuple[str, ...]
+    kind: str
+    count: int | None
+    config: str
+    columns: tuple[str, ...]
+
+    def instances(self, start: int = 0) -> Iterator[Instance]:
+        """Instances from row ``start`` on, in the dataset's order."""
+        rows = self.rows.skip(start) if start else self.rows
+        read = instance_of_eraser if self.kind == "eraser" else instance_of_perturbation
+        for row in rows:
+            yield read(row, self.label_names)
+
+    def fingerprint(self, limit: int | None = None) -> str:
+        """Digest of every id and text: two runs that agree in it read the same data."""
+        digest = hashlib.blake2b(digest_size=12)
+        for number, instance in enumerate(self.instances()):
+            if limit is not None and number >= limit:
+                break
+            parts = (instance.id, *instance.query, "\x1d", *("\x1f".join(d) for d in instance.documents))
+            digest.update("\x1e".join(parts).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+
+def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
+    """Open a split of a dataset folder (``hub/eraser``) or of a Hub id (``org/eraser``) with ``datasets``, streaming.
+
+    Streaming reads the Parquet files themselves: the local cache of ``load_dataset`` would return old rows for files
+    that were rebuilt in place.
+
+    Raises:
+        DataError: no such folder, config or split; each names what there is.
+    """
+    import datasets
+    from datasets.utils.logging import set_verbosity_error
+
+    set_verbosity_error()
+    name = str(dataset)
+    folder = Path(dataset)
+    if not folder.exists() and (name.count("/") > 1 or name.startswith((".", "/", "~")) or name.count("/") == 0):
+        raise DataError("no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser", file=name)
+    if folder.is_dir() and not (folder / "README.md").is_file():
+        raise DataError("expected a dataset folder with README.md and Parquet files, found no README.md", file=name)
+    try:
+        opened = datasets.load_dataset(name, config, split=None, streaming=True)
+    except Exception as error:  # datasets raises many kinds; its words name the config or the file
+        raise DataError(f"cannot open config {config or '(default)'}: {first_line(error)}", file=name) from error
+    wanted = dataset_split(split)
+    if wanted not in opened:
+        raise DataError(f"split: expected one of {', '.join(opened)}; found {shown(split)}", file=name)
+    rows = opened[wanted]
+    features = rows.features or {}
+    columns = tuple(features)
+    label = features.get("classification", features.get("label"))
+    label_names = tuple(getattr(label, "names", ()))
+    count = None
+    if rows.info.splits and wanted in rows.info.splits:
+        count = rows.info.splits[wanted].num_examples
+    return Split(rows, label_names, kind_of(columns, name), count, config or rows.info.config_name or "", columns)
+
+
+def kind_of(columns: Sequence[str], name: str = "dataset") -> str:
+    """``"eraser"`` for rows with documents, ``"perturbation"`` for rows with token sequences."""
+    if {"annotation_id", "documents"} <= set(columns):
+        return "eraser"
+    if "id" in columns and any(field in columns for field in ("sequences", "sent_token", "text_q_seg", "tokens")):
+        return "perturbation"
+    raise DataError(
+        "expected columns annotation_id and documents (eraser, human_rationales), or id and token sequences "
+        f"(bilingual_perturbation); found {', '.join(columns) or 'none'}",
+        file=name,
+    )
+
+
+def label_of(value: object, label_names: Sequence[str], instance: str) -> str | None:
+    """The label's name; ClassLabel's -1 and None are "no label"."""
+    if value is None or value == -1:
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and 0 <= value < len(label_names):
+        return label_names[value]
+    raise DataError(
+        f"expected a label name or 0 to {len(label_names) - 1}, found {shown(value)}",
+        instance=instance,
+        field="classification",
+    )
+
+
+def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
+    """An instance from a row of ``eraser`` or ``human_rationales``.
+
+    The human rationale is the row's ``rationale_mask`` where it has one, otherwise the union of its evidences.
+    """
+    identity = str(row["annotation_id"])
+    names = tuple(str(document["docid"]) for document in row["documents"])
+    documents = tuple(tuple(tokens_of(document["text"])) for document in row["documents"])
+    masks = row.get("rationale_mask")
+    if masks is None and row.get("evidences") is not None:
+        marks = {name: [False] * len(tokens) for name, tokens in zip(names, documents, strict=True)}
+        for evidence in (evidence for group in row["evidences"] for evidence in group):
+            if evidence["docid"] in marks:
+                span = range(evidence["start_token"], min(evidence["end_token"], len(marks[evidence["docid"]])))
+                for position in span:
+                    marks[evidence["docid"]][position] = True
+        masks = list(marks.values())
+    rationale = None
+    if masks is not None:
+        rationale = tuple(tuple(bool(flag) for flag in mask) for mask in masks)
+        for name, mask, document in zip(names, rationale, documents, strict=True):
+            if len(mask) != len(document):
+                raise DataError(
+                    f"expected one flag for each of {len(document)} tokens of {name}, found {len(mask)}",
+                    instance=identity,
+                    field="rationale_mask",
+                )
+    label = label_of(row.get("classification"), label_names, identity)
+    return Instance(identity, tuple(tokens_of(row.get("query") or "")), names, documents, label, rationale)
+
+
+def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
+    """An instance from a row of ``bilingual_perturbation``: each token sequence is a document of its own.
+
+    For reading comprehension the question is the query; the passage's tokens can be erased.
+    """
+    identity = str(row["id"])
+    if row.get("sequences") is not None:
+        sequences = [list(map(str, sequence)) for sequence in row["sequences"]]
+        names = tuple(f"sequence_{number}" for number in range(len(sequences)))
+    else:
+        fields = [field for field in ("sent_token", "text_q_seg", "text_t_seg", "tokens") if row.get(field)]
+        sequences = [list(map(str, row[field])) for field in fields]
+        names = tuple(fields)
+    query = tokens_of(row.get("question") or "")
+    label = label_of(row.get("classification", row.get("label")), label_names, identity)
+    return Instance(identity, tuple(query), names, tuple(tuple(sequence) for sequence in sequences), label)
+
+
+def queries_differ(split: Split, limit: int = 2000) -> bool:
+    """True when the split's queries are not all the same: then a model needs to see them (movies asks one question)."""
+    seen: set[tuple[str, ...]] = set()
+    for number, instance in enumerate(split.instances()):
+        seen.add(instance.query)
+        if len(seen) > 1:
+            return True
+        if number >= limit:
+            break
+    return False
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's words, or its type's name when it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

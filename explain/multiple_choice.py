@@ -1,0 +1,141 @@
+"""Multiple choice (CoS-E): the query holds the answers, the document the question; each answer is scored with it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.errors import DataError
+
+from .instances import Instance
+from .models import Encoded, View
+from .transformers_model import Pieces, SequenceModel, Window, _window
+
+SEPARATOR = "[sep]"
+
+
+def answers_of(instance: Instance) -> list[list[str]]:
+    """The answers in a query, which stand between ``[sep]`` tokens."""
+    answers: list[list[str]] = [[]]
+    for token in instance.query:
+        if token == SEPARATOR:
+            answers.append([])
+        else:
+            answers[-1].append(token)
+    return answers
+
+
+@dataclass(slots=True)
+class Choices(Encoded):
+    """A question and its answers, cut into sub-words."""
+
+    instance: Instance
+    question: Pieces
+    answers: list[NDArray[np.int64]]
+
+    def windows(self, kept: NDArray[np.bool_], erase: str) -> list[Window]:
+        """One model input for each answer: (question, answer)."""
+        ids, places = self.question.erased(kept, erase)
+        model = self.question.model
+        hidden = ~kept[self.question.owner[places]] if erase == "pad" else np.zeros(len(ids), dtype=bool)
+        template = model.words.pair
+        room = max(1, model.window - template.size - max(len(answer) for answer in self.answers))
+        return [
+            _window(
+                template, ids[:room], places[:room], hidden[:room],
+                answer, np.full(len(answer), -1), np.zeros(len(answer), dtype=bool),
+            )
+            for answer in self.answers
+        ]  # fmt: skip
+
+    def view(self, kept: NDArray[np.bool_], erase: str) -> View:
+        windows = self.windows(kept, erase)
+        digest = hashlib.blake2b(digest_size=16)
+        for window in windows:
+            digest.update(window.ids.tobytes() + window.seen.tobytes() + b"\x1d")
+        return View(digest.digest(), (max(len(window.ids) for window in windows),), windows)
+
+
+class ChoiceModel(SequenceModel):
+    """A multiple-choice model: one logit per answer, softmax over the answers.
+
+    The labels are the dataset's (A, B, ..), in the order of the answers; a question longer than the window is cut at
+    its end, and counted.
+    """
+
+    def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
+        super().__init__(network, tokenizer, uses_query=True, **more)
+        self.label_names = ()
+
+    def encode(self, instance: Instance) -> Choices:  # type: ignore[override]
+        answers = answers_of(instance)
+        if self.label_names and len(answers) != len(self.label_names):
+            raise DataError(
+                f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}",
+                instance=instance.id,
+                field="query",
+            )
+        question = super().encode(instance.without_query())
+        cut = [
+            np.asarray([piece for word in self.words.cut(answer) for piece in word], dtype=np.int64) for answer in answers
+        ]
+        if len(question.ids) + max(map(len, cut)) + self.words.pair.size > self.window:
+            self.notes.count("questions cut at their end")
+        return Choices(instance, question, cut)
+
+    def rows_for(self, size: int, batch_size: int) -> int:
+        return max(1, super().rows_for(size, batch_size) // max(len(self.label_names), 1))
+
+    def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        windows = [window for view, _ in units for window in view.data]
+        inputs = {name: tensor.view(len(units), -1, tensor.shape[-1]) for name, tensor in self.tensors(windows).items()}
+        return self.torch.softmax(self.logits(inputs).double(), dim=-1).cpu().numpy()
+
+    def supports(self, method: str) -> bool:
+        return method in ("random", "occlusion", "lime", "gradient", "input-x-gradient", "integrated-gradients")
+
+    def scores(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
+    ) -> list[NDArray[np.float64]]:
+        """Gradient methods over the question's sub-words, summed over the pairs (question, answer)."""
+        import captum.attr
+
+        torch = self.torch
+        found = []
+        embedding = self.network.get_input_embeddings()
+        choices = [one for one in encoded if isinstance(one, Choices)]
+        for one, target in zip(choices, targets, strict=True):
+            windows = one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove")
+            inputs = self.tensors(windows)
+            with torch.no_grad():
+                embedded = embedding(inputs["input_ids"]).unsqueeze(0).detach()
+            embedded.requires_grad_()
+            rest = {name: value for name, value in inputs.items() if name != "input_ids"}
+
+            def probability(batch: Any, rest: dict[str, Any] = rest) -> Any:
+                more = {name: value.unsqueeze(0).expand(len(batch), *value.shape) for name, value in rest.items()}
+                return torch.softmax(self.network(inputs_embeds=batch, **more).logits.float(), dim=-1)
+
+            column = self.column(target)
+            if method == "integrated-gradients":
+                values, delta = captum.attr.IntegratedGradients(probability).attribute(
+                    embedded, baselines=torch.zeros_like(embedded), target=column, n_steps=steps,
+                    internal_batch_size=4, return_convergence_delta=True,
+                )  # fmt: skip
+                self.notes.largest("largest convergence delta", float(delta.abs().max()))
+                pieces = values.sum(dim=-1)[0]
+            elif method == "input-x-gradient":
+                pieces = captum.attr.InputXGradient(probability).attribute(embedded, target=column).sum(dim=-1)[0]
+            else:
+                pieces = captum.attr.Saliency(probability).attribute(embedded, target=column, abs=False).norm(dim=-1)[0]
+            scores = np.zeros(len(one.instance.tokens))
+            for window, row in zip(windows, pieces.detach().double().cpu().numpy(), strict=True):
+                held = window.piece >= 0
+                np.add.at(scores, one.question.owner[window.piece[held]], row[: len(window.ids)][held])
+            found.append(scores)
+        return found

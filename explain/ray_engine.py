@@ -1,0 +1,156 @@
+"""The same chunks on Ray Data: Parquet in, one model per worker, Parquet out.
+
+The driver writes the open chunks to Parquet, one row a chunk; ``map_batches`` sends each to a worker that holds a
+model. A worker writes its chunk's result as a Parquet file of its own and renames it into place, so what is done stays
+done: Ray starts a killed worker anew and gives its chunk to it again, and a run that was stopped as a whole goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from eraser_hub.errors import DataError
+
+from .engine import Settings
+from .instances import Instance, Split
+from .models import need
+from .running import Source
+
+CPUS_PER_WORKER = 0.5  # two whole-processor workers on two processors would leave none for the reader
+
+
+def explain_on_ray(
+    source: Source,
+    settings: Settings,
+    split: Split,
+    todo: Iterator[tuple[int, list[Instance]]],
+    folder: Path,
+    workers: int,
+) -> Iterator[tuple[int, list[bytes], dict[str, Any]]]:
+    """Explain open chunks with ``workers`` workers; yields finished chunks in any order.
+
+    Args:
+        folder: where input and output lie during the run, on a file system that all workers see.
+
+    Raises:
+        DataError: Ray is not installed; a worker's own error, in its words.
+    """
+    need("ray")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import ray
+
+    if workers < 1:
+        raise DataError(f"--workers: expected at least 1, found {workers}")
+    shutil.rmtree(folder, ignore_errors=True)
+    inputs, results = folder / "in", folder / "out"
+    inputs.mkdir(parents=True)
+    results.mkdir()
+    numbers = []
+    for number, chunk in todo:
+        rows = orjson.dumps([_plain(one) for one in chunk]).decode()
+        pq.write_table(pa.table({"chunk": [number], "instances": [rows]}), inputs / f"{number:08d}.parquet")
+        numbers.append(number)
+    if not numbers:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    own = not ray.is_initialized()
+    if own:
+        ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    try:
+        facts = {"label_names": list(split.label_names), "kind": split.kind, "results": str(results.resolve())}
+        finished = (
+            ray.data.read_parquet(str(inputs), override_num_blocks=len(numbers))
+            .map_batches(
+                ChunkWorker,
+                fn_constructor_args=(source, settings, facts),
+                batch_size=1,
+                compute=ray.data.ActorPoolStrategy(size=min(workers, len(numbers))),
+                num_cpus=CPUS_PER_WORKER,
+            )
+            .iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0)
+        )
+        try:
+            for batch in finished:
+                number = batch["chunk"][0].as_py()
+                error = batch["error"][0].as_py()
+                if error:
+                    raise DataError(error)
+                yield number, *_read(results, number)
+        except ray.exceptions.RayError as error:
+            raise DataError(f"a Ray worker failed: {str(error).strip().splitlines()[-1]}") from error
+    finally:
+        if own:
+            ray.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _plain(one: Instance) -> dict[str, Any]:
+    return {"id": one.id, "query": one.query, "names": one.names, "documents": one.documents, "label": one.label}
+
+
+def _instance(row: dict[str, Any]) -> Instance:
+    documents = tuple(tuple(document) for document in row["documents"])
+    return Instance(row["id"], tuple(row["query"]), tuple(row["names"]), documents, row["label"])
+
+
+def _read(results: Path, number: int) -> tuple[list[bytes], dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(results / f"{number:08d}.parquet")
+    facts = orjson.loads(table.schema.metadata[b"facts"])
+    return [line.encode("utf-8") for line in table["prediction"].to_pylist()], facts
+
+
+class ChunkWorker:
+    """One worker: it opens the model when it starts, and explains the chunks that it is given."""
+
+    def __init__(self, source: Source, settings: Settings, facts: dict[str, Any]) -> None:
+        from .batching import Runner
+        from .models import align_labels, open_model
+        from .running import limit_threads
+
+        self.settings, self.kind, self.results = settings, facts["kind"], Path(facts["results"])
+        self.error = ""
+        try:
+            if source.threads:
+                limit_threads(source.threads)
+            self.model = open_model(
+                source.model, task=source.task, trust_pickle=source.trust_pickle, uses_query=source.query,
+                window=source.window, device=source.device,
+            )  # fmt: skip
+            if source.threads:
+                limit_threads(source.threads)
+            align_labels(self.model, facts["label_names"], source.labels)
+            self.runner = Runner(self.model, settings.erase, settings.batch_size)
+        except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
+            self.error = str(error)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        number = int(batch["chunk"][0])
+        if not self.error:
+            try:
+                self._explain(number, [_instance(row) for row in orjson.loads(batch["instances"][0])])
+            except DataError as error:
+                self.error = str(error)
+        return {"chunk": [number], "error": [self.error]}
+
+    def _explain(self, number: int, chunk: list[Instance]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        from .outputs import replacing
+        from .running import finish_chunk
+
+        lines, facts = finish_chunk(self.model, self.runner, chunk, self.settings, self.kind)
+        table = pa.table({"prediction": [line.decode("utf-8") for line in lines]})
+        with replacing(self.results / f"{number:08d}.parquet") as beside:
+            pq.write_table(table.replace_schema_metadata({"facts": orjson.dumps(facts)}), beside)

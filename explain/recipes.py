@@ -1,0 +1,123 @@
+"""``eraser-hub train``: from a recipe to a model folder and its figures."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.errors import DataError
+
+from .instances import Split, open_split, queries_differ
+from .models import looks_like_a_path, need
+from .training import BASELINES, Evaluation, evaluate_on, examples, fit_baseline, save_baseline
+
+# paper 004, Table 3
+REGIMES = {
+    ("full", "full"): "no-rationale",
+    ("full", "rationale"): "eval-rationale",
+    ("rationale", "rationale"): "train-eval-rationale",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What to train on what; the fields are the options of ``eraser-hub train``."""
+
+    dataset: str
+    config: str | None
+    split: str
+    eval_split: str | None
+    model: str
+    query: bool | None = None
+    features: str = "words"
+    joiner: str | None = None
+    seed: int = 1
+    limit: int | None = None
+    epochs: float = 3.0
+    max_steps: int = 0
+    batch_size: int = 16
+    learning_rate: float = 2e-5
+    window: int | None = None
+
+
+def train_model(
+    recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Callable[[str], None]
+) -> Iterator[str]:
+    """Train, save into ``out``, and give a line of figures per regime.
+
+    Raises:
+        DataError: unknown model or split, no labels, no rationales where they are asked for.
+    """
+    need("sklearn", "skops")
+    if out.exists() and not out.is_dir():
+        raise DataError("--out: expected a folder, found a file", file=out)
+    data = open_split(recipe.dataset, recipe.config, recipe.split)
+    query = queries_differ(data) if recipe.query is None else recipe.query
+    evaluated = evaluation_split(recipe)
+    _fit(recipe, data, out, train_on, query, say)
+    yield f"{out}: {recipe.model} trained on the {train_on} text of {recipe.split}"
+    if evaluated is None:
+        return
+    yield from _figures(out, train_on, evaluated)
+    if regimes:
+        other = "rationale" if train_on == "full" else "full"
+        with tempfile.TemporaryDirectory(dir=out, prefix=".regime-") as folder:
+            _fit(recipe, data, Path(folder), other, query, say)
+            yield from _figures(Path(folder), other, evaluated)
+
+
+def evaluation_split(recipe: Recipe) -> Split | None:
+    """The split to evaluate on: the one asked for, or validation where there is one."""
+    if recipe.eval_split == "":
+        return None
+    try:
+        return open_split(recipe.dataset, recipe.config, recipe.eval_split or "validation")
+    except DataError:
+        if recipe.eval_split:
+            raise
+        return None
+
+
+def _figures(model: Path, train_on: str, split: Split) -> Iterator[str]:
+    for seen in ("full", "rationale"):
+        name = REGIMES.get((train_on, seen))
+        if name is None:
+            continue
+        if seen == "rationale" and not has_rationales(split):
+            continue
+        found: Evaluation = evaluate_on(model, split, rationale_only=seen == "rationale")
+        yield f"{name}: accuracy {found.accuracy:.3f}, macro F1 {found.macro_f1:.3f} ({found.instances} instances)"
+
+
+def has_rationales(split: Split) -> bool:
+    """Whether the split's rows carry human rationales."""
+    first = next(split.instances(), None)
+    return first is not None and first.rationale is not None
+
+
+def _fit(recipe: Recipe, data: Split, out: Path, train_on: str, query: bool, say: Callable[[str], None]) -> None:
+    instances, labels = examples(data, rationale_only=train_on == "rationale", uses_query=query, limit=recipe.limit)
+    facts: dict[str, Any] = {
+        "dataset": Path(recipe.dataset).name, "config": data.config, "split": recipe.split, "train_on": train_on,
+        "uses_query": query, "instances": len(instances), "label_names": list(data.label_names) or sorted(set(labels)),
+    }  # fmt: skip
+    if recipe.model in BASELINES:
+        joiner = recipe.joiner if recipe.joiner is not None else "" if recipe.features == "characters" else " "
+        model, more = fit_baseline(
+            recipe.model, instances, labels, features=recipe.features, joiner=joiner, seed=recipe.seed, say=say
+        )
+        save_baseline(model, {**facts, **more}, out)
+        return
+    if looks_like_a_path(recipe.model) and not Path(recipe.model).is_dir():
+        raise DataError(f"--model: expected {', '.join(BASELINES)}, or a transformers folder or Hub id", file=recipe.model)
+    need("torch", "transformers", "accelerate")
+    from .finetuning import finetune
+
+    finetune(
+        recipe.model, instances, labels, facts["label_names"], out, facts=facts, epochs=recipe.epochs,
+        max_steps=recipe.max_steps, batch_size=recipe.batch_size, learning_rate=recipe.learning_rate,
+        window=recipe.window, seed=recipe.seed, say=say,
+    )  # fmt: skip
