@@ -56,7 +56,8 @@ Example:
     >>> metric = evaluate.load("perturbation_map")
     >>> predictions = [{"id": 1, "rationale_tokens": [["fine", "film", "a"]]},
     ...                {"id": 2, "rationale_tokens": [["fine", "movie", "a"]]}]
-    >>> references = [{"id": 1, "sample_type": "ori", "rel_ids": [2]}, {"id": 2, "sample_type": "disturb", "rel_ids": []}]
+    >>> references = [{"id": 1, "sample_type": "ori", "rel_ids": [2]},
+    ...               {"id": 2, "sample_type": "disturb", "rel_ids": []}]
     >>> result = metric.compute(predictions=predictions, references=references)
     >>> round(result["map"], 4), result["pairs"]
     (0.7222, 1)

@@ -1,0 +1,175 @@
+"""How far annotators agree with their majority: Cohen's kappa, precision, recall and F1, each with its spread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from .annotators import agreement
+from .resampling import intervals
+from .results import Statistics, ratio, report
+from .rows import Faults, Row, RowBatches, as_list, by_id, column, found, rows_of
+
+NAME = "annotator_agreement"
+KEYS = ("cohen_kappa", "p", "r", "f1")
+HIGHER_IS_BETTER = dict.fromkeys(KEYS, True)
+RANGES = {key: ((-1.0, 1.0) if key == "cohen_kappa" else (0.0, 1.0)) for key in KEYS}
+RANGES |= {f"{key}_std": (0.0, 1.0) for key in KEYS}
+
+_DESCRIPTION = """\
+Agreement of human annotators on the tokens of a rationale: each annotator of each text against the majority of that
+text's annotators, by Cohen's kappa, precision, recall and F1, with the standard deviation over all of these.
+"""
+
+_CITATION = """\
+@inproceedings{deyoung2020eraser,
+  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
+  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
+            Socher, Richard and Wallace, Byron C.},
+  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics},
+  year = {2020}
+}
+"""
+
+_INPUTS_DESCRIPTION = """
+Args:
+    references: rows {annotation_id, annotators}; annotators holds one list of 0/1 per annotator, one number per token:
+        [[0, 1, ..], ..], at least two of one length. The rows may be given as predictions instead; if both are given,
+        predictions hold the annotators and references further columns for by.
+    per_instance: adds each text's means over its annotators.
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over texts; ci_method is "percentile"
+        or "bca".
+    by: a column of the rows; adds the scores per value of it.
+    label_names: names of the class numbers in that column.
+
+Returns:
+    cohen_kappa in [-1, 1], p, r, f1 in [0, 1]: means over all (text, annotator), higher is better; cohen_kappa_std,
+    p_std, r_std, f1_std: their standard deviations; comparisons: how many (text, annotator) there are;
+    undefined_kappas: how many of them have no kappa, because annotator and majority both mark everything or both
+    nothing (they are left out of cohen_kappa alone; p, r and f1 are 0 where a side is empty); signature.
+
+Raises:
+    ValueError: wrong input; it names the instance and the field.
+
+Example:
+
+    >>> import evaluate
+    >>> metric = evaluate.load("annotator_agreement")
+    >>> result = metric.compute(references=[
+    ...     {"annotation_id": "a", "annotators": [[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0]]},
+    ...     {"annotation_id": "b", "annotators": [[1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]}])
+    >>> round(result["cohen_kappa"], 4), round(result["f1"], 4), round(result["f1_std"], 4)
+    (0.9167, 0.9444, 0.1242)
+"""
+
+
+def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
+    """From sums of x, of x squared, and counts (of kappas, of comparisons)."""
+    scores = {}
+    for at, key in enumerate(KEYS):
+        count = sums[..., 8 if key == "cohen_kappa" else 9]
+        mean = ratio(sums[..., 2 * at], count)
+        variance = ratio(sums[..., 2 * at + 1], count) - mean**2
+        scores[key] = mean
+        # what the subtraction leaves of equal numbers is rounding, not spread
+        scores[f"{key}_std"] = np.sqrt(np.where(variance < 1e-14, 0 * variance, variance))
+    return scores
+
+
+def _marks(name: str, row: Row, side: str, faults: Faults) -> np.ndarray | None:
+    """0/1 (annotators, tokens), or None and a fault."""
+    value = as_list(row.get("annotators"))
+    if value is None or len(value) < 2:
+        faults.say(
+            side, name, "annotators", f"expected at least two annotators' lists, found {found(row.get('annotators'))}"
+        )
+        return None
+    lists = [as_list(marks) for marks in value]
+    for at, marks in enumerate(lists):
+        if not marks or len(marks) != len(lists[0] or ()):
+            what = f"expected {len(lists[0] or ()) or 'a list of'} marks, found {found(value[at])}"
+            faults.say(side, name, f"annotators[{at}]", what)
+            return None
+        wrong = next((mark for mark in marks if type(mark) not in (int, bool) or mark not in (0, 1)), None)
+        if wrong is not None or None in marks:
+            faults.say(side, name, f"annotators[{at}]", f"expected 0 or 1, found {found(wrong)}")
+            return None
+    return np.array(lists, dtype=bool)
+
+
+class AnnotatorAgreement(RowBatches, evaluate.Metric):
+    """Agreement of annotators with their majority; see ``inputs_description``."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        info = evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS_DESCRIPTION,
+            features=datasets.Features(
+                {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
+            ),
+            reference_urls=["https://aclanthology.org/2020.acl-main.408/"],
+        )
+        info.higher_is_better, info.ranges = HIGHER_IS_BETTER, RANGES
+        return info
+
+    def statistics(self, predictions: Any = None, references: Any = None) -> Statistics:
+        """Per text: sums over its annotators of each score and of its square, and the counts.
+
+        Raises:
+            ValueError: see ``inputs_description``.
+        """
+        return self._measure(predictions, references)[0]
+
+    def _measure(self, predictions: Any, references: Any) -> tuple[Statistics, list[list[Any]]]:
+        given = [
+            (side, rows_of(data, side))
+            for side, data in (("prediction", predictions), ("reference", references))
+            if data is not None
+        ]
+        given = [(side, rows) for side, rows in given if rows]
+        if not given:
+            raise ValueError("expected rows with annotators, found none")
+        faults = Faults()
+        tables = [(side, by_id(rows, side, faults)) for side, rows in given]
+        side, rows = tables[0]
+        further = tables[1][1] if len(tables) > 1 else {}
+        if further:
+            for name in [name for name in rows if name not in further]:
+                faults.say("prediction", name, "", "expected a reference of this id, found none")
+            for name in [name for name in further if name not in rows]:
+                faults.say("reference", name, "", "expected a prediction of this id, found none")
+        values, means = np.zeros((len(rows), 10)), np.full((len(rows), 4), np.nan)
+        for at, (name, row) in enumerate(rows.items()):
+            marks = _marks(name, row, side, faults)
+            if marks is None:
+                continue
+            scores = agreement(marks)
+            told = ~np.isnan(scores["cohen_kappa"])
+            for number, key in enumerate(KEYS):
+                one = scores[key][told] if key == "cohen_kappa" else scores[key]
+                values[at, 2 * number : 2 * number + 2] = one.sum(), (one**2).sum()
+                means[at, number] = one.mean() if len(one) else np.nan
+            values[at, 8:] = told.sum(), len(marks)
+        faults.stop()
+        per_instance = {key: means[:, number] for number, key in enumerate(KEYS)}
+        statistics = Statistics(list(rows), values, _finalize, per_instance)
+        return statistics, [[row, further.get(name)] for name, row in rows.items()]
+
+    def _score(self, predictions: Any, references: Any, **options: Any) -> dict[str, Any]:
+        statistics, rows = self._measure(predictions, references)
+        by_values = column(options.get("by"), rows)
+        kappas, comparisons = statistics.values[:, 8:].sum(axis=0)
+        extra = {"comparisons": int(comparisons), "undefined_kappas": int(comparisons - kappas)}
+        return report(
+            statistics,
+            NAME,
+            {"majority": "strict", "std": "population"},
+            intervals,
+            by_values=by_values,
+            extra=extra,
+            **options,
+        )

@@ -1,0 +1,49 @@
+"""Agreement of annotators with their majority: Cohen's kappa, precision, recall and F1 over the tokens of one text.
+
+Source: DeYoung et al. (2020), Table 2 ("mean agreement of individual annotators with the majority vote per token").
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def majority(marks: np.ndarray) -> np.ndarray:
+    """Tokens that more than half of the annotators mark: bool (tokens,), from 0/1 (annotators, tokens).
+
+    A tie is no majority, so of two annotators the majority is what both mark.
+    """
+    return 2 * marks.sum(axis=0) > len(marks)
+
+
+def agreement(marks: np.ndarray) -> dict[str, np.ndarray]:
+    """Each annotator against the majority.
+
+    Args:
+        marks: 0/1, (annotators, tokens), at least two annotators.
+
+    Returns:
+        {"cohen_kappa", "p", "r", "f1"}: arrays (annotators,). kappa in [-1, 1], NaN where both the annotator and the
+        majority mark everything or both mark nothing (chance agreement is then complete); p, r and f1 in [0, 1],
+        0 where a side is empty.
+
+    >>> {key: value.round(3).tolist() for key, value in agreement(np.array([[1, 1, 0, 0], [1, 0, 0, 0]])).items()}
+    {'cohen_kappa': [0.5, 1.0], 'p': [0.5, 1.0], 'r': [1.0, 1.0], 'f1': [0.667, 1.0]}
+    """
+    own = np.asarray(marks, dtype=bool)
+    truth = majority(own)
+    n = own.shape[1]
+    both = (own & truth).sum(axis=1)
+    marked, gold = own.sum(axis=1), int(truth.sum())
+    observed = (own == truth).sum(axis=1) / max(n, 1)
+    by_chance = (marked * gold + (n - marked) * (n - gold)) / max(n, 1) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kappa = np.where(by_chance < 1, (observed - by_chance) / (1 - by_chance), np.nan)
+        p = np.where(marked > 0, both / marked, 0.0)
+        r = both / gold if gold else np.zeros(len(own))
+    return {
+        "cohen_kappa": kappa,
+        "p": p,
+        "r": r,
+        "f1": np.where(marked + gold > 0, 2 * both / np.maximum(marked + gold, 1), 0.0),
+    }

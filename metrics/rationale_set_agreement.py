@@ -1,0 +1,298 @@
+"""Token-F1 and IOU-F1 against the best of several gold rationale sets; sufficiency, comprehensiveness and New-P."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from .answer_f1 import answer_f1
+from .rationale_sets import new_p, set_scores
+from .resampling import intervals
+from .results import Statistics, ratio, report
+from .rows import Faults, Row, RowBatches, as_list, as_number, column, found, joined, optional_fields
+
+NAME = "rationale_set_agreement"
+HIGHER_IS_BETTER = {
+    "token_f1": True,
+    "iou_f1": True,
+    "sufficiency": False,
+    "comprehensiveness": True,
+    "new_p": True,
+    "answer_f1": True,
+}
+RANGES = {key: ((-1.0, 1.0) if key in ("sufficiency", "comprehensiveness") else (0.0, 1.0)) for key in HIGHER_IS_BETTER}
+PROBABILITIES = ("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba")
+
+_DESCRIPTION = """\
+Agreement of predicted rationales with human ones where an input has several alternative gold sets of tokens: token-F1
+and IOU-F1 against the set, or union of sets, that fits the prediction best. With labels and probabilities also
+sufficiency, comprehensiveness and New-P; with answers also their F1.
+"""
+
+_CITATION = """\
+@inproceedings{wang2022finegrained,
+  title = {A Fine-grained Interpretability Evaluation Benchmark for Neural {NLP}},
+  author = {Wang, Lijie and others},
+  booktitle = {Proceedings of the 26th Conference on Computational Natural Language Learning (CoNLL)},
+  year = {2022}
+}
+"""
+
+_INPUTS_DESCRIPTION = """
+Args:
+    predictions: rows {id, rationale}; rationale holds, per sequence of the input, the indices of the chosen tokens:
+        [[index, ..], ..]. Optional, in all rows or in none: pred_label with pred_proba, rationale_pred_proba and
+        non_rationale_pred_proba (a list of probabilities with a class number as label, or {label: probability});
+        answer (a string; "" for none).
+    references: rows {id, rationale_ids}; per sequence the alternative gold sets: [[[index, ..], ..], ..]; with answers
+        also answers (a list of strings) or answer.
+    iou_threshold: 0.5.
+    language: "en", "zh" or None (by the text), for answer_f1.
+    per_instance: adds the scores of each instance.
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is
+        "percentile" or "bca".
+    by: a column of the rows; adds the scores per value of it.
+    label_names: names of the class numbers in that column.
+
+Returns:
+    token_f1, iou_f1: in [0, 1], higher is better; sufficiency = p(full) - p(rationale), in [-1, 1], lower is better;
+    comprehensiveness = p(full) - p(rest), in [-1, 1], higher is better; new_p: share of instances with
+    label(rationale) = label(full) != label(rest); answer_f1: in [0, 1]; signature.
+
+Raises:
+    ValueError: wrong input; it names the instance and the field.
+
+Example:
+
+    >>> import evaluate
+    >>> metric = evaluate.load("rationale_set_agreement")
+    >>> result = metric.compute(predictions=[{"id": 1, "rationale": [[1, 2, 4]]}],
+    ...                         references=[{"id": 1, "rationale_ids": [[["1", "2"], ["4", "5"], ["8"]]]}])
+    >>> round(result["token_f1"], 4), result["iou_f1"]
+    (0.8571, 1.0)
+"""
+
+
+def _index(value: Any) -> int | None:
+    """A token index: a whole number from 0, also as a string of digits (gold files write them so)."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
+
+
+def _index_set(value: Any, side: str, name: str, field: str, faults: Faults, size: int | None) -> frozenset[int]:
+    """A list of indices as a set (repeated ones collapse); faults for what is none or lies past the end."""
+    items = as_list(value)
+    if items is None:
+        faults.say(side, name, field, f"expected a list of token indices, found {found(value)}")
+        return frozenset()
+    indices = [_index(item) for item in items]
+    for item, index in zip(items, indices, strict=True):
+        if index is None:
+            faults.say(side, name, field, f"expected token indices from 0, found {found(item)}")
+            return frozenset()
+        if size is not None and index >= size:
+            faults.say(side, name, field, f"expected an index within the {size} tokens, found {index}")
+            return frozenset()
+    return frozenset(indices)  # type: ignore[arg-type]
+
+
+def _sequences(
+    name: str, row: Row, reference: Row, faults: Faults
+) -> list[tuple[list[frozenset[int]], frozenset[int]]]:
+    """Per sequence of one instance: the gold sets and the predicted set."""
+    golds, chosen = as_list(reference.get("rationale_ids")), as_list(row.get("rationale"))
+    if not golds:
+        value = reference.get("rationale_ids")
+        faults.say("reference", name, "rationale_ids", f"expected gold sets per sequence, found {found(value)}")
+        return []
+    if chosen is None or len(chosen) != len(golds):
+        what = f"expected indices for {len(golds)} sequences, found {found(row.get('rationale'))}"
+        faults.say("prediction", name, "rationale", what)
+        return []
+    tokens = as_list(reference.get("tokens")) or []
+    sizes = [len(sequence) if as_list(sequence) is not None else None for sequence in tokens]
+    sizes = sizes if len(sizes) == len(golds) else [None] * len(golds)
+    pairs = []
+    for at, (sets, indices) in enumerate(zip(golds, chosen, strict=True)):
+        field = f"rationale_ids[{at}]"
+        alternatives = as_list(sets)
+        if not alternatives:
+            faults.say("reference", name, field, f"expected at least one gold set, found {found(sets)}")
+            continue
+        gold = [
+            _index_set(one, "reference", name, f"{field}[{number}]", faults, sizes[at])
+            for number, one in enumerate(alternatives)
+        ]
+        pairs.append((gold, _index_set(indices, "prediction", name, f"rationale[{at}]", faults, sizes[at])))
+    return pairs
+
+
+def _probabilities(name: str, row: Row, field: str, faults: Faults) -> dict[Any, float]:
+    """{label or class number: probability}, {} and a fault for what is no distribution."""
+    value = row[field]
+    items = value if isinstance(value, Mapping) else as_list(value)
+    if not items:
+        faults.say("prediction", name, field, f"expected probabilities, found {found(value)}")
+        return {}
+    pairs = (
+        [(label, p) for label, p in items.items() if p is not None]
+        if isinstance(items, Mapping)
+        else list(enumerate(items))
+    )
+    numbers = {label: as_number(p) for label, p in pairs}
+    wrong = next((p for label, p in pairs if numbers[label] is None or numbers[label] < 0), None)  # type: ignore[operator]
+    if len(numbers) == 0 or wrong is not None:
+        faults.say(
+            "prediction", name, field, f"expected probabilities, found {found(value if wrong is None else wrong)}"
+        )
+        return {}
+    total = sum(number for number in numbers.values() if number is not None)
+    if abs(total - 1) > 1e-3:
+        faults.say("prediction", name, field, f"expected probabilities that sum to 1, found a sum of {total:g}")
+        return {}
+    return {label: number for label, number in numbers.items() if number is not None}
+
+
+def _label_scores(rows: Sequence[tuple[str, Row]], fields: set[str], faults: Faults) -> dict[str, np.ndarray]:
+    """Sufficiency, comprehensiveness and New-P of each instance, as far as the fields allow."""
+    given = [field for field in PROBABILITIES if field in fields]
+    if not given:
+        return {}
+    if "pred_proba" not in fields or "pred_label" not in fields:
+        missing = "pred_proba" if "pred_proba" not in fields else "pred_label"
+        faults.say("prediction", rows[0][0], missing, f"expected it beside {given[-1]}, found none")
+        return {}
+    full_p, other_p = np.full(len(rows), np.nan), {field: np.full(len(rows), np.nan) for field in given}
+    classes: dict[str, np.ndarray] = {field: np.full(len(rows), -1) for field in ("pred_label", *given)}
+    numbers: dict[Any, int] = {}
+    for at, (name, row) in enumerate(rows):
+        label = row["pred_label"]
+        label = label.item() if hasattr(label, "item") else label
+        if isinstance(label, bool) or not isinstance(label, (int, str)):
+            faults.say("prediction", name, "pred_label", f"expected a class number or a label, found {found(label)}")
+            continue
+        classes["pred_label"][at] = numbers.setdefault(label, len(numbers))
+        for field in given:
+            scores = _probabilities(name, row, field, faults)
+            if scores and label not in scores:
+                faults.say(
+                    "prediction",
+                    name,
+                    field,
+                    f"expected a probability of the label {label!r}, found {found(row[field])}",
+                )
+            elif scores:
+                other_p[field][at] = scores[label]
+                # the first of equal ones, as argmax gives it
+                best = max(scores, key=scores.__getitem__)
+                classes[field][at] = numbers.setdefault(best, len(numbers))
+    full_p = other_p["pred_proba"]
+    result = {}
+    if "rationale_pred_proba" in other_p:
+        result["sufficiency"] = full_p - other_p["rationale_pred_proba"]
+    if "non_rationale_pred_proba" in other_p:
+        result["comprehensiveness"] = full_p - other_p["non_rationale_pred_proba"]
+    if len(given) == 3:
+        named = [classes[field] for field in ("pred_label", "rationale_pred_proba", "non_rationale_pred_proba")]
+        result["new_p"] = new_p(*named).astype(float)
+    return result
+
+
+def _answer_scores(
+    rows: Sequence[tuple[str, Row, Row]], fields: set[str], language: str | None, faults: Faults
+) -> dict[str, np.ndarray]:
+    """F1 of each instance's answer, where predictions carry one."""
+    if "answer" not in fields:
+        return {}
+    scores = np.zeros(len(rows))
+    for at, (name, row, reference) in enumerate(rows):
+        gold = reference.get("answers")
+        gold = reference.get("answer") if gold is None else as_list(gold)
+        golds = [gold] if isinstance(gold, str) else gold
+        if not isinstance(row["answer"], str):
+            faults.say("prediction", name, "answer", f"expected a string, found {found(row['answer'])}")
+        elif golds is None or not all(isinstance(one, str) for one in golds):
+            faults.say("reference", name, "answers", f"expected the gold answers (strings), found {found(gold)}")
+        else:
+            scores[at] = answer_f1(row["answer"], golds, language)
+    return {"answer_f1": scores}
+
+
+class RationaleSetAgreement(RowBatches, evaluate.Metric):
+    """Agreement with the best of several gold sets; see ``inputs_description``."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        info = evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS_DESCRIPTION,
+            features=datasets.Features(
+                {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
+            ),
+            reference_urls=["https://aclanthology.org/2022.conll-1.6/"],
+        )
+        info.higher_is_better, info.ranges = HIGHER_IS_BETTER, RANGES
+        return info
+
+    def statistics(
+        self, predictions: Any, references: Any, iou_threshold: float = 0.5, language: str | None = None
+    ) -> Statistics:
+        """Per instance: its scores (token F1 and IOU hit averaged over its sequences) and the count 1.
+
+        Raises:
+            ValueError: see ``inputs_description``.
+        """
+        return self._measure(predictions, references, iou_threshold, language)[0]
+
+    def _measure(
+        self, predictions: Any, references: Any, iou_threshold: float, language: str | None
+    ) -> tuple[Statistics, list[list[Any]]]:
+        threshold = as_number(iou_threshold)
+        if threshold is None or not 0 < threshold <= 1:
+            raise ValueError(f"iou_threshold: expected a number in (0, 1], found {iou_threshold!r}")
+        if language not in (None, "en", "zh"):
+            raise ValueError(f"language: expected 'en', 'zh' or None, found {language!r}")
+        faults = Faults()
+        joint = joined(predictions, references, faults)
+        rows = [(name, row) for name, row, _ in joint]
+        fields = optional_fields(rows, ("pred_label", *PROBABILITIES, "answer"), "prediction", faults)
+        faults.stop()
+        hits = np.zeros((len(joint), 2))
+        for at, (name, row, reference) in enumerate(joint):
+            pairs = _sequences(name, row, reference, faults)
+            if pairs and not faults.total:
+                hits[at] = np.mean([set_scores(gold, chosen, threshold) for gold, chosen in pairs], axis=0)
+        scores = {"token_f1": hits[:, 0], "iou_f1": hits[:, 1]}
+        scores |= _label_scores(rows, fields, faults)
+        scores |= _answer_scores(joint, fields, language, faults)
+        faults.stop()
+        keys = list(scores)
+        values = np.column_stack([*scores.values(), np.ones(len(joint))])
+
+        def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
+            return {key: ratio(sums[..., at], sums[..., -1]) for at, key in enumerate(keys)}
+
+        statistics = Statistics([name for name, _ in rows], values, finalize, scores)
+        return statistics, [[reference, row] for _, row, reference in joint]
+
+    def _score(
+        self,
+        predictions: Any,
+        references: Any,
+        iou_threshold: float = 0.5,
+        language: str | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        statistics, rows = self._measure(predictions, references, iou_threshold, language)
+        by_values = column(options.get("by"), rows)
+        settings: dict[str, object] = {"iou": float(iou_threshold)}
+        if "answer_f1" in statistics.per_instance:
+            settings["answers"] = language or "by text"
+        return report(statistics, NAME, settings, intervals, by_values=by_values, **options)
