@@ -1,4 +1,4 @@
-"""The results board: every system by every metric by every dataset. No metric decides an order; a reader's click does."""
+"""The results board: every system by every metric by every dataset; a reader's click sorts it, no metric does."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .page import asset, render, script_hash, write_pieces
 from .published import published_entries
 
 NOTE = (
-    "The papers call theirs a results board, not a leaderboard: no single number says which system explains best, and no "
-    "metric is privileged here. Lines stand in the order of their names until you sort by a column."
+    "The papers call theirs a results board, not a leaderboard: no single number says which system explains best, and "
+    "no metric is privileged here. Lines stand in the order of their names until you sort by a column."
 )
 
 

@@ -75,7 +75,7 @@ def distribution_figures(systems: Sequence[SystemScores], keys: Sequence[str], b
         if not every:
             continue
         low, high = min(every), max(every)
-        if 0 <= low and high <= 1:
+        if low >= 0 and high <= 1:
             low, high = 0.0, 1.0
         elif not high > low:
             low, high = low - 0.5, high + 0.5

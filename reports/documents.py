@@ -1,6 +1,6 @@
-"""The documents of a report: a small index that the page reads at once, and compressed chunks that it unpacks when looked at.
+"""The documents of a report: a small index that the page reads at once, and chunks that it unpacks when looked at.
 
-An instance's text is stored once per chunk however many annotations share the document; soft scores take two digits a token.
+A text is stored once per chunk however many annotations share the document; soft scores take two digits a token.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def browse(
         labels: the labels in the dataset's order; others are added as they come.
     """
     browsed = Browsed(list(systems), list(labels), predicted=[[] for _ in systems])
-    chunk, texts, tokens = _Chunk(), 0, 0
+    chunk, tokens = _Chunk(), 0
     for marked in instances:
         if chunk.rows and tokens > CHUNK_TOKENS:
             browsed.packed.append(pack(chunk.as_json()))
@@ -125,7 +125,6 @@ def browse(
         for column, seen in zip(browsed.predicted, marked, strict=False):
             column.append(-1 if seen.predicted_label is None else browsed.place_of(seen.predicted_label))
         tokens += chunk.add(marked if systems else marked[:1], with_systems=bool(systems))
-        texts += 1
     if chunk.rows:
         browsed.packed.append(pack(chunk.as_json()))
     return browsed
@@ -156,6 +155,8 @@ class _Chunk:
             "gold": [[d, *span] for d, document in enumerate(first.documents) for span in document.gold],
             "systems": [_system(seen) for seen in marked] if with_systems else [],
         }
+        if first.titles:
+            row["pair"], row["titles"] = True, list(first.titles)
         empty = sum(document.empty_gold for document in first.documents)
         if empty:
             row["empty"] = empty
@@ -172,6 +173,11 @@ def _system(marked: MarkedInstance) -> dict[str, Any]:
             None if shades is None else "".join(f"{shade:02d}" for shade in shades)
             for shades in (document.shades(100) for document in marked.documents)
         ]
+    if marked.tops:
+        out["top"] = [list(top) for top in marked.tops]
+        out["shared"] = sorted(set.intersection(*map(set, marked.tops)))
+    if any(marked.ranks):
+        out["ranks"] = [{str(token): rank for token, rank in ranks.items()} for ranks in marked.ranks]
     if marked.probabilities:
         out["p"] = {name: round(p, 6) for name, p in marked.probabilities.items()}
     return out

@@ -47,7 +47,7 @@ _SOFT = ("auprc", "average_precision", "roc_auc_score")
 def flat_scores(content: Mapping[str, Any]) -> dict[str, Any]:
     """A score file's numbers under the metric modules' flat keys; a flat file stays as it is.
 
-    The reference scorer nests them (``token_prf.instance_macro.f1``); the modules name them flatly (``token_macro_f1``).
+    The reference scorer nests them (``token_prf.instance_macro.f1``), the modules do not (``token_macro_f1``).
     """
     out: dict[str, Any] = {}
     for key, value in content.items():
@@ -94,21 +94,26 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Entry
         raise DataError(f"expected JSON, found {shown(str(error))}", file=path) from None
     if not isinstance(content, dict):
         raise DataError(f"expected an object of scores, found {type(content).__name__}", file=path)
+    return entry_of_scores(content, file=path, system=system, dataset=dataset)
+
+
+def entry_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", dataset: str = "") -> Entry:
+    """The content of a score file as a line of the board; arguments and errors as in `read_score_file`."""
     lines = signatures_of(content)
     if not lines:
         raise DataError(
             "expected a signature, found none: a number without the settings that made it is not shown; score the "
             "predictions with `eraser-hub score`",
-            file=path,
+            file=file,
             field="signature",
         )
     dataset = dataset or str(content.get("config") or content.get("dataset") or "")
     if not dataset:
-        raise DataError("expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file", file=path)
+        raise DataError("expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file", file=file)
     try:
         flat = flat_scores(content)
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise DataError("expected the scorer's keys, found another structure below them", file=path) from None
+        raise DataError("expected the scorer's keys, found another structure below them", file=file) from None
     scores: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
     for key, value in flat.items():
@@ -122,9 +127,9 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Entry
             intervals[key.removesuffix("_ci")] = (float(value[0]), float(value[1]))
     intervals = {key: pair for key, pair in intervals.items() if key in scores}
     if not any(value is not None for value in scores.values()):
-        raise DataError("expected scores, found none", file=path)
+        raise DataError("expected scores, found none", file=file)
     return Entry(
-        system=system or str(content.get("system") or path.name.removesuffix(".json").removesuffix(".scores")),
+        system=system or str(content.get("system") or file.name.removesuffix(".json").removesuffix(".scores")),
         dataset=dataset,
         split=dataset_split(str(content.get("split") or "")),
         kind="scored",
@@ -151,7 +156,7 @@ def signatures_of(content: Mapping[str, Any]) -> list[str]:
 
 
 def averaged(entries: Sequence[Entry]) -> list[Entry]:
-    """Score files of one system on one split, made with settings that differ in their seed alone, as one line: the mean.
+    """Score files of one system on one split whose settings differ in the seed alone, as one line: their mean.
 
     Raises:
         DataError: two files of one system whose settings differ in more than the seed.
@@ -166,8 +171,8 @@ def averaged(entries: Sequence[Entry]) -> list[Entry]:
             continue
         if len({_SEED.sub("seed:*", entry.detail) for entry in group}) > 1:
             raise DataError(
-                f"expected score files of one system to differ in the seed alone, found {len(group)} of {shown(system)} "
-                f"on {dataset} {split} with different signatures: give each a name of its own"
+                f"expected score files of one system to differ in the seed alone, found {len(group)} of "
+                f"{shown(system)} on {dataset} {split} with different signatures: give each a name of its own"
             )
         keys = [key for key in group[0].scores if all(key in entry.scores for entry in group)]
         means: dict[str, float | None] = {}

@@ -1,7 +1,7 @@
-"""Figures as data, drawn as SVG by hand (for the page, without any plotting library); `plots` draws the same for papers.
+"""Figures as data, drawn as SVG by hand for the page, without a plotting library; `plots` draws the same for papers.
 
-A series is told by its colour, its dash pattern and its marker together: any one of them is enough. Drawing is a pure function
-of the data: the same figure gives the same bytes.
+A series is told by its colour, its dash pattern and its marker together: any one of them is enough. Drawing is a pure
+function of the data: the same figure gives the same bytes.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def svg(figure: Figure) -> str:
     return "".join(out)
 
 
-def _series(figure: Figure, series: Series, colour: str, dash: str, marker: str, px, py) -> list[str]:  # noqa: ANN001
+def _series(figure: Figure, series: Series, colour: str, dash: str, marker: str, px, py) -> list[str]:
     out = []
     if figure.kind == "bars":
         points = []
@@ -189,7 +189,7 @@ def _marker(kind: str, x: float, y: float, colour: str) -> str:
         "square": f'<rect x="{x - 3.2:.1f}" y="{y - 3.2:.1f}" width="6.4" height="6.4" fill="{colour}"/>',
         "triangle": f'<path d="M{x:.1f} {y - 4.2:.1f}l4.2 7.4h-8.4z" fill="{colour}"/>',
         "diamond": f'<path d="M{x:.1f} {y - 4.6:.1f}l4 4.6l-4 4.6l-4-4.6z" fill="{colour}"/>',
-        "cross": f'<path d="M{x - 3.5:.1f} {y - 3.5:.1f}l7 7m0-7l-7 7" stroke="{colour}" stroke-width="2" fill="none"/>',
+        "cross": f'<path d="M{x - 3.5:.1f} {y - 3.5:.1f}l7 7m0-7l-7 7" stroke="{colour}" stroke-width="2"/>',
     }
     return shapes[kind]
 

@@ -1,7 +1,7 @@
 """One instance in the terminal or in a notebook: gold evidence and predicted rationale over the same text.
 
-Every mark has a sign of its own beside its colour: gold evidence is underlined and opens with ``‹`` and its group's number,
-a predicted span stands between ``⟦`` and ``⟧``; so a pipe, a monochrome print and a colour-blind eye lose nothing.
+Every mark has a sign of its own beside its colour: gold evidence is underlined and opens with ``‹`` and its group's
+number, a predicted span stands between ``⟦`` and ``⟧``: a pipe, a monochrome print, a colour-blind eye lose nothing.
 """
 
 from __future__ import annotations
@@ -270,7 +270,8 @@ def _html(instance: MarkedInstance, *, fold: bool) -> str:
         verdict = f" · predicted <b>{say(instance.predicted_label)}</b> {sign}"
     out = [
         '<div style="font:15px/1.75 Georgia,serif;max-width:60em">',
-        f'<p style="margin:.2em 0"><b>{say(instance.annotation_id)}</b> · gold <b>{say(instance.label)}</b>{verdict}</p>',
+        f'<p style="margin:.2em 0"><b>{say(instance.annotation_id)}</b> · gold <b>{say(instance.label)}</b>'
+        f"{verdict}</p>",
     ]
     if instance.query:
         out.append(f'<p style="margin:.2em 0"><i>query:</i> {say(instance.query)}</p>')

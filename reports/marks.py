@@ -70,7 +70,11 @@ class MarkedDocument:
 
 @dataclass(frozen=True, slots=True)
 class MarkedInstance:
-    """An annotation, and what a model said of it."""
+    """An annotation, and what a model said of it.
+
+    For a pair of the perturbation benchmark the documents are its two sides, with ``titles``; ``tops`` are each side's
+    most important tokens and ``ranks`` the rank of its marked tokens.
+    """
 
     annotation_id: str
     query: str
@@ -79,6 +83,9 @@ class MarkedInstance:
     predicted_label: str | None = None
     probabilities: Mapping[str, float] = field(default_factory=dict)
     groups: int = 0
+    titles: tuple[str, ...] = ()
+    tops: tuple[tuple[str, ...], ...] = ()
+    ranks: tuple[Mapping[int, int], ...] = ()
 
     @property
     def right(self) -> bool | None:
@@ -141,8 +148,8 @@ def mark(
         The marked instance; documents in the row's order.
 
     Raises:
-        DataError: an id that differs, a document the row does not have or that comes twice, a span outside its document,
-            soft scores of another length or not finite.
+        DataError: an id that differs, a document the row does not have or that comes twice, a span outside its
+            document, soft scores of another length or not finite.
     """
     for name in ("annotation_id", "documents", "evidences"):
         if name not in row:

@@ -1,6 +1,6 @@
 """One self-contained HTML page out of sections and documents: no network, opens from disk, runs no script but its own.
 
-A Content-Security-Policy in the page allows the one script by its hash, so that even markup that slipped through could not run.
+A Content-Security-Policy in the page allows the one script by its hash: even markup that slipped through could not run.
 """
 
 from __future__ import annotations

@@ -63,13 +63,13 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
     return written
 
 
-def _dash(pattern: str):  # noqa: ANN202
+def _dash(pattern: str):
     if pattern in _DASHES:
         return _DASHES[pattern]
     return (0, tuple(float(part) / 2 for part in pattern.split()))
 
 
-def _draw(figure: Figure, canvas) -> None:  # noqa: ANN001
+def _draw(figure: Figure, canvas) -> None:
     axes = canvas.add_subplot()
     for series, (colour, dash, marker) in zip(figure.series, style_of(figure), strict=True):
         if figure.kind == "bars":

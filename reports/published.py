@@ -1,4 +1,4 @@
-"""The papers' printed results, as data: ``reports/data/*.json``, a file a paper, each row with its table and settings."""
+"""The papers' printed results, as data: ``reports/data/*.json``, a file a paper, a row with table and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of one split: scores with intervals, paired comparison, curves, distributions, classes, and the documents."""
+"""The report of one split: scores with intervals, comparison, curves, distributions, classes, and the documents."""
 
 from __future__ import annotations
 
@@ -147,23 +147,24 @@ def make_report(
     write_report(
         out / "index.html",
         title=title or f"Rationales on {name}",
-        subtitle=f"{len(table.rows)} instances · {_systems_words(systems)}",
+        subtitle=f"{len(table.rows)} instances · {systems_words(systems)}",
         sections=sections,
         browsed=browsed,
         values=values,
         names={key: metric(key).label for columns in values for key in columns},
         documents_missing=_unmarked(systems, outputs),
-        footer=f"eraser-hub {__version__}. " + " ".join(s for system in scored for s in system.signatures[:0]),
+        footer=f"eraser-hub {__version__}",
     )
     files = []
     for system in scored:
-        path = out / f"{_file_name(system.name)}.scores.json"
+        path = out / f"{file_name(system.name)}.scores.json"
         write_pieces(path, [json.dumps(score_file(system, table), indent=2, ensure_ascii=False, allow_nan=False), "\n"])
         files.append(path)
     return Written(out / "index.html", tuple(files), tuple(plotted))
 
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
+    """A system's name as a file's: no separator, no leading dot."""
     return "".join(c if c.isalnum() or c in "-_.+" else "_" for c in name).lstrip(".") or "system"
 
 
@@ -189,7 +190,8 @@ def _marked(
     return out
 
 
-def _systems_words(systems: Sequence[System]) -> str:
+def systems_words(systems: Sequence[System]) -> str:
+    """How many systems there are, and their names."""
     if not systems:
         return "gold rationales alone, no predictions were given"
     return f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}: " + ", ".join(s.name for s in systems)

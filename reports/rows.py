@@ -98,7 +98,7 @@ def _label_names(card: Mapping[str, Any], config: str) -> tuple[str, ...] | None
             continue
         for feature in info.get("features") or ():
             kind = feature.get("dtype")
-            if feature.get("name") == "classification" and isinstance(kind, dict) and "class_label" in kind:
+            if feature.get("name") in ("classification", "label") and isinstance(kind, dict) and "class_label" in kind:
                 names = kind["class_label"]["names"]
                 if isinstance(names, dict):  # YAML keeps them as {"0": name, ..}
                     return tuple(str(names[key]) for key in sorted(names, key=int))
@@ -110,7 +110,7 @@ def read_predictions(path: Path) -> list[dict[str, Any]]:
     """A model's output, an instance each: JSON lines, or Parquet of the same fields.
 
     Raises:
-        DataError: not a file; a line that is not a JSON object (with its number); Parquet that cannot be read; nothing in it.
+        DataError: not a file; a line that is not a JSON object (with its number); Parquet that cannot be read; no line.
     """
     if not path.is_file():
         raise DataError("expected a file of predictions, found none", file=path)

@@ -1,0 +1,270 @@
+"""The report of the perturbation benchmark: original and perturbed side by side, with their top tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.errors import DataError, shown
+from eraser_hub.version import __version__
+
+from .catalogue import metric
+from .curves import distribution_figures
+from .documents import browse
+from .marks import MarkedDocument, MarkedInstance
+from .page import write_pieces, write_report
+from .rows import Table, by_id, read_predictions
+from .scores import SystemScores
+from .scoring import Settings, compare_systems, score_file, score_pairs
+from .tables import Note, Section, class_blocks, comparison_block, score_blocks
+
+MOST_TOP = 10
+
+
+def runs(indices: Sequence[int], offset: int = 0) -> list[tuple[int, int]]:
+    """Token indices as spans [start, end), neighbours joined.
+
+    >>> runs([5, 1, 2, 2])
+    [(1, 3), (5, 6)]
+    """
+    spans: list[tuple[int, int]] = []
+    for index in sorted(set(indices)):
+        if spans and spans[-1][1] == index + offset:
+            spans[-1] = (spans[-1][0], index + offset + 1)
+        else:
+            spans.append((index + offset, index + offset + 1))
+    return spans
+
+
+def _indices(value: Any, tokens: int, where: str, identity: str) -> list[int]:
+    out = []
+    for index in value:
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < tokens:
+            raise DataError(
+                f"expected a token's index below {tokens}, found {shown(index)}", instance=identity, field=where
+            )
+        out.append(index)
+    return out
+
+
+def _sequences(value: Any, count: int, where: str, identity: str) -> list[Any]:
+    if not isinstance(value, list) or len(value) != count or any(not isinstance(part, list) for part in value):
+        raise DataError(
+            f"expected a list for each of the {count} sequences, found {shown(value)}", instance=identity, field=where
+        )
+    return value
+
+
+def side(
+    row: Mapping[str, Any], instance: Mapping[str, Any] | None
+) -> tuple[MarkedDocument, tuple[str, ...], dict[int, int]]:
+    """One side of a pair: its marked tokens, its top tokens and the rank of each marked token.
+
+    Args:
+        row: a row of ``bilingual_perturbation``.
+        instance: the model's output for it, or None.
+
+    Raises:
+        DataError: an index outside its sequence, or another number of sequences.
+    """
+    identity, sequences = str(row["id"]), [list(sequence) for sequence in row["tokens"]]
+    offsets = [sum(map(len, sequences[:k])) for k in range(len(sequences))]
+    gold = []
+    for k, sets in enumerate(row.get("rationale_ids") or ()):
+        for group, indices in enumerate(sets):
+            checked = _indices(indices, len(sequences[k]), f"rationale_ids[{k}][{group}]", identity)
+            gold += [(start, end, group) for start, end in runs(checked, offsets[k])]
+    predicted: list[tuple[int, int]] | None = None
+    top: list[str] = []
+    ranks: dict[int, int] = {}
+    if instance is not None:
+        chosen = instance.get("rationale")
+        ranked = instance.get("rationale_tokens")
+        parts = None if chosen is None else _sequences(chosen, len(sequences), "rationale", identity)
+        order = None if ranked is None else _sequences(ranked, len(sequences), "rationale_tokens", identity)
+        predicted = None if parts is None else []
+        for k, sequence in enumerate(sequences):
+            indices = [] if parts is None else _indices(parts[k], len(sequence), f"rationale[{k}]", identity)
+            if predicted is not None:
+                predicted += runs(indices, offsets[k])
+            words = [str(word) for word in order[k]] if order is not None else []
+            wanted = len(set(indices)) or MOST_TOP
+            top += words[: min(wanted, MOST_TOP)]
+            for rank, word in enumerate(words[:wanted], 1):
+                place = next((i for i in sorted(indices) if sequence[i] == word and i + offsets[k] not in ranks), None)
+                if place is not None:
+                    ranks[place + offsets[k]] = rank
+    document = MarkedDocument(
+        identity,
+        # a blank inside a token would be taken for the end of it
+        tuple(
+            tuple(token.replace(" ", "\u00a0").replace("\n", "\u2424") for token in sequence) for sequence in sequences
+        ),
+        tuple(sorted(gold)),
+        None if predicted is None else tuple(predicted),
+    )
+    return document, tuple(top), ranks
+
+
+def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Original and perturbed rows, in the originals' order.
+
+    Raises:
+        DataError: a perturbed record that is not among the rows.
+    """
+    known = {str(row["id"]): row for row in rows}
+    out = []
+    for row in rows:
+        if row["sample_type"] != "ori":
+            continue
+        for other in row.get("rel_ids") or ():
+            if str(other) not in known:
+                raise DataError(
+                    f"expected the perturbed record {shown(str(other))} among the rows, found none",
+                    instance=row["id"],
+                    field="rel_ids",
+                )
+            out.append((row, known[str(other)]))
+    return out
+
+
+def _label(value: Any, names: Sequence[str] | None) -> str:
+    if value is None:
+        return "(no gold)"
+    if isinstance(value, int) and not isinstance(value, bool) and names and 0 <= value < len(names):
+        return names[value]
+    return str(value)
+
+
+def marked_pair(
+    pair: tuple[Mapping[str, Any], Mapping[str, Any]],
+    outputs: Mapping[str, Mapping[str, Any]] | None,
+    label_names: Sequence[str] | None = None,
+) -> MarkedInstance:
+    """A pair laid out for the eye; ``outputs`` holds a model's rows by id, None shows the gold alone.
+
+    Raises:
+        DataError: a record without output, or one that does not fit it.
+    """
+    sides = []
+    for row in pair:
+        instance = None
+        if outputs is not None:
+            instance = outputs.get(str(row["id"]))
+            if instance is None:
+                raise DataError("expected a prediction for every record of a pair, found none", instance=row["id"])
+        sides.append(side(row, instance))
+    original = pair[0]
+    said = None if outputs is None else outputs[str(original["id"])].get("pred_label")
+    return MarkedInstance(
+        annotation_id=f"{original['id']} / {pair[1]['id']}",
+        query=str(original.get("question") or ""),
+        label=_label(original.get("label"), label_names),
+        documents=tuple(document for document, _, _ in sides),
+        predicted_label=None if said is None or original.get("label") is None else _label(said, label_names),
+        tops=tuple(top for _, top, _ in sides) if outputs is not None else (),
+        ranks=tuple(ranks for _, _, ranks in sides) if outputs is not None else (),
+        titles=("original", "perturbed"),
+    )
+
+
+def make_pair_report(
+    table: Table,
+    *,
+    systems: Sequence[Any],
+    out: Path,
+    title: str,
+    settings: Settings,
+    figures: Path | None,
+) -> Any:
+    """Write the report of a config of ``bilingual_perturbation``; arguments and result as in `report.make_report`."""
+    from .report import Written, file_name, systems_words
+
+    pairs = pairs_of(table.rows)
+    if not pairs:
+        raise DataError("expected original records with perturbed ones, found no pair", file=table.folder)
+    outputs = [by_id(read_predictions(system.path), "id", system.path) for system in systems]
+    scored: list[SystemScores] = []
+    for system, rows in zip(systems, outputs, strict=True):
+        scored.append(score_pairs(system.name, table, list(rows.values()), settings, system.path))
+    marked = []
+    for pair in pairs:
+        seen = []
+        for system, rows in zip(systems, outputs, strict=True):
+            try:
+                seen.append(marked_pair(pair, rows, table.label_names))
+            except DataError as error:
+                raise DataError(error.message, file=system.path, instance=error.instance, field=error.field) from None
+        marked.append(seen or [marked_pair(pair, None, table.label_names)])
+    scores = Section("scores-section", "Scores", blocks=score_blocks(scored))
+    for system in scored:
+        scores.missing.extend(f"{system.name}: {why}" for why in system.missing)
+        scores.notes.extend(Note(f"{system.name}: {line}", "signature") for line in system.signatures)
+    if not scored:
+        scores.missing.append("No predictions were given, so there is nothing to score.")
+    comparison = Section("comparison-section", "Paired comparison")
+    if len(systems) < 2:
+        comparison.missing.append("A comparison needs the predictions of two systems on the same records.")
+    for other in range(1, len(systems)):
+        compared = compare_systems(table, list(outputs[0].values()), list(outputs[other].values()), settings)
+        comparison.blocks.append(comparison_block(systems[0].name, systems[other].name, compared))
+    keys = [
+        key
+        for key in ("map", "token_f1", "sufficiency", "comprehensiveness")
+        if any(key in s.per_instance for s in scored)
+    ]
+    distribution = Section(
+        "distribution-section", "Per-instance scores", figures=list(distribution_figures(scored, keys))
+    )
+    if not distribution.figures:
+        distribution.missing.append("There are no per-instance scores to draw.")
+    by_class = Section("class-section", "By class", blocks=class_blocks(scored, ("iou_f1", "map", "token_f1")))
+    if not by_class.blocks:
+        by_class.missing.append(
+            "There are no scores by class: the records have no gold label, or nothing was predicted."
+        )
+    sections = [scores, comparison, distribution, by_class]
+    browsed = browse(marked, [system.name for system in systems])
+    # a record's own scores stand beside each of its pairs
+    place = {str(row["id"]): k for k, row in enumerate(table.rows)}
+    values = [
+        {
+            key: [column[place[str(original["id"])]] for original, _ in pairs]
+            for key, column in system.per_instance.items()
+            if any(v is not None for v in column)
+        }
+        for system in scored
+    ]
+    drawn = [figure for section in sections for figure in section.figures]
+    plotted: list[Path] = []
+    if figures is not None:
+        from .plots import write_figures
+
+        plotted = write_figures(drawn, figures)
+    missing = [
+        f"{system.name}: no predicted rationale is marked: the predictions have no rationale (lists of token indices)."
+        for system, rows in zip(systems, outputs, strict=True)
+        if all(row.get("rationale") is None for row in rows.values())
+    ]
+    if all(not row.get("rationale_ids") for row in table.rows):
+        missing.append("No gold rationales are marked: this release of the benchmark has none.")
+    write_report(
+        out / "index.html",
+        title=title or f"Perturbation pairs of {table.config}, {table.split}",
+        subtitle=f"{len(pairs)} pairs of {len(table.rows)} records · {systems_words(systems)}",
+        sections=sections,
+        browsed=browsed,
+        values=values,
+        names={key: metric(key).label for columns in values for key in columns},
+        documents_title="Pairs",
+        documents_missing=missing,
+        footer=f"eraser-hub {__version__}",
+    )
+    files = []
+    for system in scored:
+        path = out / f"{file_name(system.name)}.scores.json"
+        write_pieces(path, [json.dumps(score_file(system, table), indent=2, ensure_ascii=False, allow_nan=False), "\n"])
+        files.append(path)
+    return Written(out / "index.html", tuple(files), tuple(plotted))

@@ -1,0 +1,74 @@
+"""The board as a gradio Space: app, data, card and requirements in one folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from .board import NOTE, as_json
+from .entries import Entry
+from .page import asset, write_pieces
+
+_CARD = """\
+---
+title: {title}
+emoji: 📋
+colorFrom: blue
+colorTo: yellow
+sdk: gradio
+sdk_version: {gradio}
+python_version: "3.11"
+app_file: app.py
+pinned: false
+license: apache-2.0
+tags:
+- leaderboard
+- rationales
+---
+
+# {heading}
+
+{note}
+
+- `board.json` holds every line: system, dataset, scores, and the paper's table or the scorer's signature behind them.
+- The tab "Submit" scores a predictions file with `eraser_agreement` and `eraser_faithfulness`. The variables
+  `BOARD_DATASET` (the dataset's id, default `eraser`) and `BOARD_METRICS` (put before the metrics' names, e.g.
+  `my-org/`) say where dataset and metrics lie.
+
+Written by `eraser-hub board --space`.
+"""
+
+
+def requirements() -> str:
+    """What the Space installs: the pins of the metrics' Spaces, so that both run on the same versions."""
+    return resources.files("eraser_hub.metrics").joinpath("requirements.txt").read_text(encoding="utf-8")
+
+
+def write_space(folder: Path, entries: Sequence[Entry], *, title: str = "Results board") -> list[Path]:
+    """Write the Space: app.py, board.json, README.md and requirements.txt.
+
+    Args:
+        folder: where to.
+        entries: the board's lines, in its neutral order.
+        title: the Space's title.
+
+    Returns:
+        The files written.
+    """
+    pins = requirements()
+    version = next(line.split("==")[1].strip() for line in pins.splitlines() if line.startswith("gradio=="))
+    lines = [line for line in pins.splitlines() if not line.startswith("#")]
+    files = {
+        "app.py": asset("board_app.py"),
+        "board.json": json.dumps(as_json(entries), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+        # JSON is YAML: a title with quotes or colons stays one value
+        "README.md": _CARD.format(
+            title=json.dumps(title, ensure_ascii=False), gradio=version, heading=title, note=NOTE
+        ),
+        "requirements.txt": "\n".join(lines) + "\n",
+    }
+    for name, text in files.items():
+        write_pieces(folder / name, [text])
+    return [folder / name for name in files]

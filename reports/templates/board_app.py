@@ -1,0 +1,144 @@
+"""The results board as a Space: the table of board.json, and submissions that are scored here, never taken as numbers.
+
+Settings, by environment: BOARD_DATASET (default ``eraser``), the dataset's id or folder; BOARD_METRICS (default empty),
+put before the metrics' names, e.g. ``my-org/``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+HERE = Path(__file__).parent
+BOARD = json.loads((HERE / "board.json").read_text(encoding="utf-8"))
+DATASET = os.environ.get("BOARD_DATASET", "eraser")
+METRICS = os.environ.get("BOARD_METRICS", "")
+ARROWS = {"higher": " ↑", "lower": " ↓", "": ""}
+MOST_BYTES = 200_000_000
+Table = dict[str, list[Any]]
+
+
+def table(dataset: str, family: str) -> Table:
+    """The board's lines on a dataset ("all" of them) with one family's metrics, in the order of their names."""
+    rows = [row for row in BOARD["rows"] if dataset in ("all", row["dataset"])]
+    columns = [
+        column
+        for column in BOARD["columns"]
+        if family in ("all", column["family"]) and any(column["key"] in row["scores"] for row in rows)
+    ]
+    heads = ["System", "Dataset", "Source", *(column["label"] + ARROWS[column["better"]] for column in columns)]
+    lines = [
+        [row["system"], row["dataset"], row["source"], *(row["scores"].get(column["key"]) for column in columns)]
+        for row in rows
+    ]
+    return {"headers": heads, "data": [[_shown(cell) for cell in line] for line in lines]}
+
+
+def _shown(cell: Any) -> Any:
+    return round(cell, 4) if isinstance(cell, float) else cell
+
+
+def drawn(dataset: str, family: str) -> gr.Dataframe:
+    """`table`, its columns typed: numbers sort as numbers, and text is shown as text, never as markup."""
+    value = table(dataset, family)
+    return gr.Dataframe(value=value, datatype=["str"] * 3 + ["number"] * (len(value["headers"]) - 3))
+
+
+def details(dataset: str) -> Table:
+    """Where each line of a dataset comes from: the paper's table and settings, or the scorer's signature."""
+    rows = [row for row in BOARD["rows"] if dataset in ("all", row["dataset"])]
+    return {
+        "headers": ["System", "Dataset", "Source", "Settings"],
+        "data": [[row["system"], row["dataset"], row["source"], row["detail"]] for row in rows],
+    }
+
+
+def submit(file: str | None, config: str, split: str) -> tuple[Table, str]:
+    """Score a predictions file against the dataset; the scores and the signatures that belong beside them.
+
+    Raises:
+        gr.Error: no file, not predictions, or predictions that the scorer does not take (in its words).
+    """
+    import datasets
+    import evaluate
+
+    if not file:
+        raise gr.Error("Choose a predictions file: one ERASER instance a line.")
+    if Path(file).stat().st_size > MOST_BYTES:
+        raise gr.Error(f"The file is larger than {MOST_BYTES // 1_000_000} MB.")
+    predictions = _read(Path(file))
+    references = datasets.load_dataset(DATASET, config, split=split)
+    rows, signatures = [], []
+    for name in ("eraser_agreement", "eraser_faithfulness"):
+        module = evaluate.load(f"{METRICS}{name}")
+        try:
+            result = module.compute(predictions=predictions, references=references)
+        except ValueError as error:
+            raise gr.Error(f"{name}: {error}") from None
+        signatures.append(result.pop("signature"))
+        rows += [
+            [key, round(value, 6) if math.isfinite(value) else str(value)]
+            for key, value in result.items()
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+        ]
+    return {"headers": ["Score", "Value"], "data": rows}, "\n".join(signatures)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    instances = []
+    try:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if line.strip():
+                instances.append(json.loads(line))
+                if not isinstance(instances[-1], dict):
+                    raise gr.Error(f"Line {number}: expected a JSON object, found {type(instances[-1]).__name__}.")
+    except UnicodeDecodeError:
+        raise gr.Error("Expected UTF-8 text.") from None
+    except (json.JSONDecodeError, RecursionError):
+        raise gr.Error(f"Line {number}: expected a JSON object.") from None
+    if not instances:
+        raise gr.Error("Expected predictions, found an empty file.")
+    return instances
+
+
+def build() -> gr.Blocks:
+    """The page."""
+    names = ["all", *sorted({row["dataset"] for row in BOARD["rows"]})]
+    families = ["all", *sorted({column["family"] for column in BOARD["columns"]})]
+    with gr.Blocks(title="Results board") as page:
+        gr.Markdown("# Results board\n" + BOARD["note"])
+        with gr.Tab("Board"):
+            with gr.Row():
+                dataset = gr.Dropdown(names, value="all", label="Dataset")
+                family = gr.Dropdown(families, value="all", label="Metrics")
+            board = gr.Dataframe(
+                value=table("all", "all"), interactive=False, wrap=True, elem_id="board", datatype="str"
+            )
+            with gr.Accordion("Where each line comes from", open=False):
+                sources = gr.Dataframe(value=details("all"), interactive=False, wrap=True, datatype="str")
+            for control in (dataset, family):
+                control.change(drawn, [dataset, family], board)
+            dataset.change(details, dataset, sources)
+        with gr.Tab("Submit"):
+            gr.Markdown(
+                "A submission is a predictions file (one ERASER instance a line, JSON), never a number: it is scored "
+                "here by the scorer of every other line. Open a pull request with the file to have it on the board."
+            )
+            file = gr.File(label="Predictions", file_types=[".jsonl", ".json"], type="filepath")
+            with gr.Row():
+                config = gr.Textbox("movies", label="Config")
+                split = gr.Textbox("validation", label="Split")
+            button = gr.Button("Score", variant="primary")
+            scores = gr.Dataframe(interactive=False, label="Scores", elem_id="scores")
+            signature = gr.Textbox(label="Signatures", lines=2, interactive=False)
+            button.click(submit, [file, config, split], [scores, signature])
+    return page
+
+
+if __name__ == "__main__":
+    build().launch()
