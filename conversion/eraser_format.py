@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -150,14 +150,19 @@ def is_double_encoded(line: bytes) -> bool:
 
 
 def decode_annotations(
-    lines: list[bytes], *, file: Path | str, first: int, double: bool, extras: dict[int, dict[str, Any]] | None = None
+    lines: list[bytes],
+    *,
+    file: Path | str,
+    numbers: Sequence[int],
+    double: bool,
+    extras: dict[int, dict[str, Any]] | None = None,
 ) -> list[RawAnnotation]:
     """A run of lines as typed records.
 
     Args:
         lines: without their newlines.
         file: named in errors.
-        first: the 1-based number of the first line.
+        numbers: the 1-based number of each line.
         double: each line is a JSON string that contains the record's JSON.
         extras: receives, by index into ``lines``, the keys that the format does not know; without it they are an error.
 
@@ -178,7 +183,7 @@ def decode_annotations(
             return records
     except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
         pass  # the strict way below finds the line and says what is wrong with it
-    return [_strict_annotation(line, file, first + index, double, index, extras) for index, line in enumerate(lines)]
+    return [_strict_annotation(line, file, numbers[index], double, index, extras) for index, line in enumerate(lines)]
 
 
 def _strict_annotation(
@@ -346,7 +351,7 @@ def read_annotations(path: str | os.PathLike[str]) -> Iterator[Annotation]:
             if double is None:
                 double = is_double_encoded(batch.lines[0])
             extras: dict[int, dict[str, Any]] = {}
-            records = decode_annotations(batch.lines, file=path, first=batch.first, double=double, extras=extras)
+            records = decode_annotations(batch.lines, file=path, numbers=batch.numbers, double=double, extras=extras)
             for index, raw in enumerate(records):
                 yield annotation_of(raw, extras.get(index))
     except OSError as error:

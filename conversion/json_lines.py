@@ -26,6 +26,11 @@ class Lines(NamedTuple):
     lines: list[bytes]
     ends_with_newline: bool
 
+    @property
+    def numbers(self) -> range:
+        """The 1-based number of each line."""
+        return range(self.first, self.first + len(self.lines))
+
 
 def batches_of_lines(path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0, first: int = 1) -> Iterator[Lines]:
     """The file's lines without their "\\n", in runs of about ``batch_bytes``; a last line may lack its newline."""

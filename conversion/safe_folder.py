@@ -189,6 +189,7 @@ def atomic_write(path: Path, data: bytes) -> None:
 def link_or_copy(old: Path, new: Path) -> None:
     """The file ``old`` under a second name: a hard link, or a copy where the file system has none."""
     new.parent.mkdir(parents=True, exist_ok=True)
+    new.unlink(missing_ok=True)  # it may be a link to the very same file, which copying would truncate
     try:
         os.link(old, new)
     except OSError:

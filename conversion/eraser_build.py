@@ -1,0 +1,310 @@
+"""Build ``out/eraser``: raw ERASER corpora -> Parquet in one schema, release.json, the other documents, and the card.
+
+    out/eraser/README.md                          the card
+    out/eraser/CONFIG/SPLIT-00000-of-000NN.parquet
+    out/eraser/release.json                       per split what a row cannot hold (see `SplitFacts`)
+    out/eraser/documents/CONFIG.parquet           documents that no annotation refers to
+    out/eraser/documents/CONFIG.order.parquet     where the other documents stood in docs.jsonl, if not in the rows' order
+    out/eraser/documents/CONFIG.records.parquet   records that differ from what release.json says of their split, if any
+
+All of it appears at once (see `safe_folder`): a kill leaves what stood there, and a rerun takes up the finished files.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from eraser_hub.errors import DataError
+from eraser_hub.version import __version__
+
+from .configs import CONFIGS, EraserConfig
+from .eraser_card import eraser_card
+from .eraser_corpus import CorpusFolder, DocumentFiles, DocumentLines, Skipped, SplitFile, document_index, look_into
+from .eraser_format import annotation_as_json, json_line, read_annotations
+from .eraser_plan import SplitPlan, plan_split
+from .eraser_schema import INTEGERS, SCHEMA
+from .eraser_shards import ShardDone, Work, done_before, run_all
+from .eraser_sources import chosen_configs, corpus_folder, fingerprint
+from .hub_datasets import BuildResult
+from .hub_parquet import content_version, file_digest, verify_folder, viewer_trips, without_columns, write_parquet
+from .progress import Progress
+from .safe_folder import atomic_write, link_or_copy, rebuilding
+
+FORMAT = 1
+PARTS = ".parts"
+DOCUMENTS = pa.schema([("docid", pa.string()), ("text", pa.string()), ("position", pa.int32())])
+ORDER = pa.schema([("position", pa.int32())])
+RECORDS = pa.schema([("split", pa.string()), ("position", pa.int32()), ("record", pa.string())])
+LABELS = {name: facts.label_names for name, facts in CONFIGS.items()}
+
+
+def build_eraser(
+    configs: Sequence[str] | None,
+    *,
+    out: Path,
+    source: Path | None = None,
+    num_proc: int = 1,
+    progress: bool = False,
+    include_backup_records: bool = False,
+) -> BuildResult:
+    """Build the configs into ``out/eraser``; see `hub_datasets.HubDataset.build`."""
+    notes: list[str] = []
+    names = chosen_configs(configs, source)
+    corpora = []
+    for name in names:
+        corpora.append(look_into(corpus_folder(name, source, progress=progress, say=notes.append), CONFIGS[name]))
+    target = Path(out) / "eraser"
+    kept = release_of(target)["configs"] if target.exists() else {}
+    key = {
+        "format": [FORMAT, __version__, pa.__version__],
+        "backup": include_backup_records,
+        "configs": {
+            corpus.config.name: [str(corpus.folder.resolve()), fingerprint(corpus.folder)] for corpus in corpora
+        },
+    }
+    rows: dict[str, dict[str, int]] = {}
+    with rebuilding(target, key) as folder:
+        # under the lock: what stands there now is what is kept
+        kept = release_of(target)["configs"] if target.exists() else {}
+        entries = {name: entry for name, entry in kept.items() if name not in names}
+        _keep(target, folder, entries, names)
+        for corpus in corpora:
+            entry = _build_config(corpus, folder, num_proc, progress, include_backup_records, notes)
+            entries[corpus.config.name] = entry
+            rows[corpus.config.name] = {split: of["num_examples"] for split, of in entry["splits"].items()}
+        shutil.rmtree(folder / PARTS, ignore_errors=True)
+        release = {"format": FORMAT, "configs": {name: entries[name] for name in CONFIGS if name in entries}}
+        atomic_write(folder / "release.json", json.dumps(release, indent=1).encode())
+        atomic_write(folder / "README.md", eraser_card(release).encode())
+        verify_folder(folder, SCHEMA, LABELS)
+        from .croissant import write_croissant
+
+        write_croissant(folder, "eraser")
+    return BuildResult(target, rows, notes)
+
+
+def release_of(folder: Path) -> dict[str, Any]:
+    """``release.json`` of a built folder.
+
+    Raises:
+        DataError: the folder is not one that ``build eraser`` wrote.
+    """
+    path = folder / "release.json"
+    try:
+        release = json.loads(path.read_bytes())
+        if release["format"] != FORMAT:
+            raise DataError(f"expected the format {FORMAT}, found {release['format']!r}; build it anew", file=path)
+        for entry in release["configs"].values():
+            entry["splits"], entry["documents"]
+    except FileNotFoundError:
+        raise DataError(
+            "expected a folder that `eraser-hub build eraser` wrote, found no release.json", file=folder
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"expected release.json of a built eraser, found {error!r}", file=path) from None
+    return release
+
+
+def _keep(target: Path, folder: Path, entries: dict[str, Any], building: Sequence[str]) -> None:
+    """Take over the files of the configs that are not built now, and clear away what a stopped run left of others."""
+    for path in folder.iterdir():
+        if path.is_dir() and path.name != PARTS and path.name not in building:
+            shutil.rmtree(path)
+    for name in entries:
+        for old in sorted((target / name).glob("*.parquet")):
+            link_or_copy(old, folder / name / old.name)
+        for old in sorted((target / "documents").glob(f"{name}.*parquet")):
+            link_or_copy(old, folder / "documents" / old.name)
+
+
+def _build_config(
+    corpus: CorpusFolder,
+    folder: Path,
+    num_proc: int,
+    progress: bool,
+    include_backup_records: bool,
+    notes: list[str],
+) -> dict[str, Any]:
+    config, name = corpus.config, corpus.config.name
+    parts = folder / PARTS / name
+    parts.mkdir(parents=True, exist_ok=True)
+    (folder / "documents").mkdir(exist_ok=True)
+    skipped = list(corpus.skipped)
+    splits, backups = list(corpus.splits), {}
+    if include_backup_records:
+        splits, backups, skipped = _with_backups(corpus, parts)
+    total = sum(split.path.stat().st_size for split in splits)
+    with Progress(f"{name}: reading", total, "B", progress) as bar:
+        index = document_index(corpus.folder)
+        skipped += [Skipped(path, "is no document file") for path in index.folders]
+        plans = [
+            plan_split(file, index, inclusive=config.sentence_end_inclusive, advance=bar.advance) for file in splits
+        ]
+    notes += map(str, skipped)
+    works = [
+        Work(folder / name / f"{plan.file.split}-{number:05d}-of-{len(plan.shards):05d}.parquet", parts, shard, plan.facts, config.label_names)
+        for plan in plans
+        for number, shard in enumerate(plan.shards)
+    ]  # fmt: skip
+    (folder / name).mkdir(exist_ok=True)
+    wanted = {work.target.name for work in works}
+    for stale in (folder / name).iterdir():
+        if stale.name not in wanted or done_before(works[0], stale.name) is None:
+            stale.unlink()
+    with Progress(f"{name}: writing", sum(plan.lines for plan in plans), "rows", progress) as bar:
+        done = run_all(works, num_proc, bar.advance)
+    entry_splits = {
+        plan.file.split: _split_entry(plan, [(w, d) for w, d in zip(works, done, strict=True) if w.shard in plan.shards], backups, notes, name)
+        for plan in plans
+    }  # fmt: skip
+    documents = _write_documents(index, plans, folder / "documents", config)
+    _write_records(plans, works, done, folder / "documents" / f"{name}.records.parquet")
+    files = sorted((folder / name).glob("*.parquet")) + sorted((folder / "documents").glob(f"{name}.*parquet"))
+    version = content_version(
+        [
+            str(SCHEMA),
+            *config.label_names,
+            json.dumps([entry_splits, documents], sort_keys=True),
+            *map(file_digest, files),
+        ]
+    )
+    return {
+        "version": version,
+        "download_size": sum(file.stat().st_size for file in (folder / name).glob("*.parquet")),
+        "documents": documents,
+        "splits": entry_splits,
+        "skipped": [{"file": str(each.path.relative_to(corpus.folder)), "reason": each.reason} for each in skipped],
+    }
+
+
+def _split_entry(
+    plan: SplitPlan, done: list[tuple[Work, ShardDone]], backups: dict[str, Any], notes: list[str], name: str
+) -> dict[str, Any]:
+    facts = [each.facts for _, each in done]
+    nulls = viewer_trips(facts, INTEGERS)
+    if nulls == ["position"] and [p for w, _ in done for p in w.shard.lines.tolist()] != list(range(1, plan.lines + 1)):
+        nulls = []  # two rows cannot stand in another order; kept for the day that the plan changes
+    if nulls:
+        facts = [without_columns(work.target, nulls, SCHEMA) for work, _ in done]
+        notes.append(
+            f"{name}: {plan.file.split}: {', '.join(nulls)} left null: the values differ by exactly one, on which the "
+            "Hub's viewer fails for the whole split"
+        )
+    entry: dict[str, Any] = {
+        "num_examples": sum(each.num_rows for each in facts),
+        "num_bytes": sum(each.num_bytes for each in facts),
+        "file": plan.file.path.name,
+        "lines": plan.lines,
+        "encoding": "json in a json string" if plan.file.double else "json",
+        "final_newline": plan.file.final_newline,
+        "annotation_id": plan.facts.ids,
+        "docids": plan.facts.docids,
+        "query_type": plan.facts.query_type,
+        "sentence_ends": plan.facts.sentence_ends,
+        "null_columns": nulls,
+    }
+    if plan.file.split in backups:
+        entry.update(backups[plan.file.split])
+    return entry
+
+
+def _with_backups(corpus: CorpusFolder, parts: Path) -> tuple[list[SplitFile], dict[str, Any], list[Skipped]]:
+    """Split files with the records that stand in their backup alone at the end; what to remember of it."""
+    from eraser_hub.splits import dataset_split
+
+    splits = {file.split: file for file in corpus.splits}
+    remembered: dict[str, Any] = {}
+    taken: set[Path] = set()
+    for backup in corpus.backups:
+        split = dataset_split(backup.name.removesuffix(".jsonl.bak"))
+        if split not in splits:
+            continue
+        file = splits[split]
+        known = {str(annotation.annotation_id) for annotation in read_annotations(file.path)}
+        missing = [each for each in read_annotations(backup) if str(each.annotation_id) not in known]
+        merged = parts / file.path.name
+        data = file.path.read_bytes()
+        lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        if not data.endswith(b"\n"):
+            data += b"\n"
+        extra = "".join(json_line(annotation_as_json(each), double=file.double) + "\n" for each in missing)
+        atomic_write(merged, data + extra.encode())
+        splits[split] = SplitFile(split, merged, file.double, file.final_newline)
+        remembered[split] = {"lines": lines, "backup": {"file": backup.name, "records": len(missing)}}
+        taken.add(backup)
+    skipped = [
+        Skipped(each.path, f"its {remembered[dataset_split(each.path.name.removesuffix('.jsonl.bak'))]['backup']['records']} "
+                "records that stand in it alone were taken up; the others repeat the split file")
+        if each.path in taken else each
+        for each in corpus.skipped
+    ]  # fmt: skip
+    return list(splits.values()), remembered, skipped
+
+
+def _write_documents(
+    index: DocumentFiles | DocumentLines, plans: Sequence[SplitPlan], folder: Path, config: EraserConfig
+) -> dict[str, Any]:
+    """documents/CONFIG.parquet and, where docs.jsonl has another order than the rows, documents/CONFIG.order.parquet."""
+    named = np.concatenate([plan.order for plan in plans]) if plans else np.zeros(0, np.int32)
+    _, once = np.unique(named, return_index=True)
+    referenced = named[np.sort(once)]
+    unused = np.ones(len(index), bool)
+    unused[referenced] = False
+    others = np.flatnonzero(unused)
+    lines = index.layout == "docs.jsonl"
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for chosen in _in_batches(others, index.sizes[others], 8 << 20):
+            texts = index.read(chosen)
+            positions = pa.array((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
+            ids = pa.array([docid for docid, _ in texts], pa.string())
+            yield pa.RecordBatch.from_arrays(
+                [ids, pa.array([t for _, t in texts], pa.string()), positions], schema=DOCUMENTS
+            )
+
+    write_parquet(folder / f"{config.name}.parquet", DOCUMENTS, batches())
+    in_order = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(len(index)))
+    if not in_order:
+        positions = pa.array((referenced + 1).astype(np.int32))
+        table = pa.Table.from_arrays([positions], schema=ORDER)
+        write_parquet(folder / f"{config.name}.order.parquet", ORDER, [table])
+    return {
+        "layout": index.layout,
+        "total": len(index),
+        "unreferenced": len(others),
+        "final_newline": index.final_newline,
+        "in_order": bool(in_order),
+    }
+
+
+def _in_batches(chosen: np.ndarray, sizes: np.ndarray, most: int) -> Iterator[np.ndarray]:
+    begin = 0
+    total = np.cumsum(sizes)
+    while begin < len(chosen):
+        before = total[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(total, before + most, side="right")))
+        yield chosen[begin:end]
+        begin = end
+
+
+def _write_records(plans: Sequence[SplitPlan], works: Sequence[Work], done: Sequence[ShardDone], path: Path) -> None:
+    """Records that release.json's facts do not tell: their keys as they were, by split and line."""
+    rows = [
+        (plan.file.split, position, record)
+        for plan in plans
+        for work, each in zip(works, done, strict=True)
+        if work.shard in plan.shards
+        for position, record in each.exceptions
+    ]
+    if rows:
+        columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), RECORDS, strict=True)]
+        write_parquet(path, RECORDS, [pa.Table.from_arrays(columns, schema=RECORDS)])
