@@ -1,0 +1,317 @@
+"""Clipped, null-normalised sufficiency and comprehensiveness, and fidelity curves under random occlusion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import datasets
+import evaluate
+import numpy as np
+
+from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
+from .resampling import intervals
+from .results import Statistics, ratio, report
+from .rows import ID_FIELDS, Faults, Row, RowBatches, as_list, as_number, by_id, column, found, optional_fields, rows_of
+
+NAME = "normalized_fidelity"
+PROBABILITIES = ("p_full", "p_rationale", "p_complement", "p_empty")
+CURVES = ("sufficiency_curve", "comprehensiveness_curve")
+SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
+HIGHER_IS_BETTER = {key: True for key in KEYS if key != "null_difference"}
+RANGES = dict.fromkeys((*KEYS, *CURVES, *(f"{key}_std" for key in CURVES)), (0.0, 1.0))
+# where an ERASER instance holds the four probabilities
+INSTANCE_FIELDS = {
+    "p_full": "classification_scores",
+    "p_rationale": "sufficiency_classification_scores",
+    "p_complement": "comprehensiveness_classification_scores",
+    "p_empty": "null_classification_scores",
+}
+
+_DESCRIPTION = """\
+Sufficiency and comprehensiveness of rationales, clipped to [0, 1] and normalised by what the model says about the
+empty input, so that models, classes and datasets compare. With scores at several occlusion rates also fidelity curves,
+how fast they drop, and what that shows: brevity, redundancy, irrelevance or dependency.
+"""
+
+_CITATION = """\
+@inproceedings{carton2020evaluating,
+  title = {Evaluating and Characterizing Human Rationales},
+  author = {Carton, Samuel and Rathore, Anirudh and Tan, Chenhao},
+  booktitle = {Proceedings of the 2020 Conference on Empirical Methods in Natural Language Processing (EMNLP)},
+  year = {2020}
+}
+"""
+
+_INPUTS_DESCRIPTION = """
+Args:
+    predictions: rows {p_full, p_rationale, p_complement, p_empty}: the probability of the class predicted on the full
+        input, given the full input, the rationale alone, all but the rationale, the empty input. Optional:
+        annotation_id (or id). For curves one row per instance, occlusion rate and trial, with annotation_id,
+        occlusion_rate (0 among them) and trial. ERASER instances with classification, classification_scores,
+        sufficiency_, comprehensiveness_ and null_classification_scores, and for curves occluded_scores, are understood
+        as they come.
+    references: optional rows with the same ids, for their columns (by).
+    smallest_null_difference: 1e-5; below it the normalised scores are 0.
+    fast_slope: -1.0; a curve that drops at this slope or steeper drops fast.
+    per_instance: adds the scores of each instance.
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is
+        "percentile" or "bca".
+    by: a column of the rows; adds the scores per value of it.
+    label_names: names of the class numbers in that column.
+
+Returns:
+    sufficiency, comprehensiveness, null_difference, normalized_sufficiency, normalized_comprehensiveness: means, in
+    [0, 1], higher is better (null_difference is the model's, neither good nor bad); signature. With occlusion rates
+    also occlusion_rates, sufficiency_curve, comprehensiveness_curve (of the normalised scores, a mean per rate), each
+    with _std (spread over trials), sufficiency_slope, comprehensiveness_slope (share of the start lost per share of
+    tokens, -1: in proportion) and reading.
+
+Raises:
+    ValueError: wrong input; it names the instance and the field.
+
+Example:
+
+    >>> import evaluate
+    >>> metric = evaluate.load("normalized_fidelity")
+    >>> result = metric.compute(predictions=[{"p_full": 0.9, "p_rationale": 0.8, "p_complement": 0.6, "p_empty": 0.5}])
+    >>> round(result["normalized_sufficiency"], 6), round(result["null_difference"], 6)
+    (0.75, 0.4)
+"""
+
+
+class _Point(NamedTuple):
+    """Probabilities of one instance at one occlusion rate in one trial; rate None: nothing was occluded."""
+
+    rate: float | None
+    trial: int
+    p: tuple[float, float, float, float]
+
+
+def _probability(value: Any, name: str, field: str, faults: Faults) -> float:
+    number = as_number(value)
+    if number is None or not 0 <= number <= 1:
+        faults.say("prediction", name, field, f"expected a probability in [0, 1], found {found(value)}")
+        return 0.0
+    return number
+
+
+def _of_label(scores: Any, label: Any, name: str, field: str, faults: Faults) -> float:
+    if not isinstance(scores, Mapping) or scores.get(label) is None:
+        faults.say("prediction", name, field, f"expected a probability of the label {label!r}, found {found(scores)}")
+        return 0.0
+    return _probability(scores[label], name, field, faults)
+
+
+def _place(row: Row, name: str, where: str, faults: Faults) -> tuple[float, int]:
+    """Occlusion rate (to nine digits: 0.1 + 0.2 is 0.3) and trial of a row."""
+    rate, trial = as_number(row.get("occlusion_rate")), row.get("trial", 0)
+    trial = trial.item() if hasattr(trial, "item") else trial
+    if rate is None or not 0 <= rate <= 1:
+        value = row.get("occlusion_rate")
+        faults.say("prediction", name, f"{where}occlusion_rate", f"expected a rate in [0, 1], found {found(value)}")
+    if isinstance(trial, bool) or not isinstance(trial, int):
+        faults.say("prediction", name, f"{where}trial", f"expected a whole number, found {found(trial)}")
+        trial = 0
+    return round(rate or 0.0, 9), trial
+
+
+def _instance_points(row: Row, name: str, faults: Faults) -> list[_Point]:
+    """The points of an ERASER instance: itself, and its occluded scores."""
+    label = row.get("classification")
+    if not isinstance(label, str):
+        faults.say("prediction", name, "classification", f"expected a label, found {found(label)}")
+        return []
+    whole = {key: _of_label(row.get(field), label, name, field, faults) for key, field in INSTANCE_FIELDS.items()}
+    points = [_Point(None, 0, tuple(whole.values()))]  # type: ignore[arg-type]
+    occluded = row.get("occluded_scores")
+    if occluded is None:
+        return points
+    scores = as_list(occluded)
+    if scores is None or not all(isinstance(one, Mapping) for one in scores):
+        faults.say("prediction", name, "occluded_scores", f"expected a list of objects, found {found(occluded)}")
+        return points
+    for at, one in enumerate(scores):
+        where = f"occluded_scores[{at}]."
+        rate, trial = _place(one, name, where, faults)
+        erased = [
+            _of_label(one.get(INSTANCE_FIELDS[key]), label, name, where + INSTANCE_FIELDS[key], faults)
+            for key in ("p_rationale", "p_complement")
+        ]
+        points.append(_Point(rate, trial, (whole["p_full"], erased[0], erased[1], whole["p_empty"])))
+    return points
+
+
+def _points(rows: Sequence[Row], faults: Faults) -> tuple[dict[str, list[_Point]], dict[str, Row]]:
+    """Each instance's points and its first row."""
+    if any("classification_scores" in row for row in rows):
+        named = by_id(rows, "prediction", faults)
+        optional_fields(list(named.items()), ("occluded_scores",), "prediction", faults)
+        return {name: _instance_points(row, name, faults) for name, row in named.items()}, named
+    curves = any(row.get("occlusion_rate") is not None for row in rows)
+    identified = any(row.get(field) is not None for row in rows for field in ID_FIELDS)
+    if curves and not identified:
+        raise ValueError("expected annotation_id in rows with an occlusion_rate, found none")
+    if not curves:
+        named = by_id(rows, "prediction", faults) if identified else {str(at): row for at, row in enumerate(rows)}
+        flat = [(name, row, None, 0) for name, row in named.items()]
+    else:
+        flat, named = [], {}
+        for at, row in enumerate(rows):
+            one = by_id([row], "prediction", faults)
+            for name in one:
+                rate, trial = _place(row, name, f"row {at}: ", faults)
+                flat.append((name, row, rate, trial))
+                named.setdefault(name, row)
+    points: dict[str, list[_Point]] = {}
+    for name, row, place, trial in flat:
+        p = tuple(_probability(row.get(key), name, key, faults) for key in PROBABILITIES)
+        points.setdefault(name, []).append(_Point(place, trial, p))  # type: ignore[arg-type]
+    return points, named
+
+
+def _grid(points: Mapping[str, list[_Point]], faults: Faults) -> list[tuple[float, int]]:
+    """The (rate, trial) that every instance must have, ascending; faults for what deviates from the first instance."""
+    first: list[tuple[float, int]] | None = None
+    for name, own in points.items():
+        places = sorted((point.rate, point.trial) for point in own if point.rate is not None)
+        twice = next((one for one, other in pairwise(places) if one == other), None)
+        if twice is not None:
+            what = f"expected each rate and trial once, found rate {twice[0]:g}, trial {twice[1]} twice"
+            faults.say("prediction", name, "occlusion_rate", what)
+        elif first is None:
+            first = places
+        elif places != first:
+            odd = sorted(set(places) ^ set(first))[0]
+            state = "none" if odd in first else "more"
+            what = (
+                f"expected the rates and trials of the first instance, found {state} at rate {odd[0]:g}, trial {odd[1]}"
+            )
+            faults.say("prediction", name, "occlusion_rate", what)
+    return first or []
+
+
+class NormalizedFidelity(RowBatches, evaluate.Metric):
+    """Null-normalised fidelity and its curves; see ``inputs_description``."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        info = evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS_DESCRIPTION,
+            features=datasets.Features(
+                {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
+            ),
+            reference_urls=["https://aclanthology.org/2020.emnlp-main.747/"],
+        )
+        info.higher_is_better, info.ranges = HIGHER_IS_BETTER, RANGES
+        return info
+
+    def statistics(
+        self, predictions: Any, references: Any = None, smallest_null_difference: float = SMALLEST_NULL_DIFFERENCE
+    ) -> Statistics:
+        """Per instance: its scores, those of each rate and trial, and the count 1.
+
+        Raises:
+            ValueError: see ``inputs_description``.
+        """
+        return self._measure(predictions, references, smallest_null_difference)[0]
+
+    def _measure(
+        self, predictions: Any, references: Any, smallest_null_difference: float
+    ) -> tuple[Statistics, list[list[Any]], list[float]]:
+        smallest = as_number(smallest_null_difference)
+        if smallest is None or not 0 < smallest <= 1:
+            raise ValueError(
+                f"smallest_null_difference: expected a number in (0, 1], found {smallest_null_difference!r}"
+            )
+        rows = [] if predictions is None else rows_of(predictions, "prediction")
+        if not rows:
+            raise ValueError("expected predictions, found none")
+        faults = Faults()
+        points, named = _points(rows, faults)
+        further = by_id(rows_of(references, "reference"), "reference", faults) if references is not None else {}
+        if further:
+            for name in [name for name in points if name not in further]:
+                faults.say("prediction", name, "", "expected a reference of this id, found none")
+            for name in [name for name in further if name not in points]:
+                faults.say("reference", name, "", "expected a prediction of this id, found none")
+        grid = _grid(points, faults)
+        faults.stop()
+        statistics = _statistics(points, grid, smallest)
+        sources = [[further.get(name), named[name]] for name in points]
+        return statistics, sources, sorted({rate for rate, _ in _with_start(points, grid)})
+
+    def _score(
+        self,
+        predictions: Any,
+        references: Any,
+        smallest_null_difference: float = SMALLEST_NULL_DIFFERENCE,
+        fast_slope: float = FAST_SLOPE,
+        **options: Any,
+    ) -> dict[str, Any]:
+        steep = as_number(fast_slope)
+        if steep is None:
+            raise ValueError(f"fast_slope: expected a number, found {fast_slope!r}")
+        statistics, rows, rates = self._measure(predictions, references, smallest_null_difference)
+        by_values = column(options.get("by"), rows)
+        settings: dict[str, object] = {"smallest_null_difference": float(smallest_null_difference)}
+        extra: dict[str, object] = {}
+        if rates:
+            settings |= {"rates": len(rates), "fast_slope": steep}
+            slopes = statistics.scores()
+            extra = {"occlusion_rates": rates, "reading": reading(*(float(slopes[key]) for key in SLOPES), steep)}
+        result = report(statistics, NAME, settings, intervals, by_values=by_values, extra=extra, **options)
+        if rates and by_values is not None:
+            for group in result["by"].values():  # type: ignore[attr-defined]
+                group["reading"] = reading(*(group[key] for key in SLOPES), steep)
+        return result
+
+
+def _with_start(points: Mapping[str, list[_Point]], grid: list[tuple[float, int]]) -> list[tuple[float, int]]:
+    """The grid, with a point at rate 0 where the instances have their unoccluded scores and the grid has none."""
+    whole = all(any(point.rate is None for point in own) for own in points.values())
+    return [(0.0, 0), *grid] if grid and grid[0][0] > 0 and whole else grid
+
+
+def _statistics(points: Mapping[str, list[_Point]], grid: list[tuple[float, int]], smallest: float) -> Statistics:
+    grid = _with_start(points, grid)
+    if grid and grid[0][0] != 0:
+        raise ValueError("occlusion_rate: expected rows at rate 0 (nothing occluded), found none")
+    n = len(points)
+    # the scores on the untouched rationale, or their mean over the trials at rate 0
+    table: dict[tuple[float | None, int], np.ndarray] = {}
+    for at, own in enumerate(points.values()):
+        for point in own:
+            table.setdefault((point.rate, point.trial), np.full((n, 4), np.nan))[at] = point.p
+    if (None, 0) in table and (0.0, 0) not in table and grid:
+        table[0.0, 0] = table[None, 0]
+    scored = {place: normalized_fidelity(*p.T, smallest) for place, p in table.items()}
+    untouched = [None] if (None, 0) in scored else [trial for rate, trial in grid if rate == 0]
+    starts = [scored[None, 0]] if untouched == [None] else [scored[0.0, trial] for trial in untouched]  # type: ignore[index]
+    per_instance = {key: np.mean([start[key] for start in starts], axis=0) for key in KEYS}
+    columns = [*per_instance.values(), np.ones(n)]
+    rates = sorted({rate for rate, _ in grid})
+    places = [np.array([at for at, (rate, _) in enumerate(grid) if rate == one]) for one in rates]
+    for key in ("normalized_sufficiency", "normalized_comprehensiveness"):
+        trials = [scored[place][key] for place in grid]
+        columns += trials
+        if grid:
+            name = key.removeprefix("normalized_") + "_curve"
+            per_instance[name] = np.stack([np.mean([trials[at] for at in chosen], axis=0) for chosen in places], axis=1)
+
+    def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
+        count = sums[..., len(KEYS)]
+        scores = {key: ratio(sums[..., at], count) for at, key in enumerate(KEYS)}
+        if not grid:
+            return scores
+        for number, (curve, slope) in enumerate(zip(CURVES, SLOPES, strict=True)):
+            first = len(KEYS) + 1 + number * len(grid)
+            means = ratio(sums[..., first : first + len(grid)], count[..., None])
+            scores[curve] = np.stack([means[..., chosen].mean(axis=-1) for chosen in places], axis=-1)
+            scores[f"{curve}_std"] = np.stack([means[..., chosen].std(axis=-1) for chosen in places], axis=-1)
+            scores[slope] = drop_slope(np.array(rates), scores[curve])
+        return scores
+
+    return Statistics(list(points), np.column_stack(columns), finalize, per_instance)
