@@ -11,17 +11,16 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import yaml
 
 from eraser_hub.errors import DataError, DataErrors
 from eraser_hub.version import __version__
 
+from .checks import chosen_configs, read_card, split_files
 from .safe_folder import atomic_write
 
 FILE = "croissant.json"
@@ -82,16 +81,15 @@ def write_croissant(folder: Path, name: str) -> Path:
     Raises:
         DataError: no card, a card without configs, a config without files.
     """
-    folder = Path(folder)
-    path = folder / FILE
-    text = json.dumps(croissant(folder, name), ensure_ascii=False, indent=1)
+    path = Path(folder) / FILE
+    text = json.dumps(croissant(Path(folder), name), ensure_ascii=False, indent=1)
     atomic_write(path, (text + "\n").encode())
     return path
 
 
 def croissant(folder: Path, name: str) -> dict[str, Any]:
     """The metadata as a JSON object; see `write_croissant`."""
-    header, prose = read_card(folder)
+    header = read_card(folder)
     url = header.get("homepage") or f"https://huggingface.co/datasets/{name}"
     distribution: list[dict[str, Any]] = [_repository(url)]
     record_sets: list[dict[str, Any]] = []
@@ -132,7 +130,7 @@ def croissant(folder: Path, name: str) -> dict[str, Any]:
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": name,
-        "description": _first_paragraph(prose) or str(header.get("pretty_name") or name),
+        "description": _first_paragraph(_prose(folder)) or str(header.get("pretty_name") or name),
         "version": _three_numbers(header),
         **{key: value for key, value in facts.items() if value},
         "isLiveDataset": False,
@@ -155,7 +153,7 @@ def verify_digests(folder: Path) -> None:
         raise DataError("no such file: build the dataset again", file=path) from None
     except (ValueError, KeyError, TypeError):
         raise DataError("expected Croissant metadata as build writes it: build the dataset again", file=path) from None
-    header, _ = read_card(folder)
+    header = read_card(folder)
     present = {path for splits in card_files(folder, header).values() for paths in splits.values() for path in paths}
     errors = [DataError("not written by build", file=folder / name) for name in sorted(present - digests.keys())]
     errors += [DataError("no such file: build again", file=folder / name) for name in sorted(digests.keys() - present)]
@@ -171,37 +169,20 @@ def verify_digests(folder: Path) -> None:
 # -- the card ---------------------------------------------------------------------------------------------------------
 
 
-def read_card(folder: Path) -> tuple[dict[str, Any], str]:
-    """The YAML and the prose of ``README.md``."""
-    path = folder / "README.md"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"expected the dataset's card: {error}", file=path) from None
-    match = re.match(r"---\r?\n(.*?)\r?\n---\r?\n?(.*)", text, flags=re.DOTALL)
-    try:
-        header = yaml.safe_load(match[1]) if match else None
-    except yaml.YAMLError as error:
-        raise DataError(f"no YAML: {error}", file=path) from None
-    if match is None or not isinstance(header, dict):
-        raise DataError("expected YAML between two lines of ---", file=path, line=1)
-    return header, match[2]
+def card_files(folder: Path, card: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """Config -> split -> Parquet files, by their paths in the folder."""
+    return {
+        config: {
+            split: [path.relative_to(folder).as_posix() for path in paths]
+            for split, paths in split_files(card, config, folder).items()
+        }
+        for config in chosen_configs(card, None, folder)
+    }
 
 
-def card_files(folder: Path, header: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
-    """Config -> split -> Parquet files, as the card's ``configs`` name them by pattern."""
-    every = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.parquet"))
-    found: dict[str, dict[str, list[str]]] = {}
-    for config in header.get("configs") or []:
-        splits = found.setdefault(str(config.get("config_name")), {})
-        for row in config.get("data_files") or []:
-            patterns = row["path"] if isinstance(row["path"], list) else [row["path"]]
-            splits[str(row["split"])] = [path for path in every if any(fnmatch(path, pattern) for pattern in patterns)]
-            if not splits[str(row["split"])]:
-                raise DataError(f"no file {row['path']!r}, which its card names", file=folder)
-    if not found or not all(found.values()):
-        raise DataError("expected configs with data_files in the card", file=folder / "README.md")
-    return found
+def _prose(folder: Path) -> str:
+    """The card without its YAML."""
+    return (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)[2]
 
 
 def class_labels(header: Mapping[str, Any], config: str) -> dict[str, list[str]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import yaml
 
-from eraser_hub.errors import DataError, DataErrors
+from eraser_hub.errors import DataError, DataErrors, summary
 from eraser_hub.version import __version__
 
 from .hub_errors import Refusal, explained, redacted
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 OURS = (".parquet", ".py", ".json", ".png")
 KINDS = {"dataset": "datasets", "space": "spaces"}
 LONGEST_WAIT = 600.0
+CLIENT_PATIENCE = 10.0
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]
 
@@ -161,10 +162,28 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
         _verify_space(upload, source)
         return
     from .croissant import verify_digests
-    from .hub_datasets import HUB_DATASETS
 
     verify_digests(folder / upload.name)
-    HUB_DATASETS[upload.name].check(folder / upload.name)
+    check_dataset(upload.name, folder / upload.name)
+
+
+def check_dataset(name: str, folder: Path) -> None:
+    """Raise a DataError when the dataset's integrity report holds a violation."""
+    from .hub_datasets import HUB_DATASETS
+
+    report = HUB_DATASETS[name].check(folder)
+    if report.violations:
+        errors = [
+            DataError(
+                f"{found.count} times, e.g. {'; '.join(found.examples[:1])}",
+                file=folder,
+                field=f"{split.config}/{split.split}: {found.check}",
+            )
+            for split in report.splits
+            for found in split.findings
+            if found.level == "violation"
+        ]
+        raise DataError(f"`eraser-hub check` does not pass {name}, so it is not published:\n{summary(errors)}")
 
 
 def _verify_space(upload: Upload, source: Path | None) -> None:
@@ -266,12 +285,13 @@ class Publisher:
         """
         pause, left = self.pause, tries
         while True:
-            left -= 1
+            left, began = left - 1, time.monotonic()
             try:
                 return call()
             except Exception as error:  # the client raises its own, httpx's, requests' and the system's
                 refusal = explained(error, what, str(self.api.endpoint), self._token())
-                if not refusal.passing or not left:
+                # the client tries some requests again itself: what it was patient with for long is not begun anew
+                if not refusal.passing or not left or time.monotonic() - began > CLIENT_PATIENCE:
                     raise refusal from None
                 wait = pause if refusal.retry_after is None else refusal.retry_after
                 if wait > LONGEST_WAIT:

@@ -162,7 +162,7 @@ class WritingHandler(HubHandler):
         if fault.status:
             message = fault.headers.get("X-Error-Message", f"fault {fault.status}")
             self.answer(fault.status, {"error": message}, {"Connection": "close", **fault.headers})
-        else:
+        elif not fault.after:
             self.rfile.read(min(int(self.headers.get("Content-Length") or 0), 100))  # some of it arrives
 
     def do_GET(self) -> None:

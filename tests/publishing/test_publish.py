@@ -1,0 +1,324 @@
+"""publish against a Hub on loopback: what is sent, what is refused, and what bad networks lead to."""
+
+from __future__ import annotations
+
+import errno
+import json
+import sys
+
+import pytest
+from loopback_hub import TOKEN
+
+from eraser_hub.errors import DataError
+
+
+def commits(loopback, kind, name="org/eraser"):
+    return loopback.repos[kind, name].messages
+
+
+def test_everything_built_is_published_and_tagged(publish_toy, loopback, said):
+    addresses = publish_toy()
+    assert addresses == [f"{loopback.url}/datasets/org/eraser", f"{loopback.url}/spaces/org/toy_overlap"]
+    data, space = loopback.repos["datasets", "org/eraser"], loopback.repos["spaces", "org/toy_overlap"]
+    assert data.tags == {"v1.2.0": data.branches["main"]}
+    assert set(space.tags) == {"v1.0.0", "v0.4.6"}
+    tree = data.commits[data.branches["main"]]
+    assert tree["movies/train-00000-of-00001.parquet"][1], "Parquet belongs into LFS"
+    assert "croissant.json" in tree
+    files = set(space.commits[space.branches["main"]])
+    assert files == {".gitattributes", "README.md", "app.py", "requirements.txt", "toy_overlap.py", "toy_positions.py"}
+    assert len(data.messages) == 2, "one commit beside the Hub's own first"
+    # the plan comes before the addresses
+    assert said.index("  add README.md") < said.index(f"published {addresses[0]}")
+
+
+def test_a_second_run_uploads_nothing_and_a_change_only_itself(publish_toy, loopback, toy_hub, said):
+    publish_toy()
+    said.clear()
+    publish_toy()
+    assert len(commits(loopback, "datasets")) == 2
+    assert said.count("  nothing to upload") == 2
+    (toy_hub / "eraser" / "README.md").write_text((toy_hub / "eraser" / "README.md").read_text() + "\nMore.\n")
+    said.clear()
+    publish_toy(datasets=["eraser"])
+    assert [line for line in said if line.startswith(("  add", "  change"))] == ["  change README.md"]
+    assert len(commits(loopback, "datasets")) == 3
+    assert any("v1.2.0 stays on the commit it names" in line for line in said)
+
+
+def test_files_of_a_former_version_are_removed_and_others_left(publish_toy, loopback, toy_hub, said):
+    publish_toy(datasets=["eraser"])
+    repo = loopback.repos["datasets", "org/eraser"]
+    tree = dict(repo.commits[repo.branches["main"]])
+    repo.record(
+        "main", {**tree, "movies/train-00001-of-00002.parquet": (b"old", True), "LICENSE": (b"x", False)}, "by hand"
+    )
+    said.clear()
+    publish_toy(datasets=["eraser"])
+    assert "  remove movies/train-00001-of-00002.parquet" in said
+    assert "LICENSE" in repo.commits[repo.branches["main"]]
+
+
+def test_the_tag_that_evaluate_asks_for_moves_with_main(publish_toy, loopback, toy_hub, metric_source):
+    from eraser_hub.conversion.spaces import build_metrics
+
+    publish_toy(metrics=["toy_overlap"])
+    module = metric_source / "toy_overlap.py"
+    module.write_text(module.read_text() + "\n# newer\n")
+    build_metrics(toy_hub, source=metric_source)
+    publish_toy(metrics=["toy_overlap"])
+    space = loopback.repos["spaces", "org/toy_overlap"]
+    assert space.tags["v0.4.6"] == space.branches["main"] != space.tags["v1.0.0"]
+
+
+def test_private_and_revision(publish_toy, loopback):
+    assert publish_toy(datasets=["eraser"], private=True, revision="next")[0].endswith("/datasets/org/eraser/tree/next")
+    repo = loopback.repos["datasets", "org/eraser"]
+    assert repo.private and not repo.tags
+    assert "README.md" in repo.commits[repo.branches["next"]]
+    assert "README.md" not in repo.commits[repo.branches["main"]]
+
+
+def test_a_dry_run_asks_nothing(publish_toy, loopback, said, monkeypatch):
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert publish_toy(dry_run=True, endpoint="http://127.0.0.1:9", token=None) == []
+    assert loopback.requests == []
+    assert any(line.startswith("  movies/train-00000-of-00001.parquet (") for line in said)
+    assert said[-1].startswith("dry run:")
+
+
+# -- what is refused before anything is sent --------------------------------------------------------------------------
+
+
+def refused(publish_toy, loopback, words, **more):
+    with pytest.raises(DataError, match=words) as caught:
+        publish_toy(**more)
+    assert not any(method in ("POST", "PUT", "DELETE") for method, _ in loopback.requests), "nothing may be sent"
+    return str(caught.value)
+
+
+def test_a_changed_parquet_file_is_refused(publish_toy, loopback, toy_hub):
+    path = toy_hub / "eraser" / "movies" / "test-00000-of-00001.parquet"
+    path.write_bytes((toy_hub / "eraser" / "movies" / "train-00000-of-00001.parquet").read_bytes())
+    assert "movies/test-00000-of-00001.parquet" in refused(publish_toy, loopback, "not what build wrote")
+
+
+def test_a_missing_croissant_or_card_file_is_refused(publish_toy, loopback, toy_hub):
+    (toy_hub / "eraser" / "croissant.json").unlink()
+    refused(publish_toy, loopback, "build the dataset again")
+
+
+def test_a_failed_check_is_refused(publish_toy, loopback, monkeypatch):
+    import eraser_hub.conversion.publish as module
+
+    def fails(name, folder):
+        raise DataError(f"`eraser-hub check` does not pass {name}")
+
+    monkeypatch.setattr(module, "check_dataset", fails)
+    refused(publish_toy, loopback, "does not pass eraser")
+
+
+@pytest.mark.parametrize("change", ["edited", "extra", "missing"])
+def test_a_space_that_build_did_not_write_is_refused(publish_toy, loopback, toy_hub, change):
+    space = toy_hub / "toy_overlap"
+    if change == "edited":
+        (space / "toy_positions.py").write_text("import os\n")
+    elif change == "extra":
+        (space / "notes.txt").write_text("mine")
+    else:
+        (space / "app.py").unlink()
+    refused(publish_toy, loopback, "build")
+
+
+def test_a_link_is_refused(publish_toy, loopback, toy_hub, tmp_path):
+    (tmp_path / "secret.txt").write_text("secret")
+    (toy_hub / "eraser" / "notes.txt").symlink_to(tmp_path / "secret.txt")
+    refused(publish_toy, loopback, "a link")
+
+
+def test_hidden_files_stay_here(publish_toy, loopback, toy_hub, said):
+    (toy_hub / "eraser" / ".env").write_text("HF_TOKEN=x")
+    publish_toy(datasets=["eraser"])
+    repo = loopback.repos["datasets", "org/eraser"]
+    assert ".env" not in repo.commits[repo.branches["main"]]
+    assert "  left out (hidden): .env" in said
+
+
+def test_unknown_names_and_empty_folders(publish_toy, loopback, toy_hub, tmp_path):
+    import shutil
+
+    refused(publish_toy, loopback, "no dataset 'moovies'", datasets=["moovies"])
+    refused(publish_toy, loopback, "no metric 'eraser'", metrics=["eraser"])
+    refused(publish_toy, loopback, "eraser-hub build human_rationales", datasets=["human_rationales"])
+    shutil.rmtree(toy_hub)
+    refused(publish_toy, loopback, "nothing to publish")
+
+
+def test_a_file_changed_after_the_check_is_refused(publish_toy, toy_hub, loopback, said):
+    def say(line):
+        said.append(line)
+        if line.startswith("space"):
+            (toy_hub / "eraser" / "README.md").write_text("---\nconfigs: []\n---\n")
+
+    with pytest.raises(DataError, match="changed since it was checked"):
+        publish_toy(say=say)
+    assert not loopback.repos
+
+
+# -- bad networks -----------------------------------------------------------------------------------------------------
+
+
+def failing(publish_toy, said, words, **more):
+    with pytest.raises(DataError, match=words) as caught:
+        publish_toy(datasets=["eraser"], **more)
+    assert TOKEN not in str(caught.value) + "\n".join(said)
+    assert "not published: org/eraser" in str(caught.value) or "list org/eraser" in str(caught.value)
+    assert not any(line.startswith("published") for line in said)
+    return str(caught.value)
+
+
+def test_nobody_there(publish_toy, said):
+    message = failing(publish_toy, said, "cannot reach http://127.0.0.1:9", endpoint="http://127.0.0.1:9")
+    assert sum("trying again" in line for line in said) == 3
+    assert "Traceback" not in message
+
+
+def test_a_wrong_token_is_not_tried_again(publish_toy, loopback, said):
+    loopback.token = "hf_" + "another" * 4
+    failing(publish_toy, said, r"does not accept this token.*401")
+    assert loopback.count("POST", "/api/repos/create") == 1
+
+
+def test_a_token_that_may_not_write(publish_toy, loopback, said):
+    loopback.may_write = False
+    failing(publish_toy, said, r"may not write there.*403: You don't have the rights")
+    assert loopback.count("POST", "/api/repos/create") == 1
+
+
+def test_no_token(publish_toy, monkeypatch, tmp_path):
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
+    with pytest.raises(DataError, match="no token: log in"):
+        publish_toy(token=None)
+
+
+def test_the_repository_vanishes(publish_toy, loopback, said):
+    loopback.fail("POST", "/preupload/", 404, times=9, headers={"X-Error-Code": "RepoNotFound"})
+    failing(publish_toy, said, r"no such repository or revision.*404")
+
+
+@pytest.mark.parametrize("status", [409, 412])
+def test_another_commit_in_between_is_met_by_a_fresh_try(publish_toy, loopback, said, status):
+    loopback.fail("POST", "/commit/", status)
+    publish_toy(datasets=["eraser"])
+    assert any(f"another change came in between ({status}" in line for line in said)
+    assert len(commits(loopback, "datasets")) == 2
+
+
+def test_too_many_requests_waits_as_asked(publish_toy, loopback, said):
+    loopback.fail("POST", "/api/repos/create", 429, headers={"Retry-After": "0.02"})
+    publish_toy(datasets=["eraser"])
+    assert any(
+        "too many requests (429: fault 429); it asks to wait 0.02 s; trying again in 0.02 s" in line for line in said
+    )
+
+
+def test_a_wait_of_hours_is_said_and_not_waited(publish_toy, loopback, said):
+    loopback.fail("POST", "/api/repos/create", 429, headers={"Retry-After": "7200"})
+    assert "asks to wait 7200 s" in failing(publish_toy, said, "too many requests")
+
+
+def test_a_fault_of_the_hub_passes(publish_toy, loopback, said):
+    loopback.fail("POST", "/api/repos/create", 500, times=2)
+    loopback.fail("POST", "/tag/", 503)
+    publish_toy(datasets=["eraser"])
+    assert sum("the Hub has a fault" in line for line in said) == 3
+    assert loopback.repos["datasets", "org/eraser"].tags
+
+
+def test_a_lasting_fault_ends_in_words(publish_toy, loopback, said):
+    loopback.fail("POST", "/api/repos/create", 500, times=99)
+    failing(publish_toy, said, r"the Hub has a fault \(500: fault 500\)")
+    assert loopback.count("POST", "/api/repos/create") == 4
+
+
+def test_a_cut_upload_is_sent_again(publish_toy, loopback, said):
+    loopback.fail("PUT", "/objects/", 0)
+    publish_toy(datasets=["eraser"])
+    repo = loopback.repos["datasets", "org/eraser"]
+    assert len(repo.messages) == 2 and repo.tags
+
+
+def test_a_commit_whose_answer_is_lost_is_not_made_twice(publish_toy, loopback):
+    loopback.fail("POST", "/commit/", 0, after=True)
+    publish_toy(datasets=["eraser"])
+    repo = loopback.repos["datasets", "org/eraser"]
+    assert set(repo.commits[repo.branches["main"]]) > {"README.md", "croissant.json"}
+    assert len({json.dumps(sorted(tree)) for tree in repo.commits.values()}) == 2
+
+
+def test_an_upload_that_broke_off_goes_on_where_it_stopped(publish_toy, loopback, said):
+    loopback.fail("POST", "/commit/", 507, times=99)
+    message = failing(publish_toy, said, r"the Hub has no room left \(507")
+    assert "the same command uploads the rest" in message
+    repo, sent = loopback.repos["datasets", "org/eraser"], loopback.count("PUT", "/objects/")
+    assert sent and len(repo.messages) == 1 and not repo.tags, "nothing half-published"
+    loopback.faults.clear()
+    publish_toy(datasets=["eraser"])
+    assert loopback.count("PUT", "/objects/") == sent, "what had arrived is not sent again"
+    assert repo.tags
+
+
+def test_the_second_repository_fails(publish_toy, loopback, said):
+    loopback.fail("POST", "/api/spaces/.*/commit/", 403, times=9)
+    with pytest.raises(DataError, match=r"(?s)403.*published: .*org/eraser; not published: org/toy_overlap"):
+        publish_toy()
+    assert loopback.repos["datasets", "org/eraser"].tags
+
+
+def test_a_full_disk_here(publish_toy, said, monkeypatch):
+    import huggingface_hub
+
+    def full(*_args, **_more):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "create_commit", full)
+    failing(publish_toy, said, "no space left on this machine's disk")
+
+
+def test_a_commit_that_did_not_arrive_whole_is_not_called_published(publish_toy, loopback, said, monkeypatch):
+    from loopback_hub import Repo
+
+    whole = Repo.record
+
+    def lossy(self, branch, tree, message):
+        return whole(self, branch, {path: file for path, file in tree.items() if path != "croissant.json"}, message)
+
+    monkeypatch.setattr(Repo, "record", lossy)
+    failing(publish_toy, said, "does not hold what was uploaded: croissant.json")
+
+
+def test_tokens_never_come_out():
+    from eraser_hub.conversion.hub_errors import explained, redacted
+
+    text = redacted(f"Authorization: Bearer {TOKEN} at https://me:{TOKEN}@hub/ and {TOKEN}", TOKEN)
+    assert TOKEN not in text and "me:" not in text
+    other = "hf_" + "abcdefgh12345678"
+    assert other not in str(explained(RuntimeError(f"bad {other}"), "create", "http://hub", None))
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_line(child, toy_hub, loopback):
+    command = [sys.executable, "-m", "eraser_hub", "publish", "--dir", str(toy_hub), "--dataset", "eraser"]
+    usage = child.call([*command, "--namespace", "not/valid"], loopback.url)
+    assert usage.returncode == 2 and "expected the name of a user" in usage.stderr
+    missing = child.call([*command[:-2], "--namespace", "org", "--metric", "nothing"], loopback.url, HF_TOKEN=TOKEN)
+    assert missing.returncode == 1 and "no metric 'nothing'" in missing.stderr and "Traceback" not in missing.stderr
+    assert TOKEN not in missing.stderr + missing.stdout
+    help_text = child.call([*command[:4], "--help"], loopback.url).stdout
+    assert "eraser-hub publish --namespace org --dry-run" in help_text
