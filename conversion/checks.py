@@ -258,7 +258,9 @@ def split_files(card: Mapping[str, Any], config: str, folder: Path) -> dict[str,
         patterns = item["path"] if isinstance(item["path"], list) else [item["path"]]
         paths = sorted(path for pattern in patterns for path in Path(folder).glob(pattern))
         if not paths:
-            raise DataError(f"the card names {patterns[0]} for {config}/{item['split']}, found no such file", file=folder)
+            raise DataError(
+                f"the card names {patterns[0]} for {config}/{item['split']}, found no such file", file=folder
+            )
         files[item["split"]] = paths
     return files
 

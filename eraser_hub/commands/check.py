@@ -1,0 +1,122 @@
+"""The ``check`` verb: is what was built what it should be?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from eraser_hub.conversion.checks import Finding, Report
+
+_NAMES = ("eraser", "bilingual_perturbation", "human_rationales")
+_STYLE = {"violation": "bold red", "quirk": "yellow", "note": "dim"}
+
+
+def check(
+    name: Annotated[str | None, typer.Argument(help="eraser, bilingual_perturbation or human_rationales.")] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(help="A built folder, or a folder of raw corpora; by default hub/NAME.")
+    ] = None,
+    config: Annotated[list[str] | None, typer.Option(help="A configuration; repeat it for several.")] = None,
+    leakage: Annotated[
+        bool, typer.Option("--leakage", help="List repeated documents, and evidence that a text search misplaces.")
+    ] = False,
+    viewer: Annotated[bool, typer.Option("--viewer", help="Also check what the Hub's dataset viewer needs.")] = False,
+    format: Annotated[str, typer.Option(help="text or json.")] = "text",
+) -> None:
+    """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
+
+    Known quirks of the releases are named and are no fault; the exit status is 1 when there is any other violation.
+
+    Examples:
+
+        eraser-hub check
+
+        eraser-hub check --dataset hub/eraser --config movies --leakage
+
+        eraser-hub check bilingual_perturbation --viewer --format json
+    """
+    name, folder = chosen_dataset(name, dataset)
+    if format not in ("text", "json"):
+        raise typer.BadParameter(f"expected text or json, found {format!r}", param_hint="--format")
+    from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+
+    hub_dataset = HUB_DATASETS[name]
+    known_configs(config, hub_dataset.configs)
+    reports = [hub_dataset.check(folder, config or None, leakage=leakage)]
+    if viewer:
+        from eraser_hub.conversion.viewer import viewer_report
+
+        reports.append(viewer_report(folder, config or None))
+    if format == "json":
+        import json
+
+        typer.echo(json.dumps([report.as_dict() for report in reports], indent=2, ensure_ascii=False))
+    else:
+        _print(reports)
+    if any(report.violations for report in reports):
+        raise typer.Exit(1)
+
+
+def chosen_dataset(name: str | None, dataset: Path | None) -> tuple[str, Path]:
+    """(the dataset's name, its folder): the name is the folder's unless it is given.
+
+    Raises:
+        typer.BadParameter: an unknown name, or no such folder.
+    """
+    if name is None:
+        name = dataset.resolve().name if dataset is not None and dataset.resolve().name in _NAMES else "eraser"
+    if name not in _NAMES:
+        raise typer.BadParameter(f"expected one of {', '.join(_NAMES)}, found {name!r}", param_hint="NAME")
+    folder = dataset if dataset is not None else Path("hub") / name
+    if not folder.is_dir():
+        raise typer.BadParameter(
+            f"there is no folder {folder} (build it: eraser-hub build {name})", param_hint="--dataset"
+        )
+    return name, folder
+
+
+def known_configs(config: Sequence[str] | None, known: Sequence[str]) -> None:
+    """Refuse a configuration that the dataset does not have, as bad usage."""
+    for wanted in config or ():
+        if wanted not in known:
+            raise typer.BadParameter(f"expected one of {', '.join(known)}, found {wanted!r}", param_hint="--config")
+
+
+def _print(reports: Sequence[Report]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    for report in reports:
+        table = Table(title=f"{report.dataset}: {report.folder}", title_justify="left", show_lines=False)
+        for heading, justify in (("config", "left"), ("split", "left"), ("rows", "right"), ("documents", "right")):
+            table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+        table.add_column("found", overflow="fold")
+        for split in report.splits:
+            documents = "" if split.documents is None else f"{split.documents:,}"
+            found = "\n".join(_line(finding, escape) for finding in split.findings) or "[green]good[/]"
+            table.add_row(escape(split.config), escape(split.split), f"{split.rows:,}", documents, found)
+        console.print(table)
+        for finding in report.leakage:
+            console.print(f"[bold]{escape(finding.check)}[/]: {finding.count:,} {escape(finding.why)}", highlight=False)
+            for example in finding.examples:
+                console.print(f"    {escape(example)}", highlight=False)
+            if finding.count > len(finding.examples) > 0:
+                console.print(f"    … and {finding.count - len(finding.examples):,} more", highlight=False)
+    total = sum(report.violations for report in reports)
+    console.print(f"[bold red]{total:,} violations[/]" if total else "[green]no violation[/]", highlight=False)
+
+
+def _line(finding: Finding, escape) -> str:  # type: ignore[no-untyped-def]
+    words = f"[{_STYLE[finding.level]}]{finding.level}[/] {escape(finding.check)}: {finding.count:,}"
+    if finding.why:
+        words += f" ({escape(finding.why)})"
+    if finding.level == "violation":
+        words += "".join(f"\n  {escape(example)}" for example in finding.examples)
+    return words

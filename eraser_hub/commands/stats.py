@@ -1,0 +1,43 @@
+"""The ``stats`` verb: the papers' tables, recomputed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .check import chosen_dataset, known_configs
+
+
+def stats(
+    name: Annotated[str | None, typer.Argument(help="eraser, bilingual_perturbation or human_rationales.")] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(help="A built folder, or a folder of raw corpora; by default hub/NAME.")
+    ] = None,
+    config: Annotated[list[str] | None, typer.Option(help="A configuration; repeat it for several.")] = None,
+    format: Annotated[str, typer.Option(help="text, json or markdown.")] = "text",
+) -> None:
+    """Recompute the papers' tables of sizes and evidence, beside the printed figures and with the difference.
+
+    Examples:
+
+        eraser-hub stats
+
+        eraser-hub stats --dataset hub/eraser --config movies --format markdown
+
+        eraser-hub stats human_rationales --format json
+    """
+    name, folder = chosen_dataset(name, dataset)
+    if format not in ("text", "json", "markdown"):
+        raise typer.BadParameter(f"expected text, json or markdown, found {format!r}", param_hint="--format")
+    from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+
+    known_configs(config, HUB_DATASETS[name].configs)
+    statistics = HUB_DATASETS[name].stats(folder, config or None)
+    if format == "json":
+        import json
+
+        typer.echo(json.dumps(statistics.as_dict(), indent=2, ensure_ascii=False))
+    else:
+        typer.echo(statistics.as_markdown() if format == "markdown" else statistics.as_text())
