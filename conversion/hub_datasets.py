@@ -117,8 +117,8 @@ HUB_DATASETS: dict[str, HubDataset] = {
         default_config="senti_en",
         build_at="perturbation_build:build_bilingual_perturbation",
         export_at="perturbation_build:export_bilingual_perturbation",
-        check_at="perturbation_build:check_bilingual_perturbation",
-        stats_at="perturbation_build:bilingual_perturbation_statistics",
+        check_at="perturbation_check:check_bilingual_perturbation",
+        stats_at="perturbation_statistics:bilingual_perturbation_statistics",
     ),
     "human_rationales": HubDataset(
         name="human_rationales",
@@ -126,7 +126,7 @@ HUB_DATASETS: dict[str, HubDataset] = {
         default_config="sst",
         build_at="human_rationales_build:build_human_rationales",
         export_at="human_rationales_build:export_human_rationales",
-        check_at="human_rationales_build:check_human_rationales",
-        stats_at="human_rationales_build:human_rationales_statistics",
+        check_at="human_rationales_check:check_human_rationales",
+        stats_at="human_rationales_statistics:human_rationales_statistics",
     ),
 }
