@@ -153,11 +153,12 @@ def _points(rows: Sequence[Row], faults: Faults) -> tuple[dict[str, list[_Point]
     identified = any(row.get(field) is not None for row in rows for field in ID_FIELDS)
     if curves and not identified:
         raise ValueError("expected annotation_id in rows with an occlusion_rate, found none")
+    flat: list[tuple[str, Row, float | None, int]] = []
     if not curves:
         named = by_id(rows, "prediction", faults) if identified else {str(at): row for at, row in enumerate(rows)}
-        flat = [(name, row, None, 0) for name, row in named.items()]
+        flat += [(name, row, None, 0) for name, row in named.items()]
     else:
-        flat, named = [], {}
+        named = {}
         for at, row in enumerate(rows):
             one = by_id([row], "prediction", faults)
             for name in one:
@@ -261,11 +262,14 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
         if rates:
             settings |= {"rates": len(rates), "fast_slope": steep}
             slopes = statistics.scores()
-            extra = {"occlusion_rates": rates, "reading": reading(*(float(slopes[key]) for key in SLOPES), steep)}
+            extra = {
+                "occlusion_rates": rates,
+                "reading": reading(float(slopes[SLOPES[0]]), float(slopes[SLOPES[1]]), steep),
+            }
         result = report(statistics, NAME, settings, intervals, by_values=by_values, extra=extra, **options)
         if rates and by_values is not None:
             for group in result["by"].values():  # type: ignore[attr-defined]
-                group["reading"] = reading(*(group[key] for key in SLOPES), steep)
+                group["reading"] = reading(group[SLOPES[0]], group[SLOPES[1]], steep)
         return result
 
 
@@ -287,7 +291,7 @@ def _statistics(points: Mapping[str, list[_Point]], grid: list[tuple[float, int]
             table.setdefault((point.rate, point.trial), np.full((n, 4), np.nan))[at] = point.p
     if (None, 0) in table and (0.0, 0) not in table and grid:
         table[0.0, 0] = table[None, 0]
-    scored = {place: normalized_fidelity(*p.T, smallest) for place, p in table.items()}
+    scored = {place: normalized_fidelity(*p.T, smallest_null_difference=smallest) for place, p in table.items()}
     untouched = [None] if (None, 0) in scored else [trial for rate, trial in grid if rate == 0]
     starts = [scored[None, 0]] if untouched == [None] else [scored[0.0, trial] for trial in untouched]  # type: ignore[index]
     per_instance = {key: np.mean([start[key] for start in starts], axis=0) for key in KEYS}

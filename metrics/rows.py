@@ -44,7 +44,7 @@ class Faults:
 
 
 # ------------------------------------------------------------------------------------------------- rows of any kind
-def _columns_to_rows(columns: Mapping[str, Sequence[Any]], side: str) -> list[Row]:
+def _columns_to_rows(columns: Mapping[str, Sequence[Any]], side: str) -> list[Any]:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"{side}s: expected columns of one length, found {found(lengths)}")
@@ -61,12 +61,14 @@ def rows_of(data: Any, side: str) -> list[Row]:
     if hasattr(data, "features") and hasattr(data, "with_format"):
         plain = data.with_format(None)
         names = {name: feature.names for name, feature in (data.features or {}).items() if hasattr(feature, "int2str")}
-        rows = _columns_to_rows(plain[:], side) if hasattr(plain, "__getitem__") else [dict(row) for row in plain]
+        rows: list[Any] = (
+            _columns_to_rows(plain[:], side) if hasattr(plain, "__getitem__") else [dict(row) for row in plain]
+        )
         for name, labels in names.items():
             for row in rows:
                 value = row.get(name)
                 if isinstance(value, int) and 0 <= value < len(labels):
-                    row[name] = labels[value]  # type: ignore[index]
+                    row[name] = labels[value]
         return rows
     if hasattr(data, "to_pylist"):
         data = data.to_pylist()
@@ -93,7 +95,7 @@ def by_id(rows: Sequence[Row], side: str, faults: Faults, id_fields: Sequence[st
     """
     named: dict[str, Row] = {}
     for at, row in enumerate(rows):
-        value = next((row[field] for field in id_fields if row.get(field) is not None), None)
+        value: Any = next((row[field] for field in id_fields if row.get(field) is not None), None)
         if hasattr(value, "item"):
             value = value.item()
         if isinstance(value, bool) or not isinstance(value, (str, int)):
@@ -158,7 +160,7 @@ def as_list(value: Any) -> list[Any] | None:
         return value
     if isinstance(value, tuple):
         return list(value)
-    if hasattr(value, "tolist") and getattr(value, "ndim", 0):
+    if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:  # type: ignore[arg-type]
         return value.tolist()
     return None
 
