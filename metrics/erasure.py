@@ -1,0 +1,328 @@
+"""Faithfulness from class probabilities: what a prediction loses without its rationale, and keeps with it alone.
+
+Probabilities stand in matrices (instances, labels); a label that an instance's scores do not name is 0 there. Every
+function returns one value per instance; means are taken last: `Pool` holds columns of additive statistics, one row per
+instance, and turns sums over any set of instances into means, accuracy and macro F1.
+
+Sources: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, sufficiency, AOPC); its first version, table 4
+(kd, the share of tokens that make a hard rationale of soft scores).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+# share of a document's tokens that a rationale keeps, per config (first version of the paper, table 4)
+KD: dict[str, float] = {
+    "evidence_inference": 0.20,
+    "boolq": 0.10,
+    "movies": 0.10,
+    "fever": 0.20,
+    "multirc": 0.20,
+    "cose": 0.30,
+    "esnli": 0.30,
+}
+
+AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
+
+# thresholds this close are one: 0.1 + 0.2 is 0.3
+SAME_THRESHOLD = 1e-9
+
+
+def drop(full: np.ndarray, erased: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """``p(full)[label] - p(erased)[label]`` per instance.
+
+    With the rationale erased this is comprehensiveness (high is good), with all but the rationale erased it is
+    sufficiency (low is good); both in [-1, 1].
+
+    Args:
+        full, erased: float64 (n, labels).
+        label: the predicted label of each instance, int (n,).
+
+    >>> import numpy as np
+    >>> drop(np.array([[.75, .25]]), np.array([[.5, .5]]), np.array([0])).tolist()
+    [0.25]
+    """
+    rows = np.arange(label.size)
+    return full[rows, label] - erased[rows, label]
+
+
+def normalised(p: np.ndarray) -> np.ndarray:
+    """Rows divided by their sums."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return p / p.sum(axis=1, keepdims=True)
+
+
+def entropy(p: np.ndarray) -> np.ndarray:
+    """Entropy of each row in nats, rows renormalised, 0 log 0 = 0: float64 (n,) in [0, log labels]."""
+    q = normalised(p)
+    logs = np.log(q, out=np.zeros_like(q), where=q > 0)
+    return -(q * logs).sum(axis=1)
+
+
+def entropy_difference(full: np.ndarray, erased: np.ndarray) -> np.ndarray:
+    """``H(full) - H(erased)`` per instance, natural logarithm."""
+    return entropy(full) - entropy(erased)
+
+
+def kl_divergence(erased: np.ndarray, full: np.ndarray) -> np.ndarray:
+    """``KL(erased || full)`` per instance in nats, rows renormalised: in [0, inf].
+
+    Infinite where the full input gives a label probability 0 that the erased input does not.
+    """
+    p, q = normalised(erased), normalised(full)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), 0.0)
+    return terms.sum(axis=1)
+
+
+def aopc(full: np.ndarray, erased: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """The drop at each threshold: float64 (n, thresholds) of ``erased`` (n, thresholds, labels).
+
+    AOPC (area over the perturbation curve) is its mean over instances and thresholds; the means per threshold are
+    the points of the curve.
+    """
+    rows = np.arange(label.size)
+    return full[rows, label][:, None] - np.take_along_axis(erased, label[:, None, None], axis=2)[:, :, 0]
+
+
+def tokens_to_flip_ratio(tokens: np.ndarray, evidence_tokens: np.ndarray) -> np.ndarray:
+    """Tokens erased until the prediction flipped, as a share of the evidence documents' tokens: float64 (n,).
+
+    NaN where an annotation has no evidence document.
+    """
+    total = np.asarray(evidence_tokens, dtype=np.float64)
+    return np.divide(tokens, total, out=np.full(total.shape, np.nan), where=total > 0)
+
+
+def threshold_columns(thresholds: np.ndarray, offsets: np.ndarray, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each instance's entry for each asked threshold stands.
+
+    Args:
+        thresholds: those of all instances, flat: float64 (m,).
+        offsets: int (n + 1,); instance i's are at ``[offsets[i], offsets[i + 1])``.
+        asked: ascending, distinct: float64 (t,).
+
+    Returns:
+        (positions (n, t) into the flat array, good (n,)): ``good`` says that the instance has each asked threshold
+        once and no other, compared within 1e-9.
+    """
+    n, t = offsets.size - 1, asked.size
+    sizes = np.diff(offsets)
+    positions = np.zeros((n, t), dtype=np.int64)
+    good = sizes == t
+    if t and good.any():
+        place = offsets[:-1][good][:, None] + np.arange(t)
+        order = np.argsort(thresholds[place], axis=1, kind="stable")
+        place = np.take_along_axis(place, order, axis=1)
+        positions[good] = place
+        good[good] = (np.abs(thresholds[place] - asked) <= SAME_THRESHOLD).all(axis=1)
+    return positions, good
+
+
+def divide(numerator: np.ndarray, denominator: np.ndarray, empty: float = 0.0) -> np.ndarray:
+    """``numerator / denominator``; ``empty`` where the denominator is 0."""
+    numerator, denominator = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
+    out = np.full(np.broadcast(numerator, denominator).shape, empty)
+    return np.divide(numerator, denominator, out=out, where=denominator != 0)
+
+
+class Pool:
+    """Columns of additive statistics, one row per instance.
+
+    Args:
+        n: how many instances there are.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.columns: list[np.ndarray] = []
+        self.means: dict[str, tuple[int, int]] = {}
+        self.curves: dict[str, tuple[int, int]] = {}
+        self.labels: list[str] = []
+        self.first_label = -1
+
+    def _column(self, values: np.ndarray) -> int:
+        self.columns.append(np.asarray(values, dtype=np.float64))
+        return len(self.columns) - 1
+
+    def add_mean(self, key: str, values: np.ndarray) -> None:
+        """The mean of one value per instance; NaN values are left out, and NaN where none is left."""
+        real = ~np.isnan(values)
+        self.means[key] = (self._column(np.where(real, values, 0.0)), self._column(real))
+
+    def add_curve(self, key: str, values: np.ndarray) -> None:
+        """AOPC: ``KEY_points``, the mean per threshold, and ``KEY``, the mean of the points.
+
+        Args:
+            values: float64 (n, thresholds).
+        """
+        first = len(self.columns)
+        for column in values.T:
+            self._column(column)
+        self._column(np.ones(self.n))
+        self.curves[key] = (first, values.shape[1])
+
+    def add_labels(self, labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> None:
+        """Accuracy, macro F1, and the counts that a report per label needs.
+
+        Args:
+            labels: names; ``truth`` and ``predicted`` are codes into them, int (n,).
+        """
+        self.labels = list(labels)
+        self.first_label = len(self.columns)
+        for code in range(len(labels)):
+            self._column(truth == code)
+            self._column(predicted == code)
+            self._column((truth == code) & (predicted == code))
+        self._column(truth == predicted)
+        self._column(np.ones(self.n))
+
+    def values(self) -> np.ndarray:
+        """float64 (instances, statistics)."""
+        return np.stack(self.columns, axis=1) if self.columns else np.zeros((self.n, 0))
+
+    def per_label(self, sums: np.ndarray) -> dict[str, np.ndarray]:
+        """Per label ``support predicted precision recall f1-score used``: each (..., labels)."""
+        stop = self.first_label + 3 * len(self.labels)
+        support, predicted, hits = (sums[..., self.first_label + k : stop : 3] for k in range(3))
+        # 2PR / (P + R), as 2 hits / (support + predicted): the same number, and 0 where nothing is there
+        return {
+            "support": support,
+            "predicted": predicted,
+            "precision": divide(hits, predicted),
+            "recall": divide(hits, support),
+            "f1-score": divide(2 * hits, support + predicted),
+            "used": (support + predicted) > 0,
+        }
+
+    def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
+        """Scores of sums (..., statistics): {key: (...)}, points (..., thresholds)."""
+        scores: dict[str, np.ndarray] = {}
+        for key, (total, count) in self.means.items():
+            scores[key] = divide(sums[..., total], sums[..., count], empty=np.nan)
+        for key, (first, size) in self.curves.items():
+            count = sums[..., first + size]
+            points = divide(sums[..., first : first + size], count[..., None], empty=np.nan)
+            scores[key] = points.mean(axis=-1) if size else np.full(count.shape, np.nan)
+            scores[f"{key}_points"] = points
+        if self.first_label >= 0:
+            end = self.first_label + 3 * len(self.labels)
+            scores["accuracy"] = divide(sums[..., end], sums[..., end + 1], empty=np.nan)
+            report = self.per_label(sums)
+            total = (report["f1-score"] * report["used"]).sum(axis=-1)
+            scores["macro_f1"] = divide(total, report["used"].sum(axis=-1), empty=np.nan)
+        return scores
+
+    def report(self) -> dict[str, object]:
+        """Precision, recall, F1 and support per label and averaged, in the shape of scikit-learn's report.
+
+        Labels that neither truth nor prediction holds are left out.
+        """
+        sums = self.values().sum(axis=0)
+        found = self.per_label(sums)
+        used = found["used"]
+        parts = ("precision", "recall", "f1-score")
+        result: dict[str, object] = {}
+        for code, label in sorted(enumerate(self.labels), key=lambda pair: pair[1]):
+            if used[code]:
+                result[label] = {part: float(found[part][code]) for part in (*parts, "support")}
+        support = found["support"][used]
+        result["accuracy"] = float(self.finalize(sums)["accuracy"])
+        macro = {part: float(divide(found[part][used].sum(), used.sum())) for part in parts}
+        weighted = {part: float(divide((found[part][used] * support).sum(), support.sum())) for part in parts}
+        result["macro avg"] = {**macro, "support": float(support.sum())}
+        result["weighted avg"] = {**weighted, "support": float(support.sum())}
+        return result
+
+
+def pool(
+    p: Any,
+    r: Any,
+    rows: np.ndarray,
+    known: Sequence[str],
+    aopc_thresholds: Sequence[float],
+    evidence_tokens: np.ndarray | None,
+) -> tuple[Pool, np.ndarray]:
+    """The statistics of `eraser_faithfulness`, one row per reference, of checked predictions.
+
+    Args:
+        p: an `inputs.Predictions`.
+        r: an `inputs.References`, or None: no accuracy then.
+        rows: the prediction of each row.
+        known: the labels that count for accuracy and macro F1.
+        aopc_thresholds: those asked for.
+        evidence_tokens: tokens of each row's evidence documents; None where documents are not known.
+
+    Returns:
+        the pool, and which predictions have exactly the thresholds asked for, bool (predictions,).
+    """
+    pooled = Pool(rows.size)
+    label = p.classification[rows]
+    full = np.nan_to_num(p.full[rows], nan=0.0)
+    for side in ("comprehensiveness", "sufficiency"):
+        matrix = getattr(p, side)[rows]
+        if not np.isnan(matrix).all():
+            erased = np.nan_to_num(matrix, nan=0.0)
+            pooled.add_mean(side, drop(full, erased, label))
+            pooled.add_mean(f"{side}_entropy", entropy_difference(full, erased))
+            pooled.add_mean(f"{side}_kl", kl_divergence(erased, full))
+    good = np.ones(len(p.ids), dtype=bool)
+    if (p.thresholds >= 0).any():
+        offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
+        positions, good = threshold_columns(p.threshold, offsets, np.unique(np.asarray(aopc_thresholds, dtype=float)))
+        if good.all():
+            for side in ("comprehensiveness", "sufficiency"):
+                matrix = getattr(p, f"threshold_{side}")
+                if not np.isnan(matrix).all():
+                    pooled.add_curve(f"{side}_aopc", aopc(full, np.nan_to_num(matrix, nan=0.0)[positions[rows]], label))
+    if r is not None and (label >= 0).all() and (r.classification >= 0).any():
+        codes = {name: code for code, name in enumerate(known)}
+        truth = np.array([*(codes.get(name, -1) for name in r.labels), -1], dtype=np.int64)[r.classification]
+        predicted = np.array([*(codes.get(name, -1) for name in p.labels), -1], dtype=np.int64)[label]
+        pooled.add_labels(known, truth, predicted)
+    if evidence_tokens is not None and not np.isnan(p.tokens_to_flip).all():
+        pooled.add_mean("tokens_to_flip_ratio", tokens_to_flip_ratio(p.tokens_to_flip[rows], evidence_tokens))
+    return pooled, good
+
+
+def random_draws(p: Any, rows: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """{score: (observed (n,), the same for each random rationale (n, draws))}, where all have as many draws."""
+    count = int(p.draws.max(initial=0))
+    if count <= 0 or (p.draws != count).any():
+        return {}
+    full, label = np.nan_to_num(p.full, nan=0.0), p.classification
+    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for side in ("comprehensiveness", "sufficiency"):
+        drawn, own = getattr(p, f"draw_{side}"), getattr(p, side)
+        if not np.isnan(drawn).all() and not np.isnan(own).all():
+            erased = np.nan_to_num(drawn, nan=0.0).reshape(len(p.ids), count, -1)
+            observed = drop(full, np.nan_to_num(own, nan=0.0), label)
+            found[side] = observed[rows], aopc(full, erased, label)[rows]
+    return found
+
+
+# key -> (higher is better, lowest, highest); sufficiency is a loss: lower is better. None: no end, or no direction
+DESCRIBED: dict[str, tuple[bool | None, float | None, float | None]] = {
+    "comprehensiveness": (True, -1.0, 1.0),
+    "sufficiency": (False, -1.0, 1.0),
+    "comprehensiveness_entropy": (None, None, None),
+    "sufficiency_entropy": (None, None, None),
+    "comprehensiveness_kl": (True, 0.0, None),
+    "sufficiency_kl": (False, 0.0, None),
+    "comprehensiveness_aopc": (True, -1.0, 1.0),
+    "sufficiency_aopc": (False, -1.0, 1.0),
+    "comprehensiveness_aopc_points": (True, -1.0, 1.0),
+    "sufficiency_aopc_points": (False, -1.0, 1.0),
+    "accuracy": (True, 0.0, 1.0),
+    "macro_f1": (True, 0.0, 1.0),
+    "tokens_to_flip_ratio": (False, 0.0, None),
+}
+
+
+def info_of() -> dict[str, dict[str, object]]:
+    """For each key whether higher is better and its range (None: neither, or no end)."""
+    return {key: {"higher_is_better": up, "range": [low, high]} for key, (up, low, high) in DESCRIBED.items()}

@@ -1,0 +1,398 @@
+"""What is wrong with predictions and references: one rule per function, over flat arrays, every offence counted.
+
+The arrays are those of `inputs.Predictions` and `inputs.References`. A rule gets an ``Offences`` list (``say``,
+``say_all``) and tells it the side, the rows, the field, and what was expected and found. Nothing here is repaired: what
+a rule does not refuse is computed as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+PROBABILITY_SLACK = 1e-3
+ERASED = ("comprehensiveness", "sufficiency")
+SCORE_FIELDS = {
+    "full": "classification_scores",
+    "comprehensiveness": "comprehensiveness_classification_scores",
+    "sufficiency": "sufficiency_classification_scores",
+    "null": "null_classification_scores",
+}
+
+
+def check_references(references: Any, tokens: np.ndarray, sentences: np.ndarray | None, offences: Any) -> None:
+    """Gold spans: in a known document, start <= end, within it. Empty ones are real.
+
+    Args:
+        tokens, sentences: of each evidence's document; -1 where it is unknown; sentences None where not needed.
+    """
+    r = references
+    rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
+
+    def tell(bad: np.ndarray, field: str, message: Any) -> None:
+        at = np.flatnonzero(bad)
+        offences.say_all("reference", rows[at], field, lambda k: message(at[k]))
+
+    unknown = tokens < 0
+    tell(unknown, "evidences.docid", lambda e: f"no document {r.docids[r.doc[e]]!r}")
+    reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
+    tell(
+        reversed_,
+        "evidences.start_token",
+        lambda e: f"expected 0 <= start_token <= end_token, found [{r.start[e]}, {r.end[e]})",
+    )
+    tell(
+        ~unknown & ~reversed_ & (r.end > tokens),
+        "evidences.end_token",
+        lambda e: f"expected at most {tokens[e]} (the document's tokens), found {r.end[e]}",
+    )
+    if sentences is not None:
+        given = ~unknown & (r.start_sentence >= 0) & (r.end_sentence >= 0)
+        tell(
+            given & (r.end_sentence > sentences),
+            "evidences.end_sentence",
+            lambda e: f"expected at most {sentences[e]} (the document's sentences), found {r.end_sentence[e]}",
+        )
+
+
+def check_presence(present: np.ndarray, rows: np.ndarray, field: str, offences: Any) -> bool:
+    """An optional field stands everywhere or nowhere: the first that deviates is told. Returns whether it is used."""
+    if not present.size:
+        return False
+    other = np.flatnonzero(present != present[0])
+    if other.size:
+        expected, got = ("it here too", "none") if present[0] else ("none", "one here")
+        message = f"expected {expected}, as in the instances before (present in all or in none), found {got}"
+        offences.say_all("prediction", rows[other[:1]], field, message)
+    return bool(present.any())
+
+
+def check_rationales(predictions: Any, joined: Any, tokens: np.ndarray, offences: Any) -> None:
+    """Each rationale in a known document, no document twice in an instance; predicted spans sound and disjoint.
+
+    Args:
+        tokens: of each rationale's document; -1 where it is unknown.
+    """
+    p = predictions
+    known_row = joined.reference[p.instance] >= 0 if p.instance.size else np.zeros(0, dtype=bool)
+    unknown = np.flatnonzero((tokens < 0) & known_row)
+    offences.say_all(
+        "prediction", p.instance[unknown], "rationales.docid", lambda k: f"no document {p.docids[p.doc[unknown[k]]]!r}"
+    )
+    packed = p.instance * max(len(p.docids), 1) + p.doc
+    order = np.argsort(packed, kind="stable")
+    again = np.sort(order[1:][packed[order][1:] == packed[order][:-1]])
+    offences.say_all(
+        "prediction",
+        p.instance[again],
+        "rationales.docid",
+        lambda k: f"expected each document once, found {p.docids[p.doc[again[k]]]!r} again",
+    )
+    span = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
+    rows, limit = p.instance[span], tokens[span]
+    field = "rationales.hard_rationale_predictions"
+
+    def tell(bad: np.ndarray, message: Any) -> None:
+        at = np.flatnonzero(bad)
+        offences.say_all("prediction", rows[at], field, lambda k: message(at[k]))
+
+    unsound = (p.start < 0) | (p.end <= p.start)
+    tell(unsound, lambda s: f"expected 0 <= start_token < end_token, found [{p.start[s]}, {p.end[s]})")
+    past = ~unsound & (limit >= 0) & (p.end > limit)
+    tell(past, lambda s: f"expected end_token at most {limit[s]} (the document's tokens), found {p.end[s]}")
+    sound = np.flatnonzero(~unsound & ~past)
+    order = sound[np.lexsort((p.end[sound], p.start[sound], packed[span[sound]]))]
+    key, start, end = packed[span[order]], p.start[order], p.end[order]
+    same = (key[1:] == key[:-1]) & (start[1:] == start[:-1]) & (end[1:] == end[:-1])
+    keep = np.concatenate([np.ones(min(order.size, 1), dtype=bool), ~same])
+    order, key, start, end = order[keep], key[keep], start[keep], end[keep]
+    overlap = np.flatnonzero((key[1:] == key[:-1]) & (start[1:] < end[:-1]))
+    offences.say_all(
+        "prediction",
+        rows[order[overlap + 1]],
+        field,
+        lambda k: (
+            f"expected spans that do not overlap, found [{start[overlap[k]]}, {end[overlap[k]]}) and "
+            f"[{start[overlap[k] + 1]}, {end[overlap[k] + 1]})"
+        ),
+    )
+
+
+def check_score_lengths(
+    predictions: Any, sizes: np.ndarray, lengths: np.ndarray, field: str, unit: str, offences: Any
+) -> None:
+    """One score per token (or sentence) of the document."""
+    wrong = np.flatnonzero((sizes >= 0) & (lengths >= 0) & (sizes != lengths))
+    offences.say_all(
+        "prediction",
+        predictions.instance[wrong],
+        f"rationales.{field}",
+        lambda k: (
+            f"expected {lengths[wrong[k]]} scores (the document's {unit}), found {sizes[wrong[k]]}"
+            f" for {predictions.docids[predictions.doc[wrong[k]]]!r}"
+        ),
+    )
+
+
+def check_finite(
+    predictions: Any, first_rationale: int, sizes: np.ndarray, scores: np.ndarray, field: str, offences: Any
+) -> None:
+    """No NaN and no infinity among scores; ``sizes`` says how many each rationale from ``first_rationale`` on has."""
+    finite = np.isfinite(scores)
+    if finite.all():
+        return
+    bad = np.flatnonzero(~finite)
+    ends = np.cumsum(np.maximum(sizes, 0))
+    owner = np.searchsorted(ends, bad, side="right")
+    first = np.unique(owner, return_index=True)[1]  # one offence per rationale
+    bad, owner = bad[first], owner[first]
+    offences.say_all(
+        "prediction",
+        predictions.instance[first_rationale + owner],
+        f"rationales.{field}",
+        lambda k: f"expected finite numbers, found {scores[bad[k]]}",
+    )
+
+
+def check_covered(references: Any, joined: Any, predictions: Any, given: np.ndarray, field: str, offences: Any) -> None:
+    """Soft scores for every document with evidence.
+
+    Args:
+        given: bool (m,), which rationales have the field.
+    """
+    width = max(joined.docs, 1)
+    wanted = np.unique(references.group_instance[references.group] * width + references.doc)
+    have = joined.reference[predictions.instance] * width + joined.doc
+    have = have[given & (joined.doc >= 0) & (joined.reference[predictions.instance] >= 0)]
+    lacking = wanted[~np.isin(wanted, have)]
+    row = joined.row[lacking // width]
+    lacking, row = lacking[row >= 0], row[row >= 0]
+    offences.say_all(
+        "prediction",
+        row,
+        f"rationales.{field}",
+        lambda k: (
+            f"expected scores for document {references.docids[lacking[k] % width]!r}, which has evidence; found none"
+        ),
+    )
+
+
+def check_probabilities(predictions: Any, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Any) -> None:
+    """Each given row of {label: p} names the predicted label, holds p in [0, 1] and sums to 1 (within 1e-3).
+
+    It also names the same labels as the instance's ``classification_scores`` where those are given.
+
+    Args:
+        rows: the instance of each row of the matrix.
+    """
+    p = predictions
+    named = ~np.isnan(matrix)
+    given = named.any(axis=1)
+    if not given.any():
+        return
+    label = p.classification[rows]
+    lacks = given & (label >= 0)
+    lacks[lacks] = ~named[np.flatnonzero(lacks), label[lacks]]
+    at = np.flatnonzero(lacks)
+    offences.say_all(
+        "prediction", rows[at], field, lambda k: f"expected a probability for {p.labels[label[at[k]]]!r}, found none"
+    )
+    other = given & ~lacks & ~np.isnan(p.full[rows]).all(axis=1) & (named != ~np.isnan(p.full[rows])).any(axis=1)
+    at2 = np.flatnonzero(other)
+    offences.say_all("prediction", rows[at2], field, "expected the labels of classification_scores, found others")
+    values = np.where(named, matrix, 0.0)
+    with np.errstate(invalid="ignore"):
+        unsound = given & ((values < 0) | ~np.isfinite(values)).any(axis=1)
+        at3 = np.flatnonzero(unsound)
+        offences.say_all(
+            "prediction",
+            rows[at3],
+            field,
+            lambda k: f"expected probabilities, found {_listed(values[at3[k]][named[at3[k]]])}",
+        )
+        total = values.sum(axis=1)
+        at4 = np.flatnonzero(given & ~unsound & (np.abs(total - 1) > PROBABILITY_SLACK))
+    offences.say_all(
+        "prediction", rows[at4], field, lambda k: f"expected probabilities that sum to 1, found {total[at4[k]]:g}"
+    )
+
+
+def _listed(values: np.ndarray) -> str:
+    return ", ".join(f"{value:g}" if np.isfinite(value) else "NaN or infinity" for value in values[:10])
+
+
+def check_labels(predictions: Any, known: Sequence[str] | None, offences: Any) -> None:
+    """Predicted labels, and those that scores name, are known ones.
+
+    Args:
+        known: the labels there are; None where nothing says.
+    """
+    p = predictions
+    if known is None:
+        return
+    names = ", ".join(known)
+    strange = np.array([label not in known for label in p.labels] + [False])
+    at = np.flatnonzero(strange[p.classification])
+    offences.say_all(
+        "prediction",
+        at,
+        "classification",
+        lambda k: f"expected one of {names}, found {p.labels[p.classification[at[k]]]!r}",
+    )
+    columns = np.flatnonzero(strange[:-1])
+    if not columns.size:
+        return
+    for name, field in SCORE_FIELDS.items():
+        matrix = getattr(p, name)[:, columns]
+        rows = np.flatnonzero(~np.isnan(matrix).all(axis=1))
+        offences.say_all("prediction", rows, field, f"expected scores for {names}, found other labels")
+
+
+def known_labels(predictions: Any, reference_labels: Sequence[str], named: Sequence[str] | None) -> list[str]:
+    """The labels there are: the named ones; or else those of the references and those that every instance scores."""
+    if named is not None:
+        return list(named)
+    labels = dict.fromkeys(reference_labels)
+    if predictions.full.shape[0]:
+        everywhere = ~np.isnan(predictions.full).any(axis=0)
+        labels.update(
+            dict.fromkeys(label for label, every in zip(predictions.labels, everywhere, strict=True) if every)
+        )
+    return list(labels)
+
+
+def check_thresholds(good: np.ndarray, asked: Sequence[float], predictions: Any, offences: Any) -> None:
+    """Each instance has each asked threshold once, and no other."""
+    bad = np.flatnonzero(~good)
+    offsets = np.concatenate([[0], np.cumsum(np.maximum(predictions.thresholds, 0))])
+    listed = ", ".join(f"{threshold:g}" for threshold in asked)
+
+    def message(k: int) -> str:
+        own = predictions.threshold[offsets[bad[k]] : offsets[bad[k] + 1]]
+        return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in own[:20])}"
+
+    offences.say_all("prediction", bad, "thresholded_scores.threshold", message)
+
+
+def check_draws(predictions: Any, offences: Any) -> None:
+    """Every instance has as many random rationales as the others, and at least one."""
+    draws = predictions.draws
+    count = max(int(draws[0]), 1) if draws.size else 1
+    bad = np.flatnonzero(draws != count)
+    offences.say_all("prediction", bad, "random_rationales", lambda k: f"expected {count} draws, found {draws[bad[k]]}")
+
+
+def check_flips(predictions: Any, offences: Any) -> None:
+    """tokens_to_flip is a finite number, not negative."""
+    value = predictions.tokens_to_flip
+    with np.errstate(invalid="ignore"):
+        bad = np.flatnonzero((value < 0) | np.isinf(value))
+    offences.say_all(
+        "prediction", bad, "tokens_to_flip", lambda k: f"expected a number of tokens, found {value[bad[k]]}"
+    )
+
+
+@dataclass(frozen=True)
+class Used:
+    """Which optional fields the predictions have."""
+
+    hard: bool
+    soft: bool
+    sentence: bool
+    classification: bool
+    full: bool
+    comprehensiveness: bool
+    sufficiency: bool
+    null: bool
+    tokens_to_flip: bool
+    thresholds: bool
+    draws: bool
+
+
+def check_fields(p: Any, offences: Any) -> Used:
+    """Each optional field stands everywhere or nowhere; says which ones are used."""
+    rows = np.arange(len(p.ids))
+
+    def given(matrix: np.ndarray) -> np.ndarray:
+        return ~np.isnan(matrix).all(axis=1) if matrix.shape[1] else np.zeros(matrix.shape[0], dtype=bool)
+
+    check_presence(p.rationales >= 0, rows, "rationales", offences)
+    field = "rationales.{}".format
+    used = {
+        "hard": check_presence(p.hard >= 0, p.instance, field("hard_rationale_predictions"), offences),
+        "soft": check_presence(p.soft >= 0, p.instance, field("soft_rationale_predictions"), offences),
+        "sentence": check_presence(p.sentence >= 0, p.instance, field("soft_sentence_predictions"), offences),
+        "classification": check_presence(p.classification >= 0, rows, "classification", offences),
+        "tokens_to_flip": check_presence(~np.isnan(p.tokens_to_flip), rows, "tokens_to_flip", offences),
+        "thresholds": check_presence(p.thresholds >= 0, rows, "thresholded_scores", offences),
+        "draws": check_presence(p.draws >= 0, rows, "random_rationales", offences),
+    }
+    for name, where in SCORE_FIELDS.items():
+        used[name] = check_presence(given(getattr(p, name)), rows, where, offences)
+    for kind, sizes, where in (
+        ("threshold", p.thresholds, "thresholded_scores"),
+        ("draw", p.draws, "random_rationales"),
+    ):
+        owner = np.repeat(rows, np.maximum(sizes, 0))
+        for side in ERASED:
+            check_presence(given(getattr(p, f"{kind}_{side}")), owner, f"{where}.{SCORE_FIELDS[side]}", offences)
+    if not used["full"]:
+        for name in ("comprehensiveness", "sufficiency", "thresholds", "draws"):
+            if used[name] and not offences.total:
+                where = {"thresholds": "thresholded_scores", "draws": "random_rationales"}.get(name) or SCORE_FIELDS[
+                    name
+                ]
+                offences.say("prediction", 0, SCORE_FIELDS["full"], f"expected it beside {where}, found none")
+    if used["full"] and not used["classification"] and not offences.total:
+        offences.say("prediction", 0, "classification", "expected it beside classification_scores, found none")
+    return Used(**used)
+
+
+def check_all(
+    p: Any,
+    r: Any,
+    joined: Any,
+    used: Used,
+    documents: Any,
+    label_names: Sequence[str] | None,
+    offences: Any,
+) -> list[str]:
+    """All rules but those of soft scores' lengths; returns the known labels.
+
+    Args:
+        documents: a `joining.Documents`.
+        label_names: the labels there are, where the corpus or the caller says so.
+    """
+    tokens, sentences = documents.lengths(r.group_instance[r.group], r.doc)
+    check_references(r, tokens, sentences if used.sentence else None, offences)
+    tokens, _ = documents.lengths(joined.reference[p.instance], joined.doc)
+    check_rationales(p, joined, tokens, offences)
+    for name, sizes, field in (
+        ("soft", p.soft, "soft_rationale_predictions"),
+        ("sentence", p.sentence, "soft_sentence_predictions"),
+    ):
+        if getattr(used, name):
+            check_covered(r, joined, p, sizes >= 0, field, offences)
+    known = known_labels(p, _labels_of(r), label_names)
+    if used.classification:
+        check_labels(p, known or None, offences)
+    rows = np.arange(len(p.ids))
+    for name, where in SCORE_FIELDS.items():
+        check_probabilities(p, getattr(p, name), rows, where, offences)
+    for kind, sizes, where in (
+        ("threshold", p.thresholds, "thresholded_scores"),
+        ("draw", p.draws, "random_rationales"),
+    ):
+        owner = np.repeat(rows, np.maximum(sizes, 0))
+        for side in ERASED:
+            check_probabilities(p, getattr(p, f"{kind}_{side}"), owner, f"{where}.{SCORE_FIELDS[side]}", offences)
+    check_flips(p, offences)
+    return known
+
+
+def _labels_of(r: Any) -> list[str]:
+    present = np.unique(r.classification[r.classification >= 0])
+    return [r.labels[code] for code in present.tolist()]

@@ -1,0 +1,126 @@
+"""Predictions and references, matched: instances by annotation id, documents by docid, both in any order.
+
+The arrays are those of `inputs.Predictions` and `inputs.References`; ``offences`` is an `inputs.Offences`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Join(NamedTuple):
+    """Which prediction belongs to which reference, and what each predicted document is."""
+
+    row: np.ndarray  # (n references,) the prediction of each reference; -1: none
+    reference: np.ndarray  # (n predictions,) the reference of each prediction; -1: none
+    doc: np.ndarray  # (m,) the document of each rationale, as a code of the references; -1: unknown
+    docs: int  # how many document codes there are
+
+
+def _positions(names: Sequence[str], side: str, offences: Any) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for row, name in enumerate(names):
+        if places.setdefault(name, row) != row:
+            offences.say(side, row, "annotation_id", f"expected each id once, found {name!r} again")
+    return places
+
+
+def join(predictions: Any, references: Any, offences: Any) -> Join:
+    """Match instances and annotations by id, and documents by docid; order does not matter."""
+    if not predictions.ids:
+        offences.say("prediction", 0, "", "expected at least one instance, found none")
+    places = _positions(references.ids, "reference", offences)
+    own = _positions(predictions.ids, "prediction", offences)
+    reference = np.array([places.get(name, -1) for name in predictions.ids], dtype=np.int64)
+    row = np.array([own.get(name, -1) for name in references.ids], dtype=np.int64)
+    ids = predictions.ids
+    lost = np.flatnonzero(reference < 0)
+    offences.say_all("prediction", lost, "annotation_id", lambda k: f"no annotation has the id {ids[lost[k]]!r}")
+    if predictions.ids:
+        missing = np.flatnonzero(row < 0)
+        offences.say_all("reference", missing, "annotation_id", "expected an instance for this annotation, found none")
+    codes = {docid: code for code, docid in enumerate(references.docids)}
+    known = np.array([*(codes.get(docid, -1) for docid in predictions.docids), -1], dtype=np.int64)
+    return Join(row, reference, known[predictions.doc], len(references.docids))
+
+
+class Keys(NamedTuple):
+    """(annotation, document) pairs with evidence or a predicted rationale, numbered."""
+
+    owner: np.ndarray  # (keys,) the annotation of each
+    evidence: np.ndarray  # the key of each evidence
+    rationale: np.ndarray  # the key of each rationale; -1 where instance or document are unknown
+    span: np.ndarray  # the key of each predicted span
+
+
+def number_keys(references: Any, predictions: Any, joined: Join) -> Keys:
+    """Number the (annotation, document) pairs that either side speaks of."""
+    width = max(joined.docs, 1)
+    evidence = pairs(references.group_instance[references.group], references.doc, width)
+    rationale = pairs(joined.reference[predictions.instance], joined.doc, width)
+    packed, number = np.unique(np.concatenate([evidence, rationale[rationale >= 0]]), return_inverse=True)
+    places = np.full(rationale.size, -1, dtype=np.int64)
+    places[rationale >= 0] = number[evidence.size :]
+    span = places[np.repeat(np.arange(places.size), np.maximum(predictions.hard, 0))]
+    return Keys(packed // width, number[: evidence.size], places, span)
+
+
+def pairs(annotation: np.ndarray, doc: np.ndarray, width: int) -> np.ndarray:
+    """(annotation, document) as one number; -1 where either is negative."""
+    return np.where((annotation < 0) | (doc < 0), -1, annotation * width + doc)
+
+
+class EvidenceIndex:
+    """The evidences of (annotation, document) pairs, to be looked up for some rationales at a time."""
+
+    def __init__(self, references: Any, width: int) -> None:
+        packed = pairs(references.group_instance[references.group], references.doc, width)
+        self.order = np.argsort(packed, kind="stable")
+        self.packed = packed[self.order]
+
+    def find(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(position in ``wanted``, evidence) of every evidence of the wanted pairs."""
+        low = np.searchsorted(self.packed, wanted, side="left")
+        size = np.searchsorted(self.packed, wanted, side="right") - low
+        size[wanted < 0] = 0
+        where = np.repeat(np.arange(wanted.size), size)
+        at = np.arange(where.size) - np.repeat(np.cumsum(size) - size - low, size)
+        return where, self.order[at]
+
+
+class Documents:
+    """Lengths of documents: of an annotation's own ones first, else of the one document of that name."""
+
+    def __init__(self, references: Any, n_docs: int) -> None:
+        self.n_docs = max(n_docs, 1)
+        own = references.document_instance * self.n_docs + references.document
+        order = np.argsort(own, kind="stable")
+        self.packed, self.tokens, self.sentences = own[order], references.tokens[order], references.sentences[order]
+        # by name alone: only where all documents of that name are as long
+        by_name = np.lexsort((references.tokens, references.document))
+        names, first, size = np.unique(references.document[by_name], return_index=True, return_counts=True)
+        tokens, sentences = references.tokens[by_name], references.sentences[by_name]
+        one = tokens[first] == tokens[first + size - 1] if names.size else np.zeros(0, dtype=bool)
+        self.any_tokens = np.full(self.n_docs + 1, -1, dtype=np.int64)
+        self.any_sentences = np.full(self.n_docs + 1, -1, dtype=np.int64)
+        self.any_tokens[names[one]] = tokens[first][one]
+        self.any_sentences[names[one]] = sentences[first][one]
+
+    def lengths(self, annotation: np.ndarray, doc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(tokens, sentences) of each (annotation, document); -1 where there is no such document."""
+        tokens, sentences = self.any_tokens[doc].copy(), self.any_sentences[doc].copy()
+        if self.packed.size:
+            wanted = annotation * self.n_docs + doc
+            at = np.minimum(np.searchsorted(self.packed, wanted), self.packed.size - 1)
+            own = (self.packed[at] == wanted) & (annotation >= 0) & (doc >= 0)
+            tokens[own], sentences[own] = self.tokens[at[own]], self.sentences[at[own]]
+        return tokens, sentences
+
+    def evidence_tokens(self, references: Any) -> np.ndarray:
+        """Tokens of each annotation's evidence documents, each document once: int64 (annotations,)."""
+        own = np.unique(references.group_instance[references.group] * self.n_docs + references.doc)
+        tokens, _ = self.lengths(own // self.n_docs, own % self.n_docs)
+        return np.bincount(own // self.n_docs, weights=tokens, minlength=len(references.ids)).astype(np.int64)

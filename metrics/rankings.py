@@ -1,0 +1,234 @@
+"""How well soft scores rank evidence above the rest: AUPRC, average precision, ROC-AUC, one value per document.
+
+Scores and truth stand in flat arrays; document k's are at ``[offsets[k], offsets[k + 1])``. Only the positives' places
+among the negatives matter: both are sorted per document (rows of padded matrices, documents of like length
+together), and each distinct positive score is looked up among the negatives, so that no Python loop runs over tokens.
+
+With P positives, and for each distinct positive score v: tp(v) positives and fp(v) negatives at or above it, tp'(v)
+and fp'(v) strictly above it:
+
+- average precision = sum over v of (tp - tp') / P * tp / (tp + fp)
+- AUPRC (trapezoid) = sum over v of (tp - tp') / P * (tp / (tp + fp) + tp' / (tp' + fp')) / 2, where 0 / 0 is 1
+- ROC-AUC = share of (positive, negative) pairs in the right order, ties counting half
+
+Source: DeYoung et al., ERASER (ACL 2020), section 4; the curves are scikit-learn's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+# what a document without positives counts in AUPRC: "reference" is what the reference scorer gives with a current
+# scikit-learn (the trapezoid from (1, 0) to (0, 1)); "skip" leaves the document out, the others say the value
+AUPRC_POLICIES: dict[str, float] = {"reference": 0.5, "skip": float("nan"), "zero": 0.0, "one": 1.0}
+
+# cells of one padded matrix: small enough to stay in a cache
+CELLS = 1 << 17
+# above this many negatives a document is searched by itself
+LONG = 1024
+
+
+class Rankings(NamedTuple):
+    """Per document, float64 (n,): NaN where the score is undefined (AP and ROC-AUC with one class only)."""
+
+    auprc: np.ndarray
+    average_precision: np.ndarray
+    roc_auc_score: np.ndarray
+
+
+def check_policy(name: str) -> float:
+    """The value of a named AUPRC policy.
+
+    Raises:
+        ValueError: the name is not one of `AUPRC_POLICIES`.
+    """
+    if name not in AUPRC_POLICIES:
+        raise ValueError(f"auprc_policy: expected one of {', '.join(AUPRC_POLICIES)}, found {name!r}")
+    return AUPRC_POLICIES[name]
+
+
+def _sorted_segments(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """The values, ascending within each segment."""
+    sizes = np.diff(offsets)
+    out = np.empty_like(values)
+    if not values.size:
+        return out
+    order = np.argsort(sizes, kind="stable")
+    order = order[np.searchsorted(sizes[order], 1) :]
+    lengths = sizes[order]
+    begin = 0
+    while begin < order.size:
+        # segments of like length: at most an eighth of padding, and at most CELLS cells
+        widest = lengths[begin] + lengths[begin] // 8
+        stop = int(np.searchsorted(lengths, widest, side="right"))
+        stop = min(stop, begin + max(1, CELLS // int(widest)))
+        members, size = order[begin:stop], lengths[begin:stop]
+        width = int(size[-1])
+        if size[0] == width and members[-1] - members[0] == members.size - 1 and (np.diff(members) == 1).all():
+            # one block of equal rows that stand side by side
+            block = slice(offsets[members[0]], offsets[members[-1] + 1])
+            out[block] = np.sort(values[block].reshape(-1, width), axis=1).reshape(-1)
+        else:
+            column = np.arange(width)
+            place = offsets[members][:, None] + column
+            inside = column < size[:, None]
+            if size[0] == width:
+                out[place] = np.sort(values[place], axis=1)
+            else:
+                matrix = np.full(place.shape, np.inf)
+                matrix[inside] = values[place[inside]]
+                matrix.sort(axis=1)
+                out[place[inside]] = matrix[inside]
+        begin = stop
+    return out
+
+
+def _count_below(
+    haystack: np.ndarray, offsets: np.ndarray, needles: np.ndarray, needle_offsets: np.ndarray, right: bool
+) -> np.ndarray:
+    """For each needle how many values of its segment are below it (``right``: at or below it)."""
+    sizes = np.diff(offsets)
+    counts = np.empty(needles.size, dtype=np.int64)
+    long = np.flatnonzero(sizes > LONG)
+    side = "right" if right else "left"
+    for k in long.tolist():
+        within = slice(needle_offsets[k], needle_offsets[k + 1])
+        counts[within] = np.searchsorted(haystack[offsets[k] : offsets[k + 1]], needles[within], side=side)
+    short = np.repeat(sizes <= LONG, np.diff(needle_offsets)) if long.size else slice(None)
+    wanted = needles[short]
+    if not wanted.size:
+        return counts
+    segment = np.repeat(np.arange(sizes.size), np.diff(needle_offsets))[short]
+    first = offsets[segment]
+    low, high = first.copy(), offsets[segment + 1]
+    padded = haystack if haystack.size else np.zeros(1)
+    for _ in range(int(min(sizes.max(), LONG)).bit_length()):
+        middle = (low + high) >> 1
+        value = padded[np.minimum(middle, padded.size - 1)]
+        below = (value <= wanted if right else value < wanted) & (middle < high)
+        low = np.where(below, middle + 1, low)
+        high = np.where(below, high, middle)
+    counts[short] = low - first
+    return counts
+
+
+def rank_documents(
+    scores: np.ndarray, truth: np.ndarray, offsets: np.ndarray, no_positives: float = AUPRC_POLICIES["reference"]
+) -> Rankings:
+    """AUPRC, average precision and ROC-AUC of each document.
+
+    Args:
+        scores: float64 (n,), finite; higher means more likely evidence.
+        truth: bool (n,).
+        offsets: int64 (documents + 1,), from 0 to n.
+        no_positives: the AUPRC of a document without positives (NaN: it is left out), see `AUPRC_POLICIES`.
+
+    Returns:
+        Rankings, each in [0, 1] or NaN. An empty document counts as one without positives.
+
+    >>> import numpy as np
+    >>> rank_documents(np.array([.9, .1, .8]), np.array([True, False, False]), np.array([0, 3])).auprc.tolist()
+    [1.0]
+    """
+    n = offsets.size - 1
+    sums = np.concatenate([[0], np.cumsum(truth, dtype=np.int64)])
+    positive_offsets = sums[offsets]
+    negative_offsets = offsets - positive_offsets
+    n_positive, n_negative = np.diff(positive_offsets), np.diff(negative_offsets)
+    positives = _sorted_segments(scores[truth], positive_offsets)
+    negatives = _sorted_segments(scores[~truth], negative_offsets)
+
+    # one entry per distinct positive score of a document, ascending
+    segment = np.repeat(np.arange(n), n_positive)
+    new = np.ones(positives.size, dtype=bool)
+    new[1:] = (positives[1:] != positives[:-1]) | (segment[1:] != segment[:-1])
+    first = np.flatnonzero(new)
+    value, segment = positives[first], segment[first]
+    value_offsets = np.concatenate([[0], np.cumsum(np.bincount(segment, minlength=n))])
+    same = np.diff(np.append(first, positives.size))
+    below = _count_below(negatives, negative_offsets, value, value_offsets, right=False)
+    # ties between a positive and a negative are rare: only where the next negative equals is it searched again
+    not_above = below.copy()
+    at = negative_offsets[segment] + below
+    inside = below < n_negative[segment]
+    tied = np.zeros(value.size, dtype=bool)
+    tied[inside] = negatives[at[inside]] == value[inside]
+    if tied.any():
+        tied_offsets = np.concatenate([[0], np.cumsum(tied)])[value_offsets]
+        not_above[tied] = _count_below(negatives, negative_offsets, value[tied], tied_offsets, right=True)
+
+    total, others = n_positive[segment], n_negative[segment]
+    tp = total - (first - positive_offsets[segment])
+    tp_above = tp - same
+    fp, fp_above = others - below, others - not_above
+    step = same / np.maximum(total, 1)
+    precision = tp / (tp + fp)
+    above = tp_above + fp_above
+    precision_above = np.where(above > 0, tp_above / np.maximum(above, 1), 1.0)
+
+    def per_document(x: np.ndarray) -> np.ndarray:
+        return np.bincount(segment, weights=x, minlength=n)
+
+    one_class = (n_positive == 0) | (n_negative == 0)
+    auprc = np.where(n_positive == 0, no_positives, per_document(step * (precision + precision_above) / 2))
+    average_precision = np.where(one_class, np.nan, per_document(step * precision))
+    area = per_document(same * (below + not_above) / 2)
+    roc = np.where(one_class, np.nan, area / np.maximum(n_positive * n_negative, 1))
+    return Rankings(auprc, average_precision, roc)
+
+
+def decisions(
+    scores: np.ndarray, truth: np.ndarray, offsets: np.ndarray, threshold: float = 0.5
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per document the true ones, those with score >= threshold, and those that are both: int64 (documents,) each."""
+    chosen = scores >= threshold
+    sums = (np.concatenate([[0], np.cumsum(flags, dtype=np.int64)]) for flags in (truth, chosen, truth & chosen))
+    n_truth, n_chosen, hits = (np.diff(total[offsets]) for total in sums)
+    return n_truth, n_chosen, hits
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    """A 64-bit mixing function (splitmix64's finaliser): equal input, equal output, no state."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def shuffled(scores: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """The scores, shuffled within each document.
+
+    The shuffle of a document depends on its own seed and length alone, not on what stands around it.
+
+    Args:
+        scores: float64 (n,).
+        offsets: int64 (documents + 1,).
+        seeds: uint64 (documents,).
+    """
+    sizes = np.diff(offsets)
+    segment = np.repeat(np.arange(sizes.size), sizes)
+    place = (np.arange(scores.size) - offsets[:-1][segment]).astype(np.uint64)
+    with np.errstate(over="ignore"):
+        keys = _mixed(_mixed(seeds.astype(np.uint64))[segment] + (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+    return scores[np.lexsort((keys, segment))]
+
+
+def random_baseline(
+    scores: np.ndarray,
+    truth: np.ndarray,
+    offsets: np.ndarray,
+    seeds: np.ndarray,
+    n_shuffles: int = 10,
+    no_positives: float = AUPRC_POLICIES["reference"],
+) -> Rankings:
+    """The papers' random baseline: each document's mean over ``n_shuffles`` shuffles of its scores."""
+    total = [np.zeros(offsets.size - 1) for _ in range(3)]
+    with np.errstate(over="ignore"):
+        for draw in range(n_shuffles):
+            mixed = seeds.astype(np.uint64) + np.uint64(draw) * np.uint64(0xD1342543DE82EF95)
+            for sums, column in zip(
+                total, rank_documents(shuffled(scores, offsets, mixed), truth, offsets, no_positives), strict=True
+            ):
+                sums += column
+    return Rankings(*(sums / n_shuffles for sums in total))

@@ -1,0 +1,302 @@
+"""Counts of spans: exact match, tokens, intersection over union, matching, evidence groups.
+
+Spans stand in three flat integer arrays (`Spans`): the key of the (annotation, document) pair they lie in, the first
+token, and the token after the last. Everything here counts per key; `precision_recall_f1` divides, last. Nothing
+loops over tokens, spans or pairs in Python; overlapping, repeated and empty spans are all allowed.
+
+Sources: DeYoung et al., ERASER (ACL 2020), section 4 (IOU, token P/R/F1); its first version, section 5.1 (exact match).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+# candidate pairs that are compared at a time: bounds the memory, not the result
+PAIRS_AT_ONCE = 1 << 20
+
+
+class Spans(NamedTuple):
+    """Flat spans: ``key[i]`` names the (annotation, document) pair, ``[start[i], end[i])`` the tokens; all int64."""
+
+    key: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+
+def as_spans(key: object, start: object, end: object) -> Spans:
+    """Three sequences of integers as `Spans`."""
+    return Spans(*(np.asarray(column, dtype=np.int64).reshape(-1) for column in (key, start, end)))
+
+
+def _concatenate(first: Spans, second: Spans) -> Spans:
+    return Spans(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+
+
+def _base(*several: Spans) -> int:
+    """A number above every end: ``key * base + start`` then orders spans by key, then by start."""
+    base = max((int(s.end.max()) for s in several if s.end.size), default=0) + 2
+    top = max((int(s.key.max()) for s in several if s.key.size), default=0) + 1
+    if top * base >= 2**62:
+        raise ValueError(f"spans reach too far: {top} documents with offsets up to {base - 2}")
+    return base
+
+
+def unique_spans(spans: Spans) -> Spans:
+    """The distinct spans, ordered by key, start and end."""
+    if not spans.key.size:
+        return spans
+    order = np.lexsort((spans.end, spans.start, spans.key))
+    key, start, end = (column[order] for column in spans)
+    keep = np.ones(key.size, dtype=bool)
+    keep[1:] = (np.diff(key) != 0) | (np.diff(start) != 0) | (np.diff(end) != 0)
+    return Spans(key[keep], start[keep], end[keep])
+
+
+def covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:
+    """How many distinct tokens the spans of each key cover: int64 (n_keys,)."""
+    if not spans.key.size:
+        return np.zeros(n_keys, dtype=np.int64)
+    base = _base(spans)
+    first = spans.key * base + spans.start
+    order = np.argsort(first, kind="stable")
+    first, key = first[order], spans.key[order]
+    last = key * base + spans.end[order]
+    # tokens before `reached` are counted already; it never runs into the next key, whose first token is >= key * base
+    reached = np.concatenate([first[:1], np.maximum.accumulate(last)[:-1]])
+    added = np.maximum(last - np.maximum(first, reached), 0)
+    return np.bincount(key, weights=added, minlength=n_keys).astype(np.int64)
+
+
+def count_by_key(key: np.ndarray, n_keys: int) -> np.ndarray:
+    """How many spans each key has: int64 (n_keys,)."""
+    return np.bincount(key, minlength=n_keys).astype(np.int64)
+
+
+def exact_counts(truth: Spans, predicted: Spans, n_keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Exact match: per key the distinct truth spans, the distinct predicted spans, and those in both."""
+    truth, predicted = unique_spans(truth), unique_spans(predicted)
+    both = unique_spans(_concatenate(truth, predicted))
+    n_truth, n_predicted = count_by_key(truth.key, n_keys), count_by_key(predicted.key, n_keys)
+    return n_truth, n_predicted, n_truth + n_predicted - count_by_key(both.key, n_keys)
+
+
+def token_counts(truth: Spans, predicted: Spans, n_keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tokens: per key the distinct tokens of the truth, of the prediction, and those in both."""
+    n_truth, n_predicted = covered_tokens(truth, n_keys), covered_tokens(predicted, n_keys)
+    return n_truth, n_predicted, n_truth + n_predicted - covered_tokens(_concatenate(truth, predicted), n_keys)
+
+
+def _candidates(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.ndarray]:
+    """For each predicted span the range [low, high) of truth spans outside which none overlaps it.
+
+    Both are ordered by key and start. Where truth spans do not overlap one another, the range holds exactly
+    the truth spans that overlap the predicted one.
+    """
+    base = _base(truth, predicted)
+    reached = np.maximum.accumulate(truth.key * base + truth.end)
+    low = np.searchsorted(reached, predicted.key * base + predicted.start, side="right")
+    high = np.searchsorted(truth.key * base + truth.start, predicted.key * base + predicted.end, side="left")
+    return low, np.maximum(high, low)
+
+
+def overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All pairs of a predicted and a truth span of one key that share a token.
+
+    Args:
+        truth, predicted: distinct spans in order, as `unique_spans` returns them.
+
+    Returns:
+        (index into predicted, index into truth, intersection over union in (0, 1]), ordered by predicted span.
+    """
+    empty = np.zeros(0, dtype=np.int64)
+    if not truth.key.size or not predicted.key.size:
+        return empty, empty, np.zeros(0)
+    low, high = _candidates(truth, predicted)
+    sizes = high - low
+    total = np.cumsum(sizes)
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    begin = 0
+    while begin < sizes.size:
+        before = total[begin - 1] if begin else 0
+        stop = max(int(np.searchsorted(total, before + PAIRS_AT_ONCE, side="right")), begin + 1)
+        size = sizes[begin:stop]
+        p = np.repeat(np.arange(begin, stop), size)
+        t = np.arange(p.size) - np.repeat(np.cumsum(size) - size, size) + np.repeat(low[begin:stop], size)
+        shared = np.minimum(predicted.end[p], truth.end[t]) - np.maximum(predicted.start[p], truth.start[t])
+        keep = shared > 0
+        p, t, shared = p[keep], t[keep], shared[keep]
+        union = (predicted.end[p] - predicted.start[p]) + (truth.end[t] - truth.start[t]) - shared
+        parts.append((p, t, shared / union))
+        begin = stop
+    p, t, iou = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return p, t, iou
+
+
+def best_iou(pairs: tuple[np.ndarray, np.ndarray, np.ndarray], n_predicted: int) -> np.ndarray:
+    """Each predicted span's best IOU over the truth spans of its key; 0 where none overlaps: float64 (n_predicted,)."""
+    best = np.zeros(n_predicted)
+    np.maximum.at(best, pairs[0], pairs[2])
+    return best
+
+
+def iou_hits(best: np.ndarray, key: np.ndarray, threshold: float, n_keys: int) -> np.ndarray:
+    """Per key the predicted spans whose best IOU reaches the threshold: int64 (n_keys,)."""
+    return count_by_key(key[best >= threshold], n_keys)
+
+
+def matched_pairs(p: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """A largest one-to-one matching of the pairs ``(p[i], t[i])``; returns the positions i that are matched.
+
+    Pairs whose one side has no other partner are matched first, all at once, until none is left: that is always
+    optimal, and spans that do not overlap among themselves leave nothing over. What remains (cycles) is matched by
+    augmenting paths. How many are matched is thereby determined; which ones follows the order of the pairs.
+    """
+    alive = np.arange(p.size)
+    chosen: list[np.ndarray] = []
+    while alive.size:
+        taken = np.zeros(0, dtype=np.int64)
+        for one, other in ((p, t), (t, p)):
+            _, position, degree = np.unique(one[alive], return_inverse=True, return_counts=True)
+            leaves = alive[degree[position] == 1]
+            if leaves.size:
+                # several leaves on one partner: the first takes it
+                taken = leaves[np.unique(other[leaves], return_index=True)[1]]
+                break
+        if not taken.size:
+            break
+        chosen.append(taken)
+        alive = alive[~np.isin(p[alive], p[taken]) & ~np.isin(t[alive], t[taken])]
+    if alive.size:
+        chosen.append(_augment(p, t, alive))
+    return np.sort(np.concatenate(chosen)) if chosen else np.zeros(0, dtype=np.int64)
+
+
+def _augment(p: np.ndarray, t: np.ndarray, alive: np.ndarray) -> np.ndarray:
+    """Maximum matching by augmenting paths (breadth first), over the few pairs that cycles leave."""
+    edges: dict[int, list[int]] = {}
+    for i in alive.tolist():
+        edges.setdefault(int(p[i]), []).append(i)
+    owner: dict[int, int] = {}  # truth span -> the pair that holds it
+    mate: dict[int, int] = {}  # predicted span -> its truth span
+    for root in sorted(edges):
+        via: dict[int, int] = {}  # truth span -> the pair by which it was reached
+        queue, free = [root], None
+        for node in queue:
+            for i in edges[node]:
+                target = int(t[i])
+                if target in via:
+                    continue
+                via[target] = i
+                if target not in owner:
+                    free = target
+                    break
+                queue.append(int(p[owner[target]]))
+            if free is not None:
+                break
+        while free is not None:
+            i = via[free]
+            owner[free] = i
+            mate[int(p[i])], free = free, mate.get(int(p[i]))
+    return np.array(sorted(owner.values()), dtype=np.int64)
+
+
+def matched_counts(
+    truth: Spans, predicted: Spans, pairs: tuple[np.ndarray, np.ndarray, np.ndarray], threshold: float, n_keys: int
+) -> np.ndarray:
+    """Per key the size of a largest one-to-one matching of predicted and truth spans with IOU >= threshold.
+
+    A threshold of 0 or below lets any two spans match.
+    """
+    if threshold <= 0:
+        return np.minimum(count_by_key(truth.key, n_keys), count_by_key(predicted.key, n_keys))
+    p, t, iou = pairs
+    hit = iou >= threshold
+    p, t = p[hit], t[hit]
+    return count_by_key(predicted.key[p[matched_pairs(p, t)]], n_keys)
+
+
+class SpanCounts(NamedTuple):
+    """Counts per key, int64 (keys,) each; ``exact`` and ``token`` are (truth, predicted, both)."""
+
+    exact: tuple[np.ndarray, np.ndarray, np.ndarray]
+    token: tuple[np.ndarray, np.ndarray, np.ndarray]
+    iou: list[tuple[float, np.ndarray, np.ndarray]]  # (threshold, hits, one-to-one matches)
+
+
+def count_spans(truth: Spans, predicted: Spans, n_keys: int, thresholds: Sequence[float]) -> SpanCounts:
+    """All counts that span scores are made of: exact match, tokens, and IOU at each threshold."""
+    exact = exact_counts(truth, predicted, n_keys)
+    token = token_counts(truth, predicted, n_keys)
+    truth, predicted = unique_spans(truth), unique_spans(predicted)
+    pairs = overlapping_pairs(truth, predicted)
+    best = best_iou(pairs, predicted.key.size)
+    iou = []
+    for threshold in thresholds:
+        hits = iou_hits(best, predicted.key, threshold, n_keys)
+        iou.append((float(threshold), hits, matched_counts(truth, predicted, pairs, threshold, n_keys)))
+    return SpanCounts(exact, token, iou)
+
+
+def divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """``numerator / denominator``, and 0 where the denominator is 0 (an empty side counts 0)."""
+    numerator, denominator = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
+    return np.divide(
+        numerator, denominator, out=np.zeros(np.broadcast(numerator, denominator).shape), where=denominator != 0
+    )
+
+
+def f1_of(p: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Harmonic mean of precision and recall; 0 where either is 0."""
+    p, r = np.asarray(p, dtype=np.float64), np.asarray(r, dtype=np.float64)
+    return np.where((p == 0) | (r == 0), 0.0, divide(2 * p * r, p + r))
+
+
+def precision_recall_f1(
+    n_truth: np.ndarray, n_predicted: np.ndarray, hits: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Elementwise precision, recall and F1 of counts, of any shape."""
+    p, r = divide(hits, n_predicted), divide(hits, n_truth)
+    return p, r, f1_of(p, r)
+
+
+def group_counts(groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """Evidence groups: how many tokens each holds, and how many of them the prediction covers.
+
+    Groups are alternatives, each jointly sufficient, so a prediction that covers ANY one of them suffices.
+
+    Args:
+        groups: the group of each truth span, numbered over all annotations: int (n,).
+        truth, predicted: their keys must agree.
+        n_groups: how many groups there are.
+
+    Returns:
+        tokens and covered tokens per group: int64 (n_groups,) each. A token that two documents of a group
+        share by number counts once for each.
+    """
+    if not truth.key.size:
+        return np.zeros(n_groups, dtype=np.int64), np.zeros(n_groups, dtype=np.int64)
+    # a place is one document within one group: what is predicted there is copied to every place of its key
+    n_keys = int(max(truth.key.max(), predicted.key.max() if predicted.key.size else 0)) + 1
+    packed, place = np.unique(groups.astype(np.int64) * n_keys + truth.key, return_inverse=True)
+    place_group, place_key = packed // n_keys, packed % n_keys
+    order = np.argsort(predicted.key, kind="stable")
+    low = np.searchsorted(predicted.key[order], place_key, side="left")
+    size = np.searchsorted(predicted.key[order], place_key, side="right") - low
+    copy = order[np.arange(size.sum()) - np.repeat(np.cumsum(size) - size - low, size)]
+    there = Spans(np.repeat(np.arange(place_key.size), size), predicted.start[copy], predicted.end[copy])
+    n_truth, _, hits = token_counts(Spans(place, truth.start, truth.end), there, place_key.size)
+    total = np.bincount(place_group, weights=n_truth, minlength=n_groups)
+    return total.astype(np.int64), np.bincount(place_group, weights=hits, minlength=n_groups).astype(np.int64)
+
+
+def mark(spans: Spans, offsets: np.ndarray) -> np.ndarray:
+    """Which tokens the spans cover: bool (offsets[-1],); key k's tokens are ``[offsets[k], offsets[k + 1])``."""
+    marks = np.zeros(int(offsets[-1]) + 1, dtype=np.int32)
+    at = offsets[spans.key]
+    real = spans.end > spans.start
+    np.add.at(marks, (at + spans.start)[real], 1)
+    np.add.at(marks, (at + spans.end)[real], -1)
+    return np.cumsum(marks[:-1], dtype=np.int32) > 0

@@ -1,0 +1,182 @@
+"""A released corpus, as far as scoring needs it: annotations as flat arrays, documents as counts of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from eraser_hub.errors import MOST_SHOWN, DataError, DataErrors
+from eraser_hub.metrics.inputs import Offences, ReferenceFlattener, References, found
+from eraser_hub.splits import release_split
+
+
+def lines_of(path: Path, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+    """The lines of a file, or of its bytes [start, stop), read as they are asked for."""
+    try:
+        with open(path, "rb") as file:
+            if start:
+                file.seek(start)
+            at = start
+            for line in file:
+                if stop is not None and at >= stop:
+                    return
+                at += len(line)
+                yield line
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
+
+
+def said(error: Exception, line: bytes) -> str:
+    """What is wrong with a line that is no JSON, in words."""
+    for name in (b"NaN", b"Infinity"):
+        if name in line:
+            return f"not JSON: {name.decode()} is no JSON number ({error})"
+    return f"not JSON: {error}"
+
+
+def raise_offences(offences: Offences, places: dict[str, tuple[Path, Any]], names: dict[str, list[str]]) -> None:
+    """Raise the offences, if there are any, each with its file and line.
+
+    Args:
+        places: side -> (file, line number of each row).
+        names: side -> the annotation id of each row.
+    """
+    if not offences.total:
+        return
+    errors = []
+    for offence in offences[:MOST_SHOWN]:
+        path, numbers = places[offence.side]
+        line = int(numbers[offence.row]) if offence.row < len(numbers) else None
+        own = names[offence.side]
+        name = own[offence.row] if offence.row < len(own) else None
+        errors.append(DataError(offence.message, file=path, line=line, instance=name, field=offence.field or None))
+    if offences.total == 1:
+        raise errors[0]
+    raise DataErrors(errors, offences.total)
+
+
+def read_annotations(
+    path: Path, label_names: tuple[str, ...] | None, offences: Offences, by: str | None = None
+) -> tuple[ReferenceFlattener, list[int], list[object] | None]:
+    """An annotation file, flattened, the line of each annotation, and its value of the column ``by``.
+
+    Lines may be doubly encoded.
+    """
+    column: list[object] | None = None if by is None else []
+    flattener = ReferenceFlattener(offences, label_names, documents=False)
+    numbers: list[int] = []
+    loads, add = orjson.loads, flattener.add
+    for number, line in enumerate(lines_of(path), 1):
+        if not line.strip():
+            continue
+        try:
+            row = loads(line)
+            if isinstance(row, str):
+                row = loads(row)
+        except ValueError as error:
+            raise DataError(said(error, line), file=path, line=number) from None
+        numbers.append(number)
+        if not isinstance(row, dict):
+            raise DataError(f"expected an object, found {found(row)}", file=path, line=number)
+        if column is not None:
+            if by not in row:
+                raise DataError(
+                    f"expected the field {by!r} (to break scores down by), found none", file=path, line=number
+                )
+            column.append(row[by])
+        add(row)
+    if not numbers:
+        raise DataError("expected at least one annotation, found none", file=path)
+    return flattener, numbers, column
+
+
+def annotation_file(data_dir: Path, split: str) -> Path:
+    """DIR/SPLIT.jsonl; the dataset's split names are understood as well as the release's."""
+    for name in (release_split(split), split):
+        path = data_dir / f"{name}.jsonl"
+        if path.is_file():
+            return path
+    raise DataError(f"no annotation file {release_split(split)}.jsonl for the split {split!r}", file=data_dir)
+
+
+def count_bytes(data: bytes) -> tuple[int, int]:
+    """(tokens, sentences) of a document's UTF-8 bytes; see `inputs.count_tokens` for the rule.
+
+    >>> count_bytes(b"one two .\\nthree  four")
+    (5, 2)
+    """
+    if not data:
+        return 0, 0
+    blanks, lines = data.count(b" "), data.count(b"\n")
+    if (
+        b"  " not in data
+        and data[0] not in b" \n"
+        and data[-1] not in b" \n"
+        and (not lines or (b"\n\n" not in data and b" \n" not in data and b"\n " not in data))
+    ):
+        return blanks + lines + 1, lines + 1
+    tokens = [sum(1 for piece in line.split(b" ") if piece) for line in data.split(b"\n")]
+    return sum(tokens), sum(1 for count in tokens if count)
+
+
+class CorpusDocuments:
+    """Token and sentence counts of a corpus' documents, read when first asked for.
+
+    Args:
+        data_dir: the corpus folder, with ``docs/`` (one file a document) or ``docs.jsonl``.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self.folder, self.lines = data_dir / "docs", data_dir / "docs.jsonl"
+        self.counts: dict[str, tuple[int, int]] = {}
+        self.whole = False
+        if not self.folder.is_dir() and not self.lines.is_file():
+            raise DataError("expected the documents in docs/ or docs.jsonl, found neither", file=data_dir)
+
+    def count(self, docids: Iterable[str]) -> None:
+        """Make sure that these are in ``counts``; a document that does not exist stays out."""
+        if self.lines.is_file():
+            if not self.whole:
+                self._read_lines()
+            return
+        counts, folder = self.counts, str(self.folder)
+        for docid in docids:
+            if docid in counts:
+                continue
+            # a docid is a file's name: it never leads out of the folder
+            if not docid or "/" in docid or "\0" in docid or docid in (".", ".."):
+                continue
+            try:
+                with open(f"{folder}/{docid}", "rb") as file:
+                    data = file.read()
+            except (FileNotFoundError, IsADirectoryError, OSError):
+                continue
+            counts[docid] = count_bytes(data)
+
+    def _read_lines(self) -> None:
+        counts, loads = self.counts, orjson.loads
+        for number, line in enumerate(lines_of(self.lines), 1):
+            if not line.strip():
+                continue
+            try:
+                record = loads(line)
+                docid, text = record["docid"], record["document"]
+                counts[docid if type(docid) is str else str(docid)] = count_bytes(text.encode())
+            except ValueError as error:
+                raise DataError(said(error, line), file=self.lines, line=number) from None
+            except (TypeError, KeyError, AttributeError):
+                raise DataError(
+                    f"expected docid and document (a text), found {found(line)}", file=self.lines, line=number
+                ) from None
+        self.whole = True
+
+
+def finish_references(flattener: ReferenceFlattener, documents: CorpusDocuments) -> References:
+    """The annotations with the documents that they speak of."""
+    documents.count(flattener.docs)
+    counts = documents.counts
+    flattener.add_documents({name: counts[name] for name in list(flattener.docs) if name in counts})
+    return flattener.finish()

@@ -1,0 +1,45 @@
+"""Predictions and references, checked and joined, become the per-instance statistics that scores are sums of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eraser_hub.metrics.agreement_scores import Pool, group_coverage
+from eraser_hub.metrics.input_policy import Used
+from eraser_hub.metrics.inputs import Predictions, References
+from eraser_hub.metrics.joining import Join, number_keys
+from eraser_hub.metrics.spans import as_spans, count_spans, group_counts
+
+from .soft import SoftScores
+
+
+def pool_agreement(
+    p: Predictions,
+    r: References,
+    joined: Join,
+    used: Used,
+    soft: SoftScores,
+    iou_thresholds: Sequence[float],
+    main: float,
+) -> Pool:
+    """The statistics of `eraser_agreement`, one row per annotation in the references' order."""
+    keys = number_keys(r, p, joined)
+    pool = Pool(keys.owner, len(r.ids))
+    if used.hard:
+        truth, predicted = as_spans(keys.evidence, r.start, r.end), as_spans(keys.span, p.start, p.end)
+        pool.add_spans(count_spans(truth, predicted, keys.owner.size, iou_thresholds), main)
+        sizes = group_counts(r.group, truth, predicted, r.group_instance.size)
+        pool.add_coverage(*group_coverage(r.group_instance, *sizes, len(r.ids)))
+    owner = joined.reference[p.instance]
+    for kind, prefix in (("token", ""), ("sentence", "sentence_")):
+        chosen = np.flatnonzero((p.soft if kind == "token" else p.sentence) >= 0)
+        if not chosen.size:
+            continue
+        if kind == "sentence":
+            pool.add_prf("sentence", tuple(soft.decided[chosen].T), owner[chosen])  # type: ignore[arg-type]
+        pool.add_rankings(soft.rankings(kind, chosen), owner[chosen], prefix)
+        if soft.token_random.shape[0]:
+            pool.add_rankings(soft.rankings(f"{kind}_random", chosen), owner[chosen], prefix, "_random")
+    return pool

@@ -1,0 +1,316 @@
+"""Prediction files and a corpus folder -> scores, in the reference scorer's nested keys and the modules' flat ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eraser_hub.conversion.configs import CONFIGS
+from eraser_hub.errors import DataError
+from eraser_hub.metrics import erasure
+from eraser_hub.metrics.input_policy import Used, check_all, check_draws, check_fields, check_thresholds
+from eraser_hub.metrics.inputs import Offences, Predictions, References
+from eraser_hub.metrics.joining import Documents, join
+from eraser_hub.metrics.rankings import check_policy
+from eraser_hub.metrics.resampling import against_chance, check_settings, intervals
+from eraser_hub.metrics.results import Statistics, assemble, plain, resampling_settings, signature
+
+from .corpus import CorpusDocuments, annotation_file, finish_references, raise_offences, read_annotations
+from .pools import pool_agreement
+from .predictions import read_predictions
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What makes the numbers.
+
+    Attributes:
+        iou_thresholds: as asked for; the flat keys of the first (or of 0.5, where it is among them) have no suffix.
+        aopc_thresholds: those that every instance must have.
+        strict: demand labels, class scores and comprehensiveness scores.
+        auprc_policy: what a document without positives counts, see `rankings.AUPRC_POLICIES`.
+        random_baseline: shuffles of the soft scores to average; 0: none.
+        sentence_threshold: a sentence is predicted from this score on.
+        by: a column of the annotations to break scores down by.
+    """
+
+    iou_thresholds: tuple[float, ...] = (0.5,)
+    aopc_thresholds: tuple[float, ...] = erasure.AOPC_THRESHOLDS
+    strict: bool = False
+    auprc_policy: str = "reference"
+    random_baseline: int = 0
+    sentence_threshold: float = 0.5
+    per_instance: bool = False
+    confidence_level: float | None = None
+    n_resamples: int | None = None
+    seed: int = 0
+    ci_method: str = "percentile"
+    by: str | None = None
+
+    def check(self) -> None:
+        """Raise a ValueError for a setting out of its range."""
+        for name, low in (("iou_thresholds", False), ("aopc_thresholds", True)):
+            values = getattr(self, name)
+            if not values:
+                raise ValueError(f"{name}: expected at least one")
+            for value in values:
+                if not (0 <= value <= 1 if low else 0 < value <= 1):
+                    raise ValueError(f"{name}: expected a number in {'[0, 1]' if low else '(0, 1]'}, found {value}")
+        check_policy(self.auprc_policy)
+        if self.random_baseline < 0:
+            raise ValueError(f"random_baseline: expected a number of shuffles, found {self.random_baseline}")
+        check_settings(
+            0.95 if self.confidence_level is None else self.confidence_level,
+            1000 if self.n_resamples is None else self.n_resamples,
+            self.ci_method,
+        )
+
+    @property
+    def main_iou(self) -> float:
+        return 0.5 if 0.5 in self.iou_thresholds else self.iou_thresholds[0]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What to score: a corpus folder with its split (or another annotation file), and the predictions.
+
+    Instead of the corpus folder a built dataset (a folder of Parquet files) and its config.
+    """
+
+    data_dir: Path | None
+    split: str
+    results: Path
+    annotations: Path | None = None
+    label_names: tuple[str, ...] | None = None
+    dataset: Path | None = None
+    config: str | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """Label names as given, or those of the config that the folder is named after."""
+        if self.label_names is not None:
+            return self.label_names
+        config = CONFIGS.get(self.config or (self.data_dir.resolve().name if self.data_dir else ""))
+        return tuple(config.label_names) if config else None
+
+
+@dataclass
+class Scored:
+    """Scores and the statistics they are sums of.
+
+    Attributes:
+        agreement, faithfulness: additive statistics per annotation; None where the predictions have no such field.
+        report: precision, recall, F1 per label; None without labels.
+        chance: scores against random rationales.
+        used: the optional fields there are.
+        settings: what made the numbers.
+        by_values: the value of the column ``settings.by`` per annotation.
+    """
+
+    agreement: Statistics | None
+    faithfulness: Statistics | None
+    report: dict[str, object] | None
+    chance: dict[str, dict[str, object]]
+    used: Used
+    settings: Settings
+    signatures: dict[str, str]
+    by_values: list[object] | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def flat(self, name: str) -> dict[str, object]:
+        """The flat result of ``agreement`` or ``faithfulness``, as the evaluate module returns it."""
+        statistics: Statistics | None = getattr(self, name)
+        if statistics is None:
+            return {}
+        s = self.settings
+        bounds = intervals(
+            statistics.values, statistics.finalize, s.confidence_level, s.n_resamples, s.seed, s.ci_method
+        )
+        extra: dict[str, object] = {}
+        if name == "faithfulness" and self.used.thresholds:
+            extra["aopc_thresholds"] = sorted(s.aopc_thresholds)
+        return assemble(
+            statistics,
+            signature=self.signatures[name],
+            per_instance=s.per_instance,
+            by_values=self.by_values,
+            intervals=bounds,
+            extra=extra,
+        )
+
+
+def score(inputs: Inputs, settings: Settings | None = None) -> Scored:
+    """Score a prediction file (jsonl or Parquet) against a corpus folder.
+
+    Raises:
+        DataError: bad data, with file and line; at most ten offences, and their number.
+    """
+    settings = settings or Settings()
+    no_positives = check_policy(settings.auprc_policy)
+    path = inputs.annotations or annotation_file(inputs.data_dir, inputs.split)
+    documents = CorpusDocuments(inputs.data_dir)
+    offences = Offences()
+    flattener, numbers, columns = read_annotations(path, inputs.labels, offences, settings.by)
+    places: dict[str, tuple[Path, Any]] = {"reference": (path, numbers), "prediction": (inputs.results, ())}
+    raise_offences(offences, places, {"reference": flattener.ids, "prediction": []})
+    r = finish_references(flattener, documents)
+
+    p, soft, lines = read_predictions(
+        inputs.results, r, documents, offences, no_positives, settings.random_baseline, settings.sentence_threshold
+    )
+    places["prediction"] = (inputs.results, lines)
+    names = {"reference": r.ids, "prediction": p.ids}
+    raise_offences(offences, places, names)
+    return assess(
+        p, r, soft, settings, inputs.labels, offences, lambda: raise_offences(offences, places, names), columns
+    )
+
+
+def assess(
+    p: Predictions,
+    r: References,
+    soft: Any,
+    settings: Settings,
+    label_names: Sequence[str] | None,
+    offences: Offences,
+    stop: Any,
+    by_values: list[object] | None = None,
+) -> Scored:
+    """Join, check and pool; ``stop`` raises the offences gathered so far, if there are any."""
+    used = check_fields(p, offences)
+    joined = join(p, r, offences)
+    stop()
+    documents = Documents(r, joined.docs)
+    known = check_all(p, r, joined, used, documents, label_names, offences)
+    if used.draws:
+        check_draws(p, offences)
+    if settings.strict:
+        _check_strict(used, offences)
+    stop()
+    rows = joined.row
+    agreement = pool_agreement(p, r, joined, used, soft, settings.iou_thresholds, settings.main_iou)
+    evidence = documents.evidence_tokens(r) if used.tokens_to_flip else None
+    faithfulness, good = erasure.pool(p, r, rows, known, settings.aopc_thresholds, evidence)
+    if used.thresholds:
+        check_thresholds(good, sorted(settings.aopc_thresholds), p, offences)
+    stop()
+    chance: dict[str, dict[str, object]] = {}
+    for side, (observed, draws) in erasure.random_draws(p, rows).items():
+        up = side == "comprehensiveness"
+        own = against_chance(observed, draws, up)
+        overall = against_chance(np.asarray(observed.mean()), draws.mean(axis=0), up)
+        chance[side] = {key: float(value) for key, value in overall.items()}
+        chance[side] |= {"draws": draws.shape[1], "mean_win_rate": float(own["win_rate"].mean())}
+        if settings.per_instance:
+            chance[side]["per_instance"] = {key: plain(value) for key, value in own.items()}
+    return Scored(
+        agreement=_statistics(agreement, r.ids),
+        faithfulness=_statistics(faithfulness, r.ids),
+        report=faithfulness.report() if faithfulness.first_label >= 0 else None,
+        chance=chance,
+        used=used,
+        settings=settings,
+        signatures=_signatures(settings, used),
+        by_values=by_values,
+    )
+
+
+def _statistics(pool: Any, ids: list[str]) -> Statistics | None:
+    if not pool.columns:
+        return None
+    values = pool.values()
+    return Statistics(ids, values, pool.finalize, pool.finalize(values))
+
+
+def _check_strict(used: Used, offences: Offences) -> None:
+    for name, where in (
+        ("classification", "classification"),
+        ("full", "classification_scores"),
+        ("comprehensiveness", "comprehensiveness_classification_scores"),
+    ):
+        if not getattr(used, name):
+            offences.say("prediction", 0, where, "strict scoring expects it in every instance, found none")
+
+
+def _signatures(s: Settings, used: Used) -> dict[str, str]:
+    common = resampling_settings(s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
+    agreement: dict[str, object] = {"iou": list(s.iou_thresholds)} if used.hard else {}
+    if used.soft or used.sentence:
+        agreement["auprc_no_positives"] = s.auprc_policy
+    if used.sentence:
+        agreement["sentence_threshold"] = s.sentence_threshold
+        agreement["sentences"] = "[start,end)"
+    if s.random_baseline:
+        agreement["shuffles"] = s.random_baseline
+    faithfulness: dict[str, object] = {"log": "e"}
+    if used.thresholds:
+        faithfulness["aopc"] = sorted(s.aopc_thresholds)
+    if s.strict:
+        agreement["strict"] = faithfulness["strict"] = True
+    return {
+        "agreement": signature("eraser_agreement", {**agreement, **common}),
+        "faithfulness": signature("eraser_faithfulness", {**faithfulness, **common}),
+    }
+
+
+def nested(scored: Scored) -> dict[str, object]:
+    """The reference scorer's keys, and beside them ours: ``agreement``, ``faithfulness``, ``chance``, ``signature``.
+
+    A part that the predictions have no fields for is left out, as the reference does.
+    """
+    result: dict[str, object] = {}
+    s, used = scored.settings, scored.used
+    flat = {name: scored.flat(name) for name in ("agreement", "faithfulness")}
+    a, f = flat["agreement"], flat["faithfulness"]
+    if used.classification and (used.full or scored.report is not None):
+        part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": scored.report}
+        for side in ("comprehensiveness", "sufficiency"):
+            for end in ("", "_entropy", "_kl", "_aopc", "_aopc_points"):
+                part[f"{side}{end}"] = f.get(f"{side}{end}")
+        part["aopc_thresholds"] = f.get("aopc_thresholds")
+        result["classification_scores"] = part
+    if used.hard:
+        result["iou_scores"] = [_iou(a, threshold, s.main_iou) for threshold in dict.fromkeys(s.iou_thresholds)]
+        for name, key in (("rationale_prf", "exact"), ("token_prf", "token")):
+            result[name] = {f"instance_{kind}": _prf(a, f"{key}_{kind}") for kind in ("micro", "macro")}
+    for name, prefix, there in (
+        ("token_soft_metrics", "", used.soft),
+        ("sentence_soft_metrics", "sentence_", used.sentence),
+    ):
+        if there:
+            result[name] = {key: a[f"{prefix}{key}"] for key in ("auprc", "average_precision", "roc_auc_score")}
+    result.update({name: part for name, part in flat.items() if part})
+    if scored.chance:
+        result["chance"] = scored.chance
+    result["signature"] = "; ".join(scored.signatures[name] for name, part in flat.items() if part)
+    result.update(scored.extra)
+    return result
+
+
+def _prf(flat: dict[str, object], start: str, end: str = "") -> dict[str, object]:
+    return {part: flat[f"{start}_{part}{end}"] for part in ("p", "r", "f1")}
+
+
+def _iou(flat: dict[str, object], threshold: float, main: float) -> dict[str, object]:
+    end = "" if threshold == main else f"@{threshold:g}"
+    kinds = {kind: _prf(flat, f"iou_{kind}", end) for kind in ("micro", "macro", "matched")}
+    return {"threshold": threshold, **kinds}
+
+
+def run_signature(results: Path) -> dict[str, object]:
+    """What the run that wrote the predictions says of itself, in RESULTS.run.json beside them."""
+    import orjson
+
+    path = results.with_name(f"{results.name}.run.json")
+    if not path.is_file():
+        return {}
+    try:
+        run = orjson.loads(path.read_bytes())
+    except ValueError as error:
+        raise DataError(f"not JSON: {error}", file=path) from None
+    own = run.get("signature") if isinstance(run, dict) else None
+    return {"run": own} if isinstance(own, str) else {}
