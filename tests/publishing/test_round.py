@@ -1,0 +1,144 @@
+"""The whole round: publish -> load from anywhere -> push back -> load again -> score; olah as a second opinion."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from loopback_hub import TOKEN
+
+ROUND = """
+import json, datasets, evaluate
+first = datasets.load_dataset("org/eraser", "movies")
+tagged = datasets.load_dataset("org/eraser", "movies", revision="v1.2.0", split="test")
+streamed = list(datasets.load_dataset("org/eraser", "boolq", split="train", streaming=True))
+skipped = next(iter(datasets.load_dataset("org/eraser", split="train", streaming=True).skip(30).take(1)))
+first.push_to_hub("org/copy", "movies")
+again = datasets.load_dataset("org/copy", "movies")
+metric = evaluate.load("org/toy_overlap")
+score = metric.compute(predictions=[{"id": "a", "rationale": [1, 2]}], references=[{"id": "a", "rationale": [2]}])
+print(json.dumps({
+    "rows": {split: data.num_rows for split, data in first.items()},
+    "same": all(first[split].to_list() == again[split].to_list() for split in first),
+    "features": str(first["train"].features) == str(again["train"].features),
+    "tagged": tagged.num_rows,
+    "streamed": [len(streamed), streamed[-1]["annotation_id"], skipped["annotation_id"]],
+    "score": score,
+}))
+"""
+
+
+def test_published_loaded_pushed_back_and_scored(publish_toy, toy_hub, loopback, child):
+    import datasets
+    import evaluate
+
+    publish_toy()
+    found = child.run(ROUND, loopback.url, HF_TOKEN=TOKEN)
+    assert found["rows"] == {"train": 40, "test": 7}
+    assert found["same"] and found["features"]
+    assert found["tagged"] == 7
+    assert found["streamed"] == [40, "boolq_train_39", "movies_train_30"]
+    rows = [{"id": "a", "rationale": [1, 2]}]
+    local = evaluate.load(str(toy_hub / "toy_overlap"))
+    assert found["score"] == local.compute(predictions=rows, references=[{"id": "a", "rationale": [2]}])
+    assert ("datasets", "org/copy") in loopback.repos
+    assert datasets.load_dataset(str(toy_hub / "eraser"), "movies", split="train").num_rows == 40
+
+
+def test_a_missing_revision_and_a_cut_download_are_errors(publish_toy, loopback, child):
+    publish_toy(datasets=["eraser"])
+    load = "import json, datasets\nprint(json.dumps(datasets.load_dataset('org/eraser', 'movies', revision={!r}).num_rows))"
+    missing = child.call([sys.executable, "-c", load.format("v9.9.9")], loopback.url)
+    assert missing.returncode == 1 and "v9.9.9" in missing.stderr
+    loopback.fail("GET", r"resolve/.*train-00000", 0, times=1)
+    assert child.run(load.format("main"), loopback.url) == {"train": 40, "test": 7}, "read again after a cut"
+
+
+# -- olah: a mirror server over git repositories, written by others ---------------------------------------------------
+
+
+@pytest.fixture
+def olah(toy_hub: Path, tmp_path: Path):
+    """The built folders committed to git, behind olah."""
+    pytest.importorskip("olah", reason="skipped: olah is not installed")
+    if shutil.which("git") is None:
+        pytest.skip("skipped: no git")
+    mirrors = tmp_path / "mirrors"
+    for kind, name, repo in (
+        ("datasets", "eraser", "org/eraser"),
+        ("spaces", "toy_overlap", "org/toy_overlap"),
+        ("spaces", "toy_overlap", "evaluate-metric/toy_overlap"),
+    ):
+        folder = mirrors / kind / repo
+        shutil.copytree(toy_hub / name, folder)
+        git = ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@example.invalid"]
+        subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+        subprocess.run([*git, "add", "-A"], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", "built"], check=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = tmp_path / "olah.toml"
+    config.write_text(
+        f'[basic]\nhost = "127.0.0.1"\nport = {port}\noffline = true\nmirrors-path = ["{mirrors}"]\n'
+        f'repos-path = "{tmp_path / "repos"}"\n[accessibility]\noffline = true\n'
+    )
+    command = [sys.executable, "-m", "olah.server", "-c", str(config), "--host", "127.0.0.1", "--port", str(port)]
+    log = (tmp_path / "olah.log").open("w")
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        for _ in range(150):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/api/datasets/org/eraser", timeout=2).read()
+                break
+            except urllib.error.HTTPError:
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(timeout=10)
+        log.close()
+
+
+SECOND_OPINION = """
+import json, datasets, evaluate
+data = datasets.load_dataset("org/eraser", "movies")
+streamed = sum(1 for _ in datasets.load_dataset("org/eraser", "boolq", split="train", streaming=True))
+metric = evaluate.load("toy_overlap", revision="main")
+score = metric.compute(predictions=[{"id": "a", "rationale": [1, 2]}], references=[{"id": "a", "rationale": [2]}])
+print(json.dumps([data["train"].to_list(), streamed, score]))
+"""
+
+
+@pytest.mark.slow
+def test_olah_and_serve_give_the_same(olah, toy_hub, child, tmp_path):
+    import threading
+
+    from eraser_hub.conversion.serve import serve_folder
+
+    theirs = child.run(SECOND_OPINION, olah)
+    server = serve_folder(toy_hub)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        child.home = tmp_path / "another_home"
+        ours = child.run(SECOND_OPINION, server.url)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert json.dumps(ours) == json.dumps(theirs)
+    assert ours[1:] == [40, {"share": 0.5}]

@@ -1,0 +1,146 @@
+"""build metrics: a Space's folder holds what its module imports, and what evaluate's loader would miss is refused."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from eraser_hub.conversion.spaces import build_metrics, check_card, imported_leaves, metric_names, metrics_folder
+from eraser_hub.errors import BusyError, DataError
+
+
+def test_the_folder_holds_exactly_what_is_imported(metric_source, tmp_path):
+    assert build_metrics(tmp_path / "out", source=metric_source) == [tmp_path / "out" / "toy_overlap"]
+    names = {path.name for path in (tmp_path / "out" / "toy_overlap").iterdir()}
+    assert names == {"README.md", "app.py", "requirements.txt", "toy_overlap.py", "toy_positions.py"}
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["toy_overlap"], "nothing else is left behind"
+
+
+def test_building_again_replaces_the_whole_folder(metric_source, tmp_path):
+    (folder,) = build_metrics(tmp_path, source=metric_source)
+    (folder / "stale.py").write_text("")
+    first = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "stale.py"}
+    build_metrics(tmp_path, source=metric_source)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+
+
+def test_the_built_folder_loads_as_it_stands(metric_source, tmp_path):
+    import evaluate
+
+    (folder,) = build_metrics(tmp_path, source=metric_source)
+    metric = evaluate.load(str(folder))
+    rows = [{"id": "a", "rationale": [1, 2]}]
+    assert metric.compute(predictions=rows, references=[{"id": "a", "rationale": [2]}]) == {"share": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("from .toy_positions import unique_positions  # a comment: From", "evaluate's loader"),
+        ("from . import toy_positions", "expected `from .leaf import name`"),
+        ("from .leaves.deep import x", "expected `from .leaf import name`"),
+        ("from ..toy_positions import x", "expected `from .leaf import name`"),
+        ("from .missing_leaf import x", "no such file"),
+        ("import json, re", "one module a line"),
+        ("import torch", "imports torch, which a Space does not install"),
+        ("from eraser_hub.errors import DataError", "imports eraser_hub.errors"),
+        ("def f():\n    from .unused_leaf import x", "inside a block"),
+        ("def f(:", "no Python"),
+        ("'''\nfrom .unused_leaf import x\n'''", "would fetch toy_positions, unused_leaf"),
+    ],
+)
+def test_an_import_that_a_space_could_not_resolve_is_refused(metric_source, tmp_path, line, words):
+    module = metric_source / "toy_overlap.py"
+    module.write_text(module.read_text().replace("import numpy as np\n", f"import numpy as np\n{line}\n", 1))
+    with pytest.raises(DataError, match=words):
+        build_metrics(tmp_path / "out", source=metric_source)
+    assert not (tmp_path / "out").exists(), "nothing is written when anything is refused"
+
+
+def test_a_leaf_of_a_leaf_must_be_named_by_the_module(metric_source, tmp_path):
+    (metric_source / "toy_positions.py").write_text("from .unused_leaf import x\n")
+    with pytest.raises(DataError, match=r"imports \.unused_leaf, which toy_overlap\.py does not import"):
+        build_metrics(tmp_path / "out", source=metric_source)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("sdk: gradio", "sdk: docker", "sdk: expected 'gradio', found 'docker'"),
+        ("app_file: app.py", "app_file: main.py", "app_file"),
+        ("[evaluate, metric]", "[evaluate]", "expected 'metric' among them"),
+        ("title: toy_overlap", "title:", "expected a title"),
+        ("---\ntitle", "title", "expected YAML"),
+        ("sdk: gradio", "sdk: [", "no YAML"),
+    ],
+)
+def test_a_card_that_no_space_takes_is_refused(metric_source, tmp_path, old, new, words):
+    card = metric_source / "cards" / "toy_overlap.md"
+    card.write_text(card.read_text().replace(old, new, 1))
+    with pytest.raises(DataError, match=words):
+        build_metrics(tmp_path / "out", source=metric_source)
+
+
+def test_unknown_metrics_and_occupied_names(metric_source, tmp_path):
+    with pytest.raises(DataError, match="no metric 'rouge': there are toy_overlap"):
+        build_metrics(tmp_path, ["rouge"], source=metric_source)
+    (tmp_path / "toy_overlap").write_text("a file")
+    with pytest.raises(DataError, match="found a file or a link"):
+        build_metrics(tmp_path, source=metric_source)
+
+
+def test_two_builds_at_once_do_not_mix(metric_source, tmp_path):
+    from eraser_hub.conversion.safe_folder import exclusive
+
+    with exclusive(tmp_path / ".toy_overlap.lock"), pytest.raises(BusyError):
+        build_metrics(tmp_path, source=metric_source)
+    assert not (tmp_path / "toy_overlap").exists()
+
+
+def test_a_picture_that_the_card_shows_comes_along(metric_source, tmp_path):
+    card = metric_source / "cards" / "toy_overlap.md"
+    card.write_text(card.read_text() + "\n![The app](toy_overlap.png)\n")
+    with pytest.raises(DataError, match=r"toy_overlap\.png: no such file"):
+        build_metrics(tmp_path / "out", source=metric_source)
+    card.with_suffix(".png").write_bytes(b"\x89PNG")
+    (folder,) = build_metrics(tmp_path / "out", source=metric_source)
+    assert (folder / "toy_overlap.png").read_bytes() == b"\x89PNG"
+
+
+# -- the project's own metrics ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", metric_names())
+def test_each_metric_of_the_project_makes_a_space(name, tmp_path):
+    import evaluate
+
+    (folder,) = build_metrics(tmp_path, [name])
+    module = evaluate.load(str(folder))
+    assert module.name == name
+    assert module.description and module.citation and module.inputs_description
+    assert not {"eraser_hub", "conversion"} & set(imported_leaves(folder / f"{name}.py"))
+
+
+@pytest.mark.parametrize("name", metric_names())
+def test_each_card_is_a_space_readme_that_says_what_users_ask(name):
+    path = metrics_folder() / "cards" / f"{name}.md"
+    text = path.read_text(encoding="utf-8")
+    assert check_card(text, path)["title"]
+    prose = text.lower()
+    for word in ("input", "output", "limitation", "citation", "example"):
+        assert word in prose, f"{path.name} says nothing of {word}"
+
+
+def test_requirements_are_pinned():
+    lines = (metrics_folder() / "requirements.txt").read_text().splitlines()
+    assert all("==" in line for line in lines if line and not line.startswith("#"))
+
+
+def test_a_folder_that_cannot_be_written(metric_source, tmp_path):
+    if os.geteuid() == 0:
+        (tmp_path / "out").write_text("a file where the folder should be")
+    else:
+        (tmp_path / "out").mkdir(mode=0o500)
+    with pytest.raises(DataError):
+        build_metrics(tmp_path / "out", source=metric_source)
