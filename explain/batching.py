@@ -129,7 +129,7 @@ class Runner:
 def first_bad_row(values: object) -> int:
     """The first row of a refused output that is not a probability distribution (0 when the shape itself is wrong)."""
     rows = np.asarray(values, dtype=np.float64)
-    if rows.ndim != 2:
+    if rows.ndim != 2 or not len(rows):
         return 0
     good = np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (np.abs(rows.sum(axis=1) - 1) <= 1e-3)
     return int(np.argmin(good))

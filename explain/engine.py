@@ -21,7 +21,7 @@ from . import erasure
 from .attribution import METHODS, attribute
 from .batching import Runner
 from .erasure import AOPC_BINS, ERASE_MODES, FIDELITY_RATES
-from .instances import Instance
+from .instances import Instance, Split
 from .models import Adapter, Encoded
 
 # paper 002, Table 3: average share of an input's tokens in its rationale
@@ -110,20 +110,29 @@ class Settings:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
-def kd_of(config: str) -> float:
-    """The average rationale length of a config (paper 000, Table 4; paper 002, Table 3).
+def kd_of(split: Split) -> float:
+    """The average rationale length of a config as the papers give it, else the average of the split's own rationales.
+
+    Papers: 000, Table 4; 002, Table 3.
 
     Raises:
-        DataError: an unknown config: kd must be given.
+        DataError: neither is known: kd must be given.
     """
     from eraser_hub.metrics.erasure import KD
 
-    for name in (config, config.removesuffix("_simplified").removesuffix("_flat")):
-        if name in KD:
+    for name in (split.config, split.config.removesuffix("_simplified").removesuffix("_flat")):
+        if name in KD and split.kind == "eraser":
             return float(KD[name])
-        if name in PERTURBATION_KD:
+        if name in PERTURBATION_KD and split.kind == "perturbation":
             return PERTURBATION_KD[name]
-    raise DataError(f"--kd: no average rationale length is known for the config {shown(config)}: give --kd")
+    shares = [
+        sum(map(sum, one.rationale)) / len(one.tokens)
+        for one in split.instances()
+        if one.rationale is not None and one.tokens
+    ]
+    if not shares:
+        raise DataError(f"--kd: no rationale length is known for the config {shown(split.config)}: give --kd")
+    return round(float(np.mean(shares)), 4)
 
 
 def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -154,7 +163,7 @@ def explain_chunk(
     """Predictions for a chunk of instances, in order.
 
     Args:
-        kind: ``"eraser"`` for the results format of ERASER, ``"perturbation"`` for that of the perturbation benchmark.
+        kind: ``"perturbation"`` for the results format of the perturbation benchmark; any other gives ERASER's.
     """
     runner.forget()
     encoded = [model.encode(one) for one in instances]
@@ -162,7 +171,9 @@ def explain_chunk(
         return _answers(model, runner, encoded, settings)
     full = runner.run(encoded, [erasure.full(number) for number in range(len(instances))])
     predicted = [int(place) for place in full.argmax(axis=1)]
-    scores = _scores(model, runner, encoded, predicted, [float(row[p]) for row, p in zip(full, predicted, strict=True)], settings)
+    scores = _scores(
+        model, runner, encoded, predicted, [float(row[p]) for row, p in zip(full, predicted, strict=True)], settings
+    )
     if kind == "perturbation":
         hard = [top_of_each(one, found, settings.kd) for one, found in zip(instances, scores, strict=True)]
         return _pair_predictions(model, runner, _Work(instances, encoded, full, predicted, scores, hard))
@@ -297,7 +308,9 @@ def rationales_of(one: Instance, scores: NDArray[np.float64], hard: NDArray[np.i
 
 def top_of_each(one: Instance, scores: NDArray[np.float64], kd: float) -> NDArray[np.int64]:
     """Ascending flat positions of the top kd of every sequence (the perturbation benchmark counts within sequences)."""
-    parts = [erasure.top(scores[start:end], kd) + start for start, end in zip(one.bounds[:-1], one.bounds[1:], strict=True)]
+    parts = [
+        erasure.top(scores[start:end], kd) + start for start, end in zip(one.bounds[:-1], one.bounds[1:], strict=True)
+    ]
     return np.concatenate([*parts, erasure.NONE])
 
 

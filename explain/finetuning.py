@@ -95,13 +95,19 @@ def finetune(
         bf16=bool(torch.cuda.is_available() and torch.cuda.is_bf16_supported()),
         dataloader_pin_memory=torch.cuda.is_available(),
         use_cpu=not torch.cuda.is_available(),
-        **({"train_sampling_strategy": "group_by_length"} if "train_sampling_strategy" in known else {"group_by_length": True}),
+        **(
+            {"train_sampling_strategy": "group_by_length"}
+            if "train_sampling_strategy" in known
+            else {"group_by_length": True}
+        ),
     )
 
     class Log(transformers.TrainerCallback):
         """Losses as they come, one line each."""
 
-        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **rest: Any) -> None:
+        def on_log(
+            self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **rest: Any
+        ) -> None:
             if logs and "loss" in logs:
                 say(f"step {state.global_step} of {state.max_steps}: loss {float(logs['loss']):.4f}")
 
@@ -118,7 +124,9 @@ def finetune(
     out.mkdir(parents=True, exist_ok=True)
     network.save_pretrained(out)
     tokenizer.save_pretrained(out)
-    write_facts({**facts, "base": Path(name).name, "steps": trainer.state.global_step, "window": window, "seed": seed}, out)
+    write_facts(
+        {**facts, "base": Path(name).name, "steps": trainer.state.global_step, "window": window, "seed": seed}, out
+    )
     leftover = out / ".training"
     if leftover.is_dir() and not any(leftover.iterdir()):
         leftover.rmdir()

@@ -1,7 +1,7 @@
 """Rows of a dataset as instances: word tokens a model reads, and which of them may be erased.
 
-One reader for the three datasets: rows of ``eraser`` and ``human_rationales`` (documents with evidences) and rows of
-``bilingual_perturbation`` (sequences of tokens). The query, where there is one, is shown to the model whole and is
+One reader for each of the three datasets: rows of ``eraser`` hold documents with evidences, rows of
+``bilingual_perturbation`` sequences of tokens, rows of ``human_rationales`` one text of tokens. The query, where there is one, is shown to the model whole and is
 never erased: rationales lie in documents.
 """
 
@@ -77,7 +77,7 @@ class Split:
     Attributes:
         rows: the rows as ``datasets`` gives them, re-iterable.
         label_names: names of the ClassLabel, () where labels are strings or absent.
-        kind: ``"eraser"`` or ``"perturbation"``, told by the columns.
+        kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`kind_of`.
         count: number of rows, None when the dataset does not say.
         config: the config's name, which looks up kd.
     """
@@ -87,12 +87,11 @@ class Split:
     kind: str
     count: int | None
     config: str
-    columns: tuple[str, ...]
 
     def instances(self, start: int = 0) -> Iterator[Instance]:
         """Instances from row ``start`` on, in the dataset's order."""
         rows = self.rows.skip(start) if start else self.rows
-        read = instance_of_eraser if self.kind == "eraser" else instance_of_perturbation
+        read = READERS[self.kind]
         for row in rows:
             yield read(row, self.label_names)
 
@@ -135,24 +134,29 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
         raise DataError(f"split: expected one of {', '.join(opened)}; found {shown(split)}", file=name)
     rows = opened[wanted]
     features = rows.features or {}
-    columns = tuple(features)
     label = features.get("classification", features.get("label"))
     label_names = tuple(getattr(label, "names", ()))
     count = None
     if rows.info.splits and wanted in rows.info.splits:
         count = rows.info.splits[wanted].num_examples
-    return Split(rows, label_names, kind_of(columns, name), count, config or rows.info.config_name or "", columns)
+    return Split(rows, label_names, kind_of(features, name), count, config or rows.info.config_name or "")
 
 
-def kind_of(columns: Sequence[str], name: str = "dataset") -> str:
-    """``"eraser"`` for rows with documents, ``"perturbation"`` for rows with token sequences."""
-    if {"annotation_id", "documents"} <= set(columns):
+def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
+    """Which reader a dataset's rows need, told by its columns.
+
+    Returns:
+        ``"eraser"`` for rows with documents, ``"perturbation"`` for rows with several token sequences
+        (bilingual_perturbation), ``"tokens"`` for rows with one (human_rationales).
+    """
+    if "annotation_id" in features and "documents" in features:
         return "eraser"
-    if "id" in columns and any(field in columns for field in ("sequences", "sent_token", "text_q_seg", "tokens")):
-        return "perturbation"
+    if "id" in features and "tokens" in features:
+        nested = getattr(features["tokens"], "feature", None)
+        return "perturbation" if getattr(nested, "feature", None) is not None else "tokens"
     raise DataError(
-        "expected columns annotation_id and documents (eraser, human_rationales), or id and token sequences "
-        f"(bilingual_perturbation); found {', '.join(columns) or 'none'}",
+        "expected the columns annotation_id and documents (eraser), or id and tokens (bilingual_perturbation, "
+        f"human_rationales); found {', '.join(features) or 'none'}",
         file=name,
     )
 
@@ -173,7 +177,7 @@ def label_of(value: object, label_names: Sequence[str], instance: str) -> str | 
 
 
 def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
-    """An instance from a row of ``eraser`` or ``human_rationales``.
+    """An instance from a row of ``eraser``.
 
     The human rationale is the row's ``rationale_mask`` where it has one, otherwise the union of its evidences.
     """
@@ -206,19 +210,40 @@ def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
 def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
     """An instance from a row of ``bilingual_perturbation``: each token sequence is a document of its own.
 
-    For reading comprehension the question is the query; the passage's tokens can be erased.
+    For reading comprehension the question is the query; the passage's tokens can be erased. The human rationale is the
+    union of the gold sets.
     """
     identity = str(row["id"])
-    if row.get("sequences") is not None:
-        sequences = [list(map(str, sequence)) for sequence in row["sequences"]]
-        names = tuple(f"sequence_{number}" for number in range(len(sequences)))
-    else:
-        fields = [field for field in ("sent_token", "text_q_seg", "text_t_seg", "tokens") if row.get(field)]
-        sequences = [list(map(str, row[field])) for field in fields]
-        names = tuple(fields)
-    query = tokens_of(row.get("question") or "")
-    label = label_of(row.get("classification", row.get("label")), label_names, identity)
-    return Instance(identity, tuple(query), names, tuple(tuple(sequence) for sequence in sequences), label)
+    sequences = tuple(tuple(map(str, sequence)) for sequence in row["tokens"])
+    names = tuple(f"sequence_{number}" for number in range(len(sequences)))
+    rationale = None
+    if row.get("rationale_ids") is not None:
+        marked = [{index for one in sets for index in one} for sets in row["rationale_ids"]]
+        rationale = tuple(
+            tuple(place in held for place in range(len(sequence)))
+            for sequence, held in zip(sequences, marked, strict=True)
+        )
+    label = label_of(row.get("label"), label_names, identity)
+    return Instance(identity, tuple(tokens_of(row.get("question") or "")), names, sequences, label, rationale)
+
+
+def instance_of_tokens(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
+    """An instance from a row of ``human_rationales``: one text of tokens, which is a document named like the row."""
+    identity = str(row["id"])
+    tokens = tuple(map(str, row["tokens"]))
+    mask = row.get("rationale_mask")
+    if mask is not None and len(mask) != len(tokens):
+        raise DataError(
+            f"expected one flag for each of {len(tokens)} tokens, found {len(mask)}",
+            instance=identity,
+            field="rationale_mask",
+        )
+    label = label_of(row.get("label"), label_names, identity)
+    rationale = None if mask is None else (tuple(bool(flag) for flag in mask),)
+    return Instance(identity, (), (identity,), (tokens,), label, rationale)
+
+
+READERS = {"eraser": instance_of_eraser, "perturbation": instance_of_perturbation, "tokens": instance_of_tokens}
 
 
 def queries_differ(split: Split, limit: int = 2000) -> bool:

@@ -223,7 +223,9 @@ def check_probabilities(values: NDArray[np.float64], rows: int, classes: int, wh
     sums = values.sum(axis=1)
     if (values < 0).any() or (np.abs(sums - 1) > 1e-3).any():
         worst = float(sums[np.argmax(np.abs(sums - 1))])
-        raise DataError(f"{whose}: expected non-negative probabilities that sum to 1, found a row that sums to {worst:.4g}")
+        raise DataError(
+            f"{whose}: expected non-negative probabilities that sum to 1, found a row that sums to {worst:.4g}"
+        )
     return values
 
 
@@ -248,7 +250,9 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], given: Sequence
         return
     if not names:
         adapter.label_names, adapter.order = tuple(dataset_names), np.arange(len(dataset_names))
-        adapter.notes.say(f"the model does not name its labels: taken in the dataset's order {', '.join(dataset_names)}")
+        adapter.notes.say(
+            f"the model does not name its labels: taken in the dataset's order {', '.join(dataset_names)}"
+        )
         return
     if len(names) != len(dataset_names):
         raise DataError(
@@ -327,7 +331,13 @@ def open_model(
     need("torch", "transformers")
     from .transformers_model import open_transformer
 
-    return open_transformer(str(model), task=task, uses_query=uses_query if uses_query is not None else facts.get("uses_query"), window=window, device=device)
+    return open_transformer(
+        str(model),
+        task=task,
+        uses_query=uses_query if uses_query is not None else facts.get("uses_query"),
+        window=window,
+        device=device,
+    )
 
 
 def looks_like_a_path(name: str) -> bool:

@@ -82,7 +82,8 @@ class ChoiceModel(SequenceModel):
             )
         question = super().encode(instance.without_query())
         cut = [
-            np.asarray([piece for word in self.words.cut(answer) for piece in word], dtype=np.int64) for answer in answers
+            np.asarray([piece for word in self.words.cut(answer) for piece in word], dtype=np.int64)
+            for answer in answers
         ]
         if len(question.ids) + max(map(len, cut)) + self.words.pair.size > self.window:
             self.notes.count("questions cut at their end")
@@ -118,7 +119,10 @@ class ChoiceModel(SequenceModel):
             rest = {name: value for name, value in inputs.items() if name != "input_ids"}
 
             def probability(batch: Any, rest: dict[str, Any] = rest) -> Any:
-                more = {name: value.unsqueeze(0).expand(len(batch), *value.shape) for name, value in rest.items()}
+                more = {
+                    name: value.unsqueeze(0).expand(len(batch), *value.shape).contiguous()
+                    for name, value in rest.items()
+                }
                 return torch.softmax(self.network(inputs_embeds=batch, **more).logits.float(), dim=-1)
 
             column = self.column(target)

@@ -77,7 +77,9 @@ class Partial:
         if not isinstance(found, dict) or "settings" not in found:
             raise DataError("expected the settings of a stopped run, found something else", file=self.path, line=1)
         if not resume:
-            raise DataError("a stopped run lies here: say --resume to go on with it, or delete the file", file=self.path)
+            raise DataError(
+                "a stopped run lies here: say --resume to go on with it, or delete the file", file=self.path
+            )
         differing = differences(found, header)
         if differing:
             raise DataError(f"--resume: the stopped run was made otherwise: {'; '.join(differing)}", file=self.path)
@@ -225,7 +227,7 @@ def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any] 
             "random_rationales": pa.list_(pa.struct(pair)),
             "occluded_scores": pa.list_(pa.struct([("occlusion_rate", pa.float64()), ("trial", pa.int64()), *pair])),
         }
-        if kind == "eraser"
+        if kind != "perturbation"
         else {
             "id": pa.string(),
             "pred_label": pa.string(),

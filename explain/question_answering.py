@@ -50,7 +50,9 @@ class AnswerModel(SequenceModel):
             first, last = np.unravel_index(int(np.argmax(pairs)), pairs.shape)
             p = float(start[first] * end[last])
             if not np.isfinite(p):
-                raise DataError(f"{self.description}: its output holds NaN or infinite values", instance=one.instance.id)
+                raise DataError(
+                    f"{self.description}: its output holds NaN or infinite values", instance=one.instance.id
+                )
             if best is None or p > best[3]:
                 best = (window, int(first), int(last), p)
         if best is None:
@@ -86,7 +88,9 @@ class AnswerModel(SequenceModel):
         rest = {name: value for name, value in inputs.items() if name != "input_ids"}
 
         def probability(batch: Any) -> Any:
-            out = self.network(inputs_embeds=batch, **{name: value.expand(len(batch), -1) for name, value in rest.items()})
+            out = self.network(
+                inputs_embeds=batch, **{name: value.expand(len(batch), -1) for name, value in rest.items()}
+            )
             return torch.softmax(out.start_logits, dim=-1)[:, first] * torch.softmax(out.end_logits, dim=-1)[:, last]
 
         if method == "integrated-gradients":
@@ -102,5 +106,7 @@ class AnswerModel(SequenceModel):
             pieces = captum.attr.Saliency(probability).attribute(embedded, abs=False).norm(dim=-1)[0]
         scores = np.zeros(len(one.instance.tokens))
         held = window.piece >= 0
-        np.add.at(scores, one.owner[window.piece[held]], pieces.detach().double().cpu().numpy()[: len(window.ids)][held])
+        np.add.at(
+            scores, one.owner[window.piece[held]], pieces.detach().double().cpu().numpy()[: len(window.ids)][held]
+        )
         return scores

@@ -43,9 +43,7 @@ class Recipe:
     window: int | None = None
 
 
-def train_model(
-    recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Callable[[str], None]
-) -> Iterator[str]:
+def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Callable[[str], None]) -> Iterator[str]:
     """Train, save into ``out``, and give a line of figures per regime.
 
     Raises:
@@ -112,7 +110,9 @@ def _fit(recipe: Recipe, data: Split, out: Path, train_on: str, query: bool, say
         save_baseline(model, {**facts, **more}, out)
         return
     if looks_like_a_path(recipe.model) and not Path(recipe.model).is_dir():
-        raise DataError(f"--model: expected {', '.join(BASELINES)}, or a transformers folder or Hub id", file=recipe.model)
+        raise DataError(
+            f"--model: expected {', '.join(BASELINES)}, or a transformers folder or Hub id", file=recipe.model
+        )
     need("torch", "transformers", "accelerate")
     from .finetuning import finetune
 

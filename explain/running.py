@@ -68,7 +68,10 @@ class Report:
     def lines(self) -> list[str]:
         """The report in words."""
         fresh = self.instances - self.resumed
-        words = [f"{self.out}: {self.instances} instances" + (f", {self.resumed} of them from the stopped run" if self.resumed else "")]
+        words = [
+            f"{self.out}: {self.instances} instances"
+            + (f", {self.resumed} of them from the stopped run" if self.resumed else "")
+        ]
         if fresh and self.seconds > 0:
             words.append(
                 f"{fresh / self.seconds:.1f} instances/s, {self.passes / self.seconds:.0f} forward passes/s "
@@ -194,7 +197,11 @@ def explain(
             model = open_source(source, split) if model is None else model
             align_labels(model, split.label_names, source.labels)
         started = time.perf_counter()
-        todo = ((n, chunk) for n, chunk in chunks_of(limited(split, source.limit), settings.chunk) if n not in partial.places)
+        todo = (
+            (n, chunk)
+            for n, chunk in chunks_of(limited(split, source.limit), settings.chunk)
+            if n not in partial.places
+        )
         if engine == "ray":
             from .ray_engine import explain_on_ray
 
@@ -218,7 +225,16 @@ def explain(
             out, (line for record in partial.records() for line in record["predictions"]), names, split.kind
         )
         seconds = time.perf_counter() - started
-        report = Report(out, count, resumed, fresh_inputs, fresh_passes, seconds, notes, settings.signature(header["model"]["model"]))
+        report = Report(
+            out,
+            count,
+            resumed,
+            fresh_inputs,
+            fresh_passes,
+            seconds,
+            notes,
+            settings.signature(header["model"]["model"]),
+        )
         _write_run(report, header)
         partial.close(remove=True)
         return report
@@ -278,9 +294,9 @@ def _complete(out: Path) -> Report:
     return Report(out, found["instances"], found["instances"], 0, 0, 0.0, notes, found["signature"])
 
 
-def settings_for(split_config: str, kd: float | None, **more: Any) -> Settings:
+def settings_for(split: Split, kd: float | None, **more: Any) -> Settings:
     """Settings with kd given, or the config's average."""
-    return Settings(kd=kd_of(split_config) if kd is None else kd, **more)
+    return Settings(kd=kd_of(split) if kd is None else kd, **more)
 
 
 def draw_path(out: Path, draw: int) -> Path:
@@ -306,8 +322,14 @@ def explain_draws(
         model = open_source(source, split)
     return [
         explain(
-            source, replace(settings, seed=settings.seed + draw), out, resume=resume, engine=engine, workers=workers,
-            model=model, on_progress=on_progress,
+            source,
+            replace(settings, seed=settings.seed + draw),
+            out,
+            resume=resume,
+            engine=engine,
+            workers=workers,
+            model=model,
+            on_progress=on_progress,
         )  # fmt: skip
         for draw, out in enumerate(outs)
     ]

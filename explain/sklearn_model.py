@@ -96,7 +96,9 @@ def check_tree(tree: Any, path: Path) -> None:
         and bool(np.all((feature[inner] >= 0) & (feature[inner] < tree.n_features)))
     )
     if not good:
-        raise DataError("a decision tree's nodes point outside the tree: the file is broken or made to crash", file=path)
+        raise DataError(
+            "a decision tree's nodes point outside the tree: the file is broken or made to crash", file=path
+        )
 
 
 @dataclass(slots=True)
@@ -201,7 +203,9 @@ class PipelineModel(Adapter):
 
     def _sums_counts(self) -> bool:
         """Whether the model is softmax or sigmoid of a linear function of token counts (no tf-idf norm between)."""
-        return len(self.steps) == 2 and not self.steps[0].binary and type(self.steps[-1]).__name__ == "LogisticRegression"
+        counts, estimator = self.steps[0], self.steps[-1]
+        names = [type(step).__name__ for step in self.steps]
+        return names == ["CountVectorizer", "LogisticRegression"] and not counts.binary and hasattr(estimator, "coef_")
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int

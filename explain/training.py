@@ -117,8 +117,12 @@ def fit_baseline(
             trial.fit([texts[place] for place in rest], [labels[place] for place in rest])
             chosen = sorted(held)
             guesses = trial.predict([texts[place] for place in chosen])
-            scores[size] = float(np.mean([guess == labels[place] for guess, place in zip(guesses, chosen, strict=True)]))
-            say(f"{'C' if baseline == 'logistic-regression' else 'trees'} {size:g}: {scores[size]:.3f} on the held-out tenth")
+            scores[size] = float(
+                np.mean([guess == labels[place] for guess, place in zip(guesses, chosen, strict=True)])
+            )
+            say(
+                f"{'C' if baseline == 'logistic-regression' else 'trees'} {size:g}: {scores[size]:.3f} on the held-out tenth"
+            )
     best = max(scores, key=lambda size: scores[size]) if scores else grid[len(grid) // 2]
     model = pipeline_for(baseline, features, best, seed).fit(texts, list(labels))
     return model, {"baseline": baseline, "size": best, "features": features, "joiner": joiner, "seed": seed}
@@ -147,7 +151,9 @@ def save_baseline(model: Any, facts: dict[str, Any], out: Path) -> None:
 def write_facts(facts: dict[str, Any], out: Path) -> None:
     """``model.json``: how the model was trained, which ``explain`` reads."""
     with replacing(out / "model.json") as beside:
-        beside.write_text(json.dumps({"eraser_hub": __version__, **facts}, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        beside.write_text(
+            json.dumps({"eraser_hub": __version__, **facts}, indent=2, ensure_ascii=False) + "\n", "utf-8"
+        )
 
 
 def evaluation(gold: Sequence[str], guesses: Sequence[str]) -> Evaluation:

@@ -26,7 +26,12 @@ OVERLAP = 4  # a window starts three quarters of its length after the one before
 
 
 def open_transformer(
-    name: str, *, task: str = "auto", uses_query: bool | None = None, window: int | None = None, device: str | None = None
+    name: str,
+    *,
+    task: str = "auto",
+    uses_query: bool | None = None,
+    window: int | None = None,
+    device: str | None = None,
 ) -> Adapter:
     """Open a local folder or Hub id as the adapter that its architecture asks for.
 
@@ -72,11 +77,15 @@ def open_transformer(
     if task == "multiple-choice":
         from .multiple_choice import ChoiceModel
 
-        return ChoiceModel(network, tokenizer, window=window, device=device, description=f"{architecture} {Path(name).name}")
+        return ChoiceModel(
+            network, tokenizer, window=window, device=device, description=f"{architecture} {Path(name).name}"
+        )
     if task == "question-answering":
         from .question_answering import AnswerModel
 
-        return AnswerModel(network, tokenizer, window=window, device=device, description=f"{architecture} {Path(name).name}")
+        return AnswerModel(
+            network, tokenizer, window=window, device=device, description=f"{architecture} {Path(name).name}"
+        )
     return SequenceModel(
         network, tokenizer, uses_query=bool(uses_query), window=window, device=device,
         description=f"{architecture} {Path(name).name}",
@@ -129,7 +138,9 @@ class Words:
         if not first or (pair and 1 not in owners):
             raise DataError("the tokenizer gives no sub-word for the words 'a' and 'b': it cannot be used with words")
         if not pair:
-            return Template(tuple(ids[: first[0]]), (), tuple(ids[first[-1] + 1 :]), (types[first[0]] if types else 0,) * 2)
+            return Template(
+                tuple(ids[: first[0]]), (), tuple(ids[first[-1] + 1 :]), (types[first[0]] if types else 0,) * 2
+            )
         second = [place for place, owner in enumerate(owners) if owner == 1]
         return Template(
             tuple(ids[: first[0]]),
@@ -242,7 +253,9 @@ class Pieces(Encoded):
         while starts[-1] + room < len(ids):
             starts.append(starts[-1] + max(1, room - (room // OVERLAP if overlap else 0)))
         return [
-            _window(template, head, head_places, head_hidden, ids[s : s + room], places[s : s + room], hidden[s : s + room])
+            _window(
+                template, head, head_places, head_hidden, ids[s : s + room], places[s : s + room], hidden[s : s + room]
+            )
             for s in starts
         ]
 
@@ -254,9 +267,13 @@ class Pieces(Encoded):
         return View(digest.digest(), tuple(len(window.ids) for window in windows), windows)
 
 
-def _window(template: Template, head: Any, head_places: Any, head_hidden: Any, ids: Any, places: Any, hidden: Any) -> Window:
+def _window(
+    template: Template, head: Any, head_places: Any, head_hidden: Any, ids: Any, places: Any, hidden: Any
+) -> Window:
     """Specials, first text and second text in the template's order."""
-    before, between, after = (np.asarray(part, dtype=np.int64) for part in (template.before, template.between, template.after))
+    before, between, after = (
+        np.asarray(part, dtype=np.int64) for part in (template.before, template.between, template.after)
+    )
     none = [np.full(len(part), -1) for part in (before, between, after)]
     lead = len(before) + len(head) + len(between)
     sequence = np.concatenate([before, head, between, ids, after])
@@ -379,6 +396,14 @@ def longest_input(config: Any, tokenizer: Any) -> int:
     positions = getattr(config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
         # RoBERTa and its kin number positions from the padding index on
-        offset = config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl", "data2vec-text")
+        offset = config.model_type in (
+            "roberta",
+            "xlm-roberta",
+            "camembert",
+            "mpnet",
+            "longformer",
+            "xlm-roberta-xl",
+            "data2vec-text",
+        )
         limits.append(positions - (config.pad_token_id or 0) - 1 if offset else positions)
     return int(min(limits)) if limits else 512

@@ -54,7 +54,8 @@ def explain(
         str | None, typer.Option(help="The dataset's name of each of the model's outputs: 'NEG,POS'.")
     ] = None,
     query: Annotated[
-        bool | None, typer.Option("--query/--no-query", help="Show the query to the model; by default as it was trained.")
+        bool | None,
+        typer.Option("--query/--no-query", help="Show the query to the model; by default as it was trained."),
     ] = None,
     window: Annotated[int | None, typer.Option(min=8, help="transformers: longest input in sub-words.")] = None,
     device: Annotated[str | None, typer.Option(help="torch device; by default cuda where there is one.")] = None,
@@ -113,7 +114,7 @@ def explain(
     shares, rates = percents(bins, "--bins"), percents(fidelity_rates, "--fidelity-rates")
     opened = open_split(dataset, config, split)
     settings = settings_for(
-        opened.config, kd, method=method, seed=seed, bins=shares, erase=erase, tokens_to_flip=tokens_to_flip,
+        opened, kd, method=method, seed=seed, bins=shares, erase=erase, tokens_to_flip=tokens_to_flip,
         random_draws=random_draws, random_kind=random_kind, fidelity_trials=fidelity_trials,
         fidelity_rates=FIDELITY_RATES if fidelity_rates is None else rates, steps=steps, lime_samples=lime_samples,
         lime_tokens=lime_tokens, batch_size=batch_size, chunk=chunk,

@@ -31,8 +31,12 @@ def train(
     query: Annotated[
         bool | None, typer.Option("--query/--no-query", help="Show the query; by default when queries differ.")
     ] = None,
-    features: Annotated[str, typer.Option(help="Baselines: words, or characters (1- and 2-grams of the text).")] = "words",
-    joiner: Annotated[str | None, typer.Option(help="What stands between tokens; by default nothing for characters.")] = None,
+    features: Annotated[
+        str, typer.Option(help="Baselines: words, or characters (1- and 2-grams of the text).")
+    ] = "words",
+    joiner: Annotated[
+        str | None, typer.Option(help="What stands between tokens; by default nothing for characters.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="Train on the first so many rows.")] = None,
     epochs: Annotated[float, typer.Option(min=0.0, help="Fine-tuning: epochs.")] = 3.0,

@@ -1,0 +1,330 @@
+"""Transformers: words and sub-words, pairs, windows, gradients, attention, multiple choice, question answering."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+from eraser_hub.errors import DataError
+from eraser_hub.explain.attribution import METHODS
+from eraser_hub.explain.batching import Runner
+from eraser_hub.explain.engine import Settings, explain_instances
+from eraser_hub.explain.erasure import full, only, without
+from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.models import align_labels, open_model
+from eraser_hub.explain.multiple_choice import ChoiceModel
+from eraser_hub.explain.question_answering import AnswerModel
+from eraser_hub.explain.transformers_model import SequenceModel, Words
+
+from .conftest import instance, word_tokenizer
+
+DOCUMENT = "the good plays - with bad 好电影 scene"
+
+
+@pytest.fixture
+def model(network, tokenizer):
+    adapter = SequenceModel(network(), tokenizer)
+    align_labels(adapter, ("NEG", "POS"))
+    return adapter
+
+
+def soft(found):
+    return [part["soft_rationale_predictions"] for part in found["rationales"]]
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "coefficients"])
+@pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
+def test_every_method_and_erasure(model, method, erase):
+    documents = [
+        instance(DOCUMENT, "one"), instance("", "empty"), instance("good", "single"), instance("\u200b \u00a0 \u3000", "white"),
+        Instance("pair", (), ("a", "b"), (("好", "坏"), ("film",))), instance("good bad film " * 30, "long"),
+    ]  # fmt: skip
+    settings = Settings(method=method, erase=erase, bins=(0.0, 1.0), steps=8, lime_samples=20)
+    for one, found in zip(documents, explain_instances(model, documents, settings), strict=True):
+        assert [len(part) for part in soft(found)] == [len(document) for document in one.documents]
+        full_scores = found["classification_scores"]
+        assert found["thresholded_scores"][0]["comprehensiveness_classification_scores"] == full_scores
+        assert found["thresholded_scores"][1]["sufficiency_classification_scores"] == full_scores
+
+
+def test_probabilities_are_the_models_own(model, tokenizer):
+    one = instance(DOCUMENT, query="Is it good ?")
+    for uses_query in (False, True):
+        model.uses_query = uses_query
+        encoded = [model.encode(one)]
+        found = Runner(model, "remove", 4).run(encoded, [full(0), without(0, [1, 2]), only(0, [0, 6])])
+        texts = [one.tokens, [t for i, t in enumerate(one.tokens) if i not in (1, 2)], [one.tokens[0], one.tokens[6]]]
+        for row, words in zip(found, texts, strict=True):
+            first = (list(one.query), words) if uses_query else (words,)
+            inputs = tokenizer(*first, is_split_into_words=True, return_tensors="pt")
+            with torch.inference_mode():
+                expected = torch.softmax(model.network(**inputs).logits, -1)[0].numpy()
+            np.testing.assert_allclose(row, expected, atol=1e-6)
+
+
+def test_masking_keeps_one_place_for_each_word(model, tokenizer):
+    encoded = model.encode(instance("good plays film"))
+    kept = np.array([True, False, True])
+    (window,) = encoded.windows(kept, "mask")
+    mask = tokenizer.mask_token_id
+    assert window.ids.tolist() == [
+        2,
+        *tokenizer.convert_tokens_to_ids(["good"]),
+        mask,
+        *tokenizer.convert_tokens_to_ids(["film"]),
+        3,
+    ]
+    (window,) = encoded.windows(kept, "pad")
+    assert window.ids[2] == tokenizer.pad_token_id and window.seen.tolist() == [True, True, False, True, True]
+    (window,) = encoded.windows(kept, "remove")
+    assert len(window.ids) == 4
+
+
+def test_long_texts_go_in_as_overlapping_windows(model):
+    encoded = model.encode(instance("good bad film the " * 20))
+    windows = encoded.windows(np.ones(80, dtype=bool), "remove")
+    assert all(len(window.ids) <= 32 for window in windows) and len(windows) > 2
+    covered = {int(piece) for window in windows for piece in window.piece if piece >= 0}
+    assert covered == set(range(80))
+    held = [set(window.piece[window.piece >= 0].tolist()) for window in windows]
+    assert all(one & other for one, other in zip(held[:-1], held[1:], strict=True))
+    alone = model.forward([(encoded.view(np.ones(80, dtype=bool), "remove"), n) for n in range(len(windows))])
+    together = Runner(model, "remove", 4).run([encoded], [full(0)])[0]
+    np.testing.assert_allclose(together, alone.mean(axis=0), atol=1e-6)
+    assert model.notes.counts["texts longer than the window"] == 1
+    assert model.notes.counts["windows of those texts"] == len(windows)
+
+
+def test_a_long_query_is_cut_and_counted(model):
+    model.uses_query = True
+    one = Instance("q", ("good",) * 100, ("d",), (("bad",) * 50,))
+    encoded = model.encode(one)
+    assert all(len(window.ids) <= 32 for window in encoded.windows(np.ones(50, dtype=bool), "remove"))
+    assert model.notes.counts["queries or first texts cut to half the window"] == 1
+
+
+def test_integrated_gradients_sum_to_the_difference(model):
+    one = instance(DOCUMENT)
+    (found,) = explain_instances(model, [one], Settings(method="integrated-gradients", steps=300))
+    assert model.notes.maxima["largest convergence delta"] < 1e-3
+    ids = model.tokenizer(one.tokens, is_split_into_words=True, return_tensors="pt")
+    embedded = model.network.get_input_embeddings()(ids["input_ids"])
+    with torch.no_grad():
+        values = [
+            torch.softmax(model.network(inputs_embeds=e, attention_mask=ids["attention_mask"]).logits, -1)[0]
+            for e in (embedded, torch.zeros_like(embedded))
+        ]
+    label = ["NEG", "POS"].index(found["classification"])
+    # special tokens have their share as well: the words' sum differs from the whole by theirs
+    assert abs(sum(soft(found)[0])) <= abs(float(values[0][label] - values[1][label])) + 1.0
+
+
+def test_gradients_agree_with_autograd(model):
+    one = instance("good plays film")
+    (found,) = explain_instances(model, [one], Settings(method="input-x-gradient"))
+    inputs = model.tokenizer(one.tokens, is_split_into_words=True, return_tensors="pt")
+    embedded = model.network.get_input_embeddings()(inputs["input_ids"]).detach().requires_grad_()
+    label = ["NEG", "POS"].index(found["classification"])
+    torch.softmax(model.network(inputs_embeds=embedded, attention_mask=inputs["attention_mask"]).logits, -1)[
+        0, label
+    ].backward()
+    product = (embedded * embedded.grad).sum(-1)[0].detach().numpy()
+    owners = inputs.word_ids()
+    expected = [sum(float(v) for v, w in zip(product, owners, strict=True) if w == place) for place in range(3)]
+    np.testing.assert_allclose(soft(found)[0], expected, atol=1e-6)
+
+
+def test_attention_is_the_last_layers_from_cls(model):
+    one = instance("good plays film")
+    (found,) = explain_instances(model, [one], Settings(method="attention"))
+    inputs = model.tokenizer(one.tokens, is_split_into_words=True, return_tensors="pt")
+    model.network.set_attn_implementation("eager")
+    with torch.inference_mode():
+        heads = model.network(**inputs, output_attentions=True).attentions[-1][0].mean(0)[0].numpy()
+    owners = inputs.word_ids()
+    expected = [sum(float(v) for v, w in zip(heads, owners, strict=True) if w == place) for place in range(3)]
+    np.testing.assert_allclose(soft(found)[0], expected, atol=1e-6)
+
+
+def test_gradients_of_a_batch_equal_those_of_one(model):
+    documents = [instance("good plays film" + " the" * n, str(n)) for n in range(5)]
+    for method in ("gradient", "attention"):
+        together = [soft(found)[0] for found in explain_instances(model, documents, Settings(method=method))]
+        alone = [soft(next(explain_instances(model, [one], Settings(method=method))))[0] for one in documents]
+        for one, other in zip(together, alone, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_a_tokenizer_that_cuts_words_by_their_neighbours():
+    """A tokenizer whose words are not independent is found out, and whole texts are cut."""
+
+    class Sticky:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __getattr__(self, name):
+            return getattr(self.inner, name)
+
+        def __call__(self, words, pair=None, **more):
+            if pair is None and len(words) > 1:
+                words = [word if word != "good" else "bad" for word in words]
+            return self.inner(words, pair, **more)
+
+    inner = word_tokenizer(["good", "bad", "film", "a", "b"])
+    words = Words(Sticky(inner))
+    bad = inner.convert_tokens_to_ids("bad")
+    assert words.cut(["good", "film"])[0] == (bad,)
+    assert words.cut(["good"])[0] == (inner.convert_tokens_to_ids("good"),)
+
+
+def byte_level(tmp_path):
+    import transformers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+    made = Tokenizer(models.BPE(unk_token=None))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    made.decoder = decoders.ByteLevel()
+    special = ["<s>", "<pad>", "</s>", "<mask>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
+    made.train_from_iterator(["the good film"] * 5, trainer)
+    made.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>", pad_token="<pad>",
+        mask_token="<mask>", model_max_length=64, model_input_names=["input_ids", "attention_mask"],
+    )  # fmt: skip
+
+
+def unigram(tmp_path):
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    pieces = [("<unk>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("▁", -2.0), *((c, -3.0) for c in "abdefgilmnoth好电影")]
+    made = Tokenizer(models.Unigram(pieces, unk_id=0))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.post_processor = processors.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 2)]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="<unk>", eos_token="</s>", pad_token="<pad>", model_max_length=64
+    )
+
+
+@pytest.mark.parametrize("make", [byte_level, unigram, lambda _: word_tokenizer(["good", "好"])])
+@pytest.mark.parametrize(
+    "text",
+    ["the good film", "好电影 真 好 ！", "\u200b a \u00a0 \U0001f600 \ufe0f", "don't -- [MASK] <s>", "é e\u0301"],
+)
+def test_attribution_lengths_equal_token_counts(make, text, tmp_path, network):
+    tokenizer = make(tmp_path)
+    adapter = SequenceModel(network(vocab_size=len(tokenizer), max_position_embeddings=64), tokenizer)
+    align_labels(adapter, ("NEG", "POS"))
+    one = instance(text)
+    for method in ("input-x-gradient", "attention", "occlusion"):
+        (found,) = explain_instances(adapter, [one], Settings(method=method))
+        assert len(soft(found)[0]) == len(one.tokens)
+    pieces = adapter.words.cut(one.tokens)
+    whole = tokenizer(one.tokens, is_split_into_words=True, add_special_tokens=False)
+    assert [p for word in pieces for p in word] == whole["input_ids"]
+
+
+def test_no_mask_token_is_said(network):
+    adapter = SequenceModel(network(vocab_size=300, max_position_embeddings=64), unigram(None))
+    align_labels(adapter, ("NEG", "POS"))
+    with pytest.raises(DataError, match="has no mask token; use --erase remove"):
+        list(explain_instances(adapter, [instance("good")], Settings(erase="mask")))
+
+
+def test_nan_weights_are_said(network, tokenizer):
+    broken = network()
+    with torch.no_grad():
+        broken.classifier.weight.fill_(float("nan"))
+    adapter = SequenceModel(broken, tokenizer)
+    align_labels(adapter, ("NEG", "POS"))
+    with pytest.raises(DataError, match="NaN or infinite") as raised:
+        list(explain_instances(adapter, [instance("good", "first")], Settings()))
+    assert raised.value.instance == "first"
+
+
+def test_out_of_memory_halves(network, tokenizer, monkeypatch):
+    adapter = SequenceModel(network(), tokenizer)
+    align_labels(adapter, ("NEG", "POS"))
+    whole = list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="occlusion")))
+    forward = adapter.forward
+
+    def tight(units):
+        if len(units) > 2:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
+        return forward(units)
+
+    monkeypatch.setattr(adapter, "forward", tight)
+    found = list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="occlusion")))
+    assert found[0]["classification"] == whole[0]["classification"]
+    np.testing.assert_allclose(soft(found[0])[0], soft(whole[0])[0], atol=1e-6)
+    assert any("halved to" in words for words in adapter.notes.words)
+
+
+def test_folders_open_by_their_architecture(network, tokenizer, tmp_path):
+    for kind, expected in (
+        ("BertForSequenceClassification", SequenceModel), ("BertForMultipleChoice", ChoiceModel),
+        ("BertForQuestionAnswering", AnswerModel),
+    ):  # fmt: skip
+        folder = tmp_path / kind
+        network(kind).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        assert type(open_model(folder)) is expected
+    network("BertModel").save_pretrained(tmp_path / "plain")
+    tokenizer.save_pretrained(tmp_path / "plain")
+    with pytest.raises(DataError, match="found BertModel; fine-tune it first"):
+        open_model(tmp_path / "plain")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"model_type": "no-such-model"}'])
+def test_a_broken_folder(tmp_path, content):
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(DataError, match="cannot open the model"):
+        open_model(tmp_path)
+
+
+def test_window_is_checked(network, tokenizer):
+    for window in (2, 10_000):
+        with pytest.raises(DataError, match="--window"):
+            SequenceModel(network(), tokenizer, window=window)
+    assert SequenceModel(network(), tokenizer, window=16).window == 16
+
+
+def test_multiple_choice(network, tokenizer):
+    adapter = ChoiceModel(network("BertForMultipleChoice"), tokenizer)
+    align_labels(adapter, ("A", "B", "C"))
+    query = "good [sep] bad film [sep] the"
+    one = instance("it plays a scene", query=query)
+    for method in ("occlusion", "gradient", "input-x-gradient", "integrated-gradients"):
+        (found,) = explain_instances(adapter, [one], Settings(method=method, bins=(0.0, 1.0), steps=100))
+        assert len(soft(found)[0]) == 4
+        assert found["thresholded_scores"][1]["sufficiency_classification_scores"] == found["classification_scores"]
+    inputs = tokenizer([one.tokens] * 3, [a.split() for a in query.split(" [sep] ")], is_split_into_words=True,
+                       padding=True, return_tensors="pt")  # fmt: skip
+    with torch.inference_mode():
+        expected = torch.softmax(adapter.network(**{k: v[None] for k, v in inputs.items()}).logits, -1)[0].numpy()
+    np.testing.assert_allclose(list(found["classification_scores"].values()), expected, atol=1e-6)
+    with pytest.raises(DataError, match="expected 3 answers"):
+        adapter.encode(instance("it", query="good [sep] bad"))
+
+
+def test_question_answering_gives_rankings(network, tokenizer):
+    adapter = AnswerModel(network("BertForQuestionAnswering"), tokenizer)
+    one = Instance("7", ("Is", "it", "?"), ("sequence_0",), (tuple("the good film with a bad plot".split()),))
+    for method in ("random", "gradient", "input-x-gradient", "integrated-gradients", "attention"):
+        (found,) = explain_instances(adapter, [one], Settings(method=method, kd=0.3, steps=20), kind="perturbation")
+        assert sorted(found["rationale_tokens"][0]) == sorted(one.tokens)
+        assert found["pred_label"] and set(found["pred_label"].split()) <= set(one.tokens)
+        assert len(found["rationale"][0]) == 2
+    with pytest.raises(DataError, match="not possible"):
+        list(explain_instances(adapter, [one], Settings(method="occlusion"), kind="perturbation"))
+    with pytest.raises(DataError, match="rankings only"):
+        list(explain_instances(adapter, [one], Settings(method="random")))
