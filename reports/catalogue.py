@@ -68,6 +68,8 @@ METRICS: dict[str, Metric] = {
         Metric("normalized_comprehensiveness", "Normalised comprehensiveness", FAITHFULNESS, "higher"),
         # paper 004 turns sufficiency round: 1 minus the difference, so that higher is better
         Metric("normalized_sufficiency", "Normalised sufficiency", FAITHFULNESS, "higher"),
+        Metric("sufficiency_slope", "Fidelity curve slope, sufficiency", FAITHFULNESS),
+        Metric("comprehensiveness_slope", "Fidelity curve slope, comprehensiveness", FAITHFULNESS),
         Metric("null_difference", "Null difference", FAITHFULNESS),
         Metric("tokens_to_flip_ratio", "Tokens to flip (share)", FAITHFULNESS, "lower"),
         Metric("map", "MAP", FAITHFULNESS, "higher"),
@@ -83,6 +85,9 @@ def metric(key: str) -> Metric:
     """The presentation of a key; thresholds keep theirs (``iou_micro_f1@0.1``), unknown keys their own name."""
     if key in METRICS:
         return METRICS[key]
+    if key.endswith("_random"):  # the papers' baseline beside a soft score: shuffled scores
+        known = metric(key.removesuffix("_random"))
+        return Metric(key, f"{known.label}, shuffled scores", known.family)
     base, at, threshold = key.partition("@")
     if at and base in METRICS:
         known = METRICS[base]

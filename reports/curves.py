@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import median
 
 from .catalogue import metric
 from .figures import Figure, Series, histogram
@@ -88,7 +89,7 @@ def distribution_figures(systems: Sequence[SystemScores], keys: Sequence[str], b
                 y_label="share of instances",
                 series=tuple(Series(name, edges, histogram(values, low, high, bins)) for name, values in present),
                 caption=", ".join(
-                    f"{name}: {len(values)} instances, median {sorted(values)[len(values) // 2]:.3f}"
+                    f"{name}: {len(values)} instances, median {median(values):.3f}"
                     for name, values in present
                     if values
                 )

@@ -69,8 +69,10 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     if not finite:
         return 0.0, 1.0
     low, high = min(finite), max(finite)
-    if low == high:
-        return low - 0.5, high + 0.5
+    # two numbers that differ in their last bits alone leave no room to draw in
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        room = max(0.5, 0.05 * abs(high))
+        return low - room, high + room
     margin = (high - low) * 0.06
     return low - margin, high + margin
 

@@ -128,7 +128,7 @@ def make_report(
         _scores_section(table, scored),
         _comparison_section(table, systems, outputs, settings),
         _aopc_section(scored, chance),
-        fidelity_section([system.name for system in systems], outputs),
+        fidelity_section(scored),
         _distribution_section(scored),
         _class_section(scored),
     ]

@@ -36,9 +36,9 @@ def board(
 
         eraser-hub board --out board
 
-        eraser-hub board --scores report/ours.scores.json --scores "LR + LIME@movies=scores.json" --out board --space space
+        eraser-hub board --scores report/ours.scores.json --scores "LIME@movies=scores.json" --out board --space space
 
-        eraser-hub board --submission ours=predictions.jsonl --dataset hub/eraser --config movies --split test --out board
+        eraser-hub board --submission ours=P.jsonl --dataset hub/eraser --config movies --split test --out board
     """
     from eraser_hub.reports.board import board_entries, write_board
     from eraser_hub.reports.entries import read_score_file

@@ -26,7 +26,7 @@ def highlight(
 
         eraser-hub highlight --dataset hub/eraser --config movies
 
-        eraser-hub highlight --dataset hub/eraser --config movies --id negR_800.txt --predictions predictions.jsonl --whole
+        eraser-hub highlight --dataset hub/eraser --config movies --id negR_800.txt --predictions P.jsonl --whole
     """
     from rich.console import Console
 

@@ -1,0 +1,197 @@
+"""The results board: published rows, score files, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from eraser_hub.errors import DataError
+from eraser_hub.reports.board import as_json, board_entries, write_board
+from eraser_hub.reports.catalogue import METRICS, metric, number
+from eraser_hub.reports.entries import Entry, averaged, flat_scores, read_score_file
+from eraser_hub.reports.published import published_entries
+
+SIGNATURE = "eraser_agreement|iou:0.5|seed:1|version:0.1.0"
+
+
+def write(path, **content):
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+# ------------------------------------------------------------------------------------------------ published rows
+def find(system, dataset, source):
+    found = [e for e in published_entries() if (e.system, e.dataset, e.source) == (system, dataset, source)]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_published_rows_as_printed():
+    entries = published_entries()
+    counts = {}
+    for entry in entries:
+        counts[entry.source] = counts.get(entry.source, 0) + 1
+    assert counts == {
+        "Bilingual benchmark (2022), Table 6": 24,
+        "Bilingual benchmark (2022), Table 8": 24,
+        "ERASER (ACL 2020), Table 3": 2,
+        "ERASER (ACL 2020), Table 4": 2,
+        "ERASER v1 (2019), Table 3": 18,
+        "ERASER v1 (2019), Table 4": 14,
+    }
+    # ERASER, first version, Table 3
+    lei = find("Lei et al. (2016)", "movies", "ERASER v1 (2019), Table 3").scores
+    assert lei == {"macro_f1": 0.914, "iou_macro_f1": 0.124, "token_macro_f1": 0.285}
+    cose = find("Lei et al. (2016) (u)", "cose", "ERASER v1 (2019), Table 3")
+    assert cose.scores["accuracy"] == 0.476 and "degenerated" in cose.detail
+    # ERASER, first version, Table 4: measured once, at k_d
+    first = find("GloVe-LSTM + Attention", "boolq", "ERASER v1 (2019), Table 4")
+    assert first.scores == {"macro_f1": 0.631, "auprc": 0.525, "comprehensiveness": -0.001, "sufficiency": 0.028}
+    assert "k_d = 10%" in first.detail and "not AOPC" in first.detail
+    # ACL 2020, Table 4: AOPC over bins, so other columns
+    second = find("GloVe + LSTM - Attention", "boolq", "ERASER (ACL 2020), Table 4")
+    assert second.scores["comprehensiveness_aopc"] == 0.010 and "comprehensiveness" not in second.scores
+    assert "AOPC" in second.detail
+    # the bilingual benchmark prints percentages: shares here
+    english = find("RoBERTa-base + LIME", "senti_en", "Bilingual benchmark (2022), Table 6").scores
+    assert english == {
+        "token_f1": 0.415,
+        "iou_f1": 0.138,
+        "map": 0.61,
+        "sufficiency": 0.032,
+        "comprehensiveness": 0.568,
+    }
+    chinese = find("LSTM + ATT", "mrc_ch", "Bilingual benchmark (2022), Table 8").scores
+    assert chinese == {"token_f1": 0.027, "iou_f1": 0.0, "map": 0.796}
+
+
+def test_published_rows_are_known_and_in_range():
+    for entry in published_entries():
+        assert entry.kind == "published" and entry.detail and entry.source
+        for key, value in entry.scores.items():
+            assert key in METRICS and -1 <= value <= 1, (entry, key)
+
+
+# ------------------------------------------------------------------------------------------------- score files
+def test_a_score_file_becomes_a_line(tmp_path):
+    path = write(
+        tmp_path / "ours.scores.json",
+        config="movies", split="val", auprc=0.5, auprc_ci=[0.4, 0.6], accuracy=None, aopc_thresholds=[0.1], signature=SIGNATURE,
+    )  # fmt: skip
+    entry = read_score_file(path)
+    assert (entry.system, entry.dataset, entry.split, entry.kind) == ("ours", "movies", "validation", "scored")
+    assert entry.scores == {"auprc": 0.5, "accuracy": None} and entry.intervals == {"auprc": (0.4, 0.6)}
+    assert entry.detail == SIGNATURE
+    assert read_score_file(path, system="x", dataset="fever").dataset == "fever"
+
+
+@pytest.mark.parametrize("signature", [None, "", "  ", 7, [], {}, [1]])
+def test_a_score_without_signature_is_refused(tmp_path, signature):
+    path = write(tmp_path / "s.json", config="movies", auprc=0.99, signature=signature)
+    with pytest.raises(DataError, match="expected a signature"):
+        read_score_file(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "expected JSON"),
+        ("[]", "expected an object"),
+        ('{"signature": "a|b", "auprc": 1}', "dataset's name"),
+        ('{"signature": "a|b", "config": "movies"}', "expected scores"),
+        ('{"signature": "a|b", "config": "movies", "auprc": "0.99"}', "expected scores"),
+        ('{"signature": "a|b", "config": "movies", "auprc": true}', "expected scores"),
+        ('{"signature": "a|b", "config": "movies", "iou_scores": [{}]}', "scorer's keys"),
+        ("[" * 100_000, "expected JSON"),
+        ("\ufeff{", "expected JSON"),
+    ],
+)
+def test_score_files_that_are_none(tmp_path, text, words):
+    path = tmp_path / "s.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=words) as caught:
+        read_score_file(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_no_such_file(tmp_path):
+    with pytest.raises(DataError, match="No such file"):
+        read_score_file(tmp_path / "none.json")
+
+
+def test_the_reference_scorers_nested_keys(golden):
+    nested = json.loads((golden / "eraser_metrics" / "movies" / "scores.json").read_text())
+    flat = flat_scores(nested)
+    assert flat["token_macro_f1"] == nested["token_prf"]["instance_macro"]["f1"]
+    assert flat["exact_micro_p"] == nested["rationale_prf"]["instance_micro"]["p"]
+    assert flat["iou_macro_f1"] == nested["iou_scores"][1]["macro"]["f1"]
+    assert flat["iou_micro_r@0.9"] == nested["iou_scores"][2]["micro"]["r"]
+    assert flat["auprc"] == nested["token_soft_metrics"]["auprc"]
+    assert flat["sentence_auprc"] == nested["sentence_soft_metrics"]["auprc"]
+    assert flat["macro_f1"] == nested["classification_scores"]["prf"]["macro avg"]["f1-score"]
+    assert flat["comprehensiveness_aopc"] == nested["classification_scores"]["comprehensiveness_aopc"]
+
+
+def entry(system="a", dataset="movies", detail=SIGNATURE, **scores):
+    return Entry(system, dataset, "test", "scored", "scored here", detail, scores)
+
+
+def test_draws_are_averaged_and_other_settings_refused():
+    draws = [entry(detail=SIGNATURE.replace("seed:1", f"seed:{s}"), auprc=s / 10, map=0.5) for s in range(3)]
+    (mean,) = averaged(draws)
+    assert mean.scores == {"auprc": pytest.approx(0.1), "map": 0.5}
+    assert "mean of 3" in mean.source and "seed:*" in mean.detail
+    with pytest.raises(DataError, match="different signatures"):
+        averaged([draws[0], entry(detail=SIGNATURE.replace("0.5", "0.1"), auprc=0.2)])
+
+
+# ------------------------------------------------------------------------------------------------------ the board
+def test_no_system_is_first_by_merit():
+    lines = board_entries([entry("zzz", auprc=1.0), entry("AAA", auprc=0.0)])
+    order = [(line.dataset.lower(), line.system.lower()) for line in lines]
+    assert order == sorted(order)
+    data = as_json(lines)
+    families = [column["family"] for column in data["columns"]]
+    assert families == sorted(families), "families in alphabetical order"
+    assert {column["key"] for column in data["columns"]} >= {
+        "auprc",
+        "comprehensiveness",
+        "comprehensiveness_aopc",
+        "map",
+    }
+
+
+def test_page_and_data_say_the_same(tmp_path):
+    page, data = write_board(tmp_path, board_entries([entry("ours", auprc=0.4321)]))
+    text, content = page.read_text(), json.loads(data.read_text())
+    shown = re.findall(r'data-key="auprc" data-family="agreement" data-value="([^"]*)"', text)
+    expected = ["" if "auprc" not in row["scores"] else repr(row["scores"]["auprc"]) for row in content["rows"]]
+    assert shown == expected and "0.4321" in shown
+    assert "http://" not in text and "https://" not in text, "the page asks no network"
+
+
+def test_hostile_names_are_text(tmp_path):
+    hostile = '"><script>alert(1)</script>'
+    page, _ = write_board(tmp_path, [entry(hostile, hostile, hostile, **{"auprc": 1.0, hostile: 2.0})])
+    assert page.read_text().count("<script>") == 1
+
+
+def test_equal_data_give_equal_bytes(tmp_path):
+    one, _ = write_board(tmp_path / "1", board_entries())
+    two, _ = write_board(tmp_path / "2", board_entries())
+    assert one.read_bytes() == two.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.12345, "0.123"), (-0.0001, "0.000"), (float("nan"), "–"), (None, "–"), (float("inf"), "∞"), (-0.25, "-0.250")],
+)
+def test_numbers(value, text):
+    assert number(value) == text
+
+
+def test_keys_with_thresholds_and_unknown_ones():
+    assert metric("iou_micro_f1@0.1").label == "IOU F1 (micro) @ 0.1"
+    assert metric("something_new").label == "something_new" and metric("something_new").better == ""

@@ -1,0 +1,106 @@
+"""Chunks and index of the documents, and the page around them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.reports.documents import CHUNK_TOKENS, browse, embedded_json, pack, unpack
+from eraser_hub.reports.marks import MarkedDocument, MarkedInstance, mark
+from eraser_hub.reports.page import write_pieces, write_report
+from eraser_hub.reports.tables import Block, Cell, Note, Row, Section
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=80, derandomize=True, deadline=None)
+@given(json_values)
+def test_embedded_json_closes_no_script_and_loses_nothing(value):
+    text = embedded_json(value)
+    assert "<" not in text and "\u2028" not in text
+    assert json.loads(text) == value
+    text.encode("utf-8")
+
+
+def test_nan_is_null():
+    assert embedded_json({"a": [float("nan"), float("inf")]}) == '{"a":[null,null]}'
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(json_values)
+def test_packing_is_lossless_and_deterministic(value):
+    packed = pack(value)
+    assert unpack(packed) == value and packed == pack(value)
+    assert re.fullmatch(r"[A-Za-z0-9+/=]*", packed)
+
+
+def test_browse(row, instance):
+    one = mark(row, instance, label_names=("NEG", "POS"))
+    browsed = browse([[one], [one]], ["s"], ("NEG", "POS"))
+    assert browsed.ids == ["one", "one"] and browsed.gold == [1, 1] and browsed.predicted == [[1, 1]]
+    (chunk,) = map(unpack, browsed.packed)
+    assert len(chunk["docs"]) == 2, "a document that two annotations share is stored once"
+    assert chunk["rows"][0]["gold"] == [[0, 1, 3, 0], [0, 2, 4, 1], [1, 0, 1, 1]]
+    assert chunk["rows"][0]["systems"][0]["hard"] == [[0, 2, 5]]
+    assert chunk["rows"][0]["systems"][0]["soft"][0] == "00102030405060708099"
+    assert chunk["rows"][0]["empty"] == 1
+
+
+def test_chunks_are_bounded():
+    long = MarkedInstance("i", "", "l", (MarkedDocument("d", (("w",) * (CHUNK_TOKENS // 2 + 1),)),))
+    many = [
+        [MarkedInstance(f"i{k}", "", "l", (MarkedDocument(f"d{k}", long.documents[0].sentences),))] for k in range(7)
+    ]
+    browsed = browse(many, [])
+    assert browsed.chunks == [0, 2, 4, 6] and len(browsed.packed) == 4
+
+
+def page_of(tmp_path, marked, systems, sections=(), **more):
+    path = tmp_path / "index.html"
+    write_report(
+        path, title="t", subtitle="s", sections=list(sections), browsed=browse(marked, systems), values=[{} for _ in systems],
+        names={}, **more,
+    )  # fmt: skip
+    return path.read_text(encoding="utf-8")
+
+
+def test_hostile_text_stays_text(tmp_path, row, instance):
+    hostile = "</script><script>alert(1)</script><!--"
+    row["documents"][1] = {"docid": hostile, "text": hostile + " \ud800"}
+    row["evidences"][1][1].update(docid=hostile, start_token=0, end_token=1)
+    instance["rationales"] = []
+    row["annotation_id"] = instance["annotation_id"] = row["query"] = hostile
+    instance["classification"] = hostile
+    section = Section(
+        "a", hostile, [Block((hostile,), (Row(hostile, (Cell(hostile),)),), hostile)], [], [Note(hostile)], [hostile]
+    )
+    text = page_of(tmp_path, [[mark(row, instance, label_names=("A", "B"))]], [hostile], [section])
+    assert text.count("<script>") == 1 and "alert(1)</script>" not in text
+    assert "<!--" not in text
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert "default-src 'none'" in policy and "script-src 'sha256-" in policy
+
+
+def test_missing_parts_say_why(tmp_path, row):
+    section = Section("x", "Erasure curves", missing=["No curve: no thresholds."])
+    text = page_of(tmp_path, [[mark(row)]], [], [section], documents_missing=["no shades"])
+    assert "No curve: no thresholds." in text and "no shades" in text
+
+
+def test_a_page_is_whole_or_not_there(tmp_path):
+    def pieces():
+        yield "half"
+        raise KeyboardInterrupt
+
+    (tmp_path / "p.html").write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        write_pieces(tmp_path / "p.html", pieces())
+    assert [p.name for p in tmp_path.iterdir()] == ["p.html"] and (tmp_path / "p.html").read_text() == "old"

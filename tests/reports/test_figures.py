@@ -1,0 +1,102 @@
+"""Figures: the same data give the same bytes, in the page and in the files for a paper."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.reports.curves import aopc_figures, distribution_figures
+from eraser_hub.reports.fidelity import fidelity_section
+from eraser_hub.reports.figures import Figure, Series, histogram, style_of, svg, ticks
+from eraser_hub.reports.scores import SystemScores
+
+
+def system(name="a", factor=1.0, **more):
+    points = [0.1 * factor, 0.2 * factor, 0.4 * factor]
+    scores = {"aopc_thresholds": [0.01, 0.1, 0.5], "comprehensiveness_aopc_points": points}
+    return SystemScores(name, {**scores, **more})
+
+
+def test_aopc_curves_and_chance():
+    (figure,) = aopc_figures([system(), system("b", 2.0)], [system("r0", 0.1), system("r1", 0.3)])
+    assert figure.series[0].x == (1.0, 10.0, 50.0) and figure.series[0].y == (0.1, 0.2, 0.4)
+    chance = figure.series[2]
+    assert chance.chance and chance.name == "random (mean of 2 draws)"
+    assert chance.y == pytest.approx((0.02, 0.04, 0.08)) and chance.low == pytest.approx((0.01, 0.02, 0.04))
+    assert aopc_figures([SystemScores("none")], []) == []
+
+
+def test_series_are_told_apart_without_colour():
+    figure = Figure("f", "t", "x", "y", tuple(Series(str(i), (0, 1), (i, i)) for i in range(6)))
+    assert len({style[1:] for style in style_of(figure)}) == 6
+
+
+def test_distribution():
+    scores = SystemScores("a", per_instance={"auprc": [0.0, 0.5, 1.0, None, math.nan]})
+    (figure,) = distribution_figures([scores], ["auprc", "sufficiency"])
+    assert sum(figure.series[0].y) == pytest.approx(1.0) and len(figure.series[0].x) == 21
+    assert "3 instances, median 0.500" in figure.caption
+
+
+def test_fidelity_with_and_without():
+    more = {
+        "occlusion_rates": [0.0, 0.5, 1.0],
+        "sufficiency_curve": [0.9, 0.5, 0.0],
+        "comprehensiveness_curve": [0.9, 0.8, 0.0],
+        "sufficiency_curve_std": [0.0, 0.1, 0.0],
+        "comprehensiveness_curve_std": [0.0, 0.1, 0.0],
+        "sufficiency_slope": -1.2,
+        "comprehensiveness_slope": -0.3,
+        "reading": "dependency",
+    }
+    section = fidelity_section([system(**more), system("b")])
+    assert [figure.name for figure in section.figures] == ["fidelity_sufficiency", "fidelity_comprehensiveness"]
+    assert section.figures[0].series[0].high == pytest.approx((0.9, 0.6, 0.0))
+    assert section.blocks[0].rows[0].cells[2].text == "dependency: tokens that work together"
+    assert section.missing and "No curve for b" in section.missing[0]
+
+
+floats = st.floats(allow_nan=True, allow_infinity=True, width=32)
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(st.lists(floats, min_size=1, max_size=8), st.text(max_size=20))
+def test_any_numbers_and_names_make_an_svg(values, name):
+    x = tuple(float(i) for i in range(len(values)))
+    figure = Figure("f", name, name, name, (Series(name, x, tuple(values), tuple(values), tuple(values)),))
+    drawn = svg(figure)
+    assert drawn == svg(figure) and "nan" not in drawn.lower().replace(name.lower(), "")
+    printable = "".join(c for c in drawn if c.isprintable())
+    ET.fromstring(printable)
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+def test_ticks_lie_inside(low, width):
+    places = ticks(low, low + width)
+    assert len(places) <= 7 and places == sorted(set(places))
+    assert all(low - width * 1e-6 <= place <= low + width * (1 + 1e-6) for place in places)
+
+
+def test_histogram_closes_its_last_bin():
+    assert histogram([0.0, 1.0, 1.0], 0.0, 1.0, 2) == pytest.approx((1 / 3, 2 / 3))
+    assert histogram([], 0.0, 1.0, 2) == (0.0, 0.0)
+
+
+def test_files_for_a_paper_are_deterministic(tmp_path):
+    pytest.importorskip("matplotlib", reason="skipped: no matplotlib")
+    from eraser_hub.reports.plots import write_figures
+
+    figures = aopc_figures([system("$a_b^", 1.0)], [system("r", 0.1)])
+    figures += distribution_figures([SystemScores("a", per_instance={"auprc": [0.1, 0.9]})], ["auprc"])
+    one, two = write_figures(figures, tmp_path / "1"), write_figures(figures, tmp_path / "2")
+    assert [path.name for path in one] == [
+        "aopc_comprehensiveness.png", "aopc_comprehensiveness.svg", "distribution_auprc.png", "distribution_auprc.svg",
+    ]  # fmt: skip
+    for a, b in zip(one, two, strict=True):
+        assert a.read_bytes() == b.read_bytes()
+        assert a.stat().st_size > 2000

@@ -1,0 +1,94 @@
+"""The layout that terminal, notebook and report draw from."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.conversion.eraser_format import tokens_of
+from eraser_hub.errors import DataError
+from eraser_hub.reports.marks import MarkedDocument, mark, sentences_of
+
+NAMES = ("NEG", "POS")
+
+
+def test_marks_of_a_row(row, instance):
+    marked = mark(row, instance, label_names=NAMES)
+    first, second = marked.documents
+    assert (marked.label, marked.predicted_label, marked.right) == ("POS", "POS", True)
+    assert first.gold == ((1, 3, 0), (2, 4, 1)) and first.empty_gold == 1
+    assert second.gold == ((0, 1, 1),)
+    assert first.predicted == ((2, 5),), "identical spans collapse to one"
+    assert second.predicted == ()
+    assert first.groups_at()[2] == (0, 1)
+    assert first.predicted_at() == [False, False, True, True, True, False, False, False, False, False]
+    assert first.shades(100)[0] == 0 and first.shades(100)[-1] == 99
+    assert second.shades() == [0], "a document without contrast has no shade"
+
+
+def test_gold_alone(row):
+    marked = mark(row, label_names=NAMES)
+    assert marked.right is None and marked.documents[0].predicted is None and marked.documents[0].soft is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda i: i.update(annotation_id="two"), "expected the output for 'one'"),
+        (lambda i: i["rationales"][0].update(docid="d9"), "rationales[0].docid: expected a document of the row"),
+        (lambda i: i["rationales"][1].update(docid="d1"), "expected each document once"),
+        (lambda i: i["rationales"][0]["hard_rationale_predictions"][0].update(end_token=99), "10 tokens"),
+        (lambda i: i["rationales"][0]["hard_rationale_predictions"][0].update(end_token=2), "found [2, 2)"),
+        (lambda i: i["rationales"][0]["hard_rationale_predictions"][0].update(start_token=-1), "found [-1, 5)"),
+        (lambda i: i["rationales"][0]["hard_rationale_predictions"][0].update(start_token=2.0), "expected an integer"),
+        (lambda i: i["rationales"][0]["hard_rationale_predictions"][0].update(start_token=True), "expected an integer"),
+        (lambda i: i["rationales"][0]["hard_rationale_predictions"].append(None), "expected an integer"),
+        (lambda i: i["rationales"][0].update(soft_rationale_predictions=[1.0]), "expected 10 scores"),
+        (lambda i: i["rationales"][1].update(soft_rationale_predictions=[math.nan]), "expected a finite number"),
+        (lambda i: i["rationales"][1].update(soft_rationale_predictions=["1"]), "expected a finite number"),
+        (lambda i: i.update(classification=1), "expected a label"),
+    ],
+)
+def test_an_output_that_does_not_fit(row, instance, change, words):
+    change(instance)
+    with pytest.raises(DataError) as caught:
+        mark(row, instance, label_names=NAMES)
+    assert words in str(caught.value) and "'one'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda r: r.pop("evidences"), "'evidences'"),
+        (lambda r: r["evidences"][0][0].update(docid="d7"), "evidences[0][0]"),
+        (lambda r: r["evidences"][0][0].update(end_token=11), "found [1, 11)"),
+        (lambda r: r.update(classification=7), "below 2"),
+        (lambda r: r.update(classification=1.0), "expected a label"),
+    ],
+)
+def test_a_row_that_is_none(row, change, words):
+    change(row)
+    with pytest.raises(DataError, match=r".*") as caught:
+        mark(row, label_names=NAMES)
+    assert words in str(caught.value)
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(st.text(alphabet=st.sampled_from(" \na\u00a0\u200bé文\t\x12<"), max_size=60))
+def test_tokens_are_those_of_the_format(text):
+    assert [token for sentence in sentences_of(text) for token in sentence] == list(tokens_of(text))
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20), st.integers(2, 100))
+def test_shades_keep_the_order(scores, levels):
+    document = MarkedDocument("d", (tuple("x" for _ in scores),), soft=tuple(scores))
+    shades = document.shades(levels)
+    assert all(0 <= shade < levels for shade in shades)
+    for (a, s), (b, t) in zip(
+        sorted(zip(scores, shades, strict=True)), sorted(zip(scores, shades, strict=True))[1:], strict=False
+    ):
+        assert a == b or s <= t
