@@ -69,6 +69,11 @@ def main() -> None:
         # the reader (`| head`) went away: nothing to say; keep the interpreter's own flush from complaining
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        # a full disk, a missing right, a file that went away: what the system says, of which file
+        where = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"{where}{error.strerror or error}", err=True)
+        sys.exit(1)
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
         sys.exit(130)

@@ -52,9 +52,10 @@ def _score_movies() -> tuple[Any, dict[str, Any], dict[str, Any]]:
     from datasets import load_dataset
 
     movies = load_dataset("eraser", "movies")
-    first = next(iter(load_dataset("eraser", "movies", split="validation", streaming=True)))
-    if first["annotation_id"] != movies["validation"][0]["annotation_id"]:
-        raise RuntimeError("expected the streamed dataset to begin like the loaded one")
+    # to its end: a stream that is dropped half-way can abort the interpreter at exit (pyarrow's reading thread)
+    streamed = [row["annotation_id"] for row in load_dataset("eraser", "movies", split="validation", streaming=True)]
+    if streamed != movies["validation"]["annotation_id"][:]:
+        raise RuntimeError("expected the streamed dataset to equal the loaded one")
     predictions = read_jsonl(samples.path("predictions", "eraser", "movies.val.jsonl"))
     given = {"predictions": predictions, "references": movies["validation"]}
     agreement = evaluate.load("eraser_agreement", keep_in_memory=True).compute(**given, confidence_level=0.95, seed=1)
@@ -119,8 +120,8 @@ def quickstart(out: Path, say: Console) -> None:
         f"""
 [bold]Next[/bold]
   cd {out} && python -c 'from datasets import load_dataset; print(load_dataset("eraser", "movies")["validation"][0])'
-  eraser-hub check eraser --out {out}          the integrity table
-  eraser-hub stats eraser --out {out}          the papers' tables, recomputed
+  eraser-hub check --dataset {out}/eraser     the integrity table
+  eraser-hub stats --dataset {out}/eraser     the papers' tables, recomputed
   eraser-hub build eraser --config movies      the real release, downloaded
   eraser-hub --help                            scores, explanations, reports, publishing""",
         highlight=False,

@@ -1,0 +1,84 @@
+"""The command line's door: exit statuses, where errors go, and no traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from eraser_hub import __main__ as door
+from eraser_hub.errors import DataError
+from eraser_hub.version import __version__
+
+
+def run(*arguments: str, **kwargs) -> subprocess.CompletedProcess[str]:
+    # a narrow or coloured terminal must not change what the tests read
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+    return subprocess.run(
+        [sys.executable, "-m", "eraser_hub", *arguments],
+        capture_output=True, text=True, timeout=120, env=environment, check=False, **kwargs,
+    )  # fmt: skip
+
+
+def test_version():
+    done = run("--version")
+    assert (done.returncode, done.stdout.strip()) == (0, f"eraser-hub {__version__}")
+
+
+def test_help_lists_every_verb():
+    done = run("--help")
+    assert done.returncode == 0
+    for verb in door.VERBS:
+        assert f" {verb} " in done.stdout
+
+
+@pytest.mark.parametrize("verb", door.VERBS)
+def test_help_of_a_verb_has_an_example(verb):
+    done = run(verb, "--help")
+    assert done.returncode == 0
+    assert f"eraser-hub {verb}" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["build"], ["build", "eraser", "--no-such-option"]])
+def test_bad_usage_is_exit_status_2_on_stderr(arguments):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Error" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (
+            DataError("expected an object, found 3", file="val.jsonl", line=2),
+            "val.jsonl:2: expected an object, found 3",
+        ),
+        (OSError(28, "No space left on device", "hub/x"), "hub/x: No space left on device"),
+        (PermissionError(13, "Permission denied", "hub"), "hub: Permission denied"),
+    ],
+)
+def test_bad_data_is_one_line_and_exit_status_1(monkeypatch, capsys, error, text):
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(door, "app", fail)
+    monkeypatch.setattr(door, "_register", lambda names: None)
+    with pytest.raises(SystemExit) as stopped:
+        door.main()
+    assert stopped.value.code == 1
+    out, err = capsys.readouterr()
+    assert (out, err.strip()) == ("", text)
+
+
+def test_importing_a_verb_imports_nothing_heavy():
+    code = (
+        "import sys, importlib, eraser_hub.__main__ as door\n"
+        "door._register()\n"
+        "print(sorted({'numpy', 'pyarrow', 'datasets', 'evaluate', 'torch', 'transformers'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "[]"
