@@ -279,6 +279,11 @@ def _with_start(points: Mapping[str, list[_Point]], grid: list[tuple[float, int]
     return [(0.0, 0), *grid] if grid and grid[0][0] > 0 and whole else grid
 
 
+def _scored(p: np.ndarray, smallest: float) -> dict[str, np.ndarray]:
+    full, rationale, complement, empty = p.T
+    return normalized_fidelity(full, rationale, complement, empty, smallest)
+
+
 def _statistics(points: Mapping[str, list[_Point]], grid: list[tuple[float, int]], smallest: float) -> Statistics:
     grid = _with_start(points, grid)
     if grid and grid[0][0] != 0:
@@ -291,7 +296,7 @@ def _statistics(points: Mapping[str, list[_Point]], grid: list[tuple[float, int]
             table.setdefault((point.rate, point.trial), np.full((n, 4), np.nan))[at] = point.p
     if (None, 0) in table and (0.0, 0) not in table and grid:
         table[0.0, 0] = table[None, 0]
-    scored = {place: normalized_fidelity(*p.T, smallest_null_difference=smallest) for place, p in table.items()}
+    scored = {place: _scored(p, smallest) for place, p in table.items()}
     untouched = [None] if (None, 0) in scored else [trial for rate, trial in grid if rate == 0]
     starts = [scored[None, 0]] if untouched == [None] else [scored[0.0, trial] for trial in untouched]  # type: ignore[index]
     per_instance = {key: np.mean([start[key] for start in starts], axis=0) for key in KEYS}

@@ -68,14 +68,14 @@ def check_settings(
         raise ValueError(f"ci_method: expected one of {', '.join(CI_METHODS)}, found {ci_method!r}")
 
 
-def bootstrap_weights(n: int, n_resamples: int, seed: int = 0, chunk_bytes: int = CHUNK_BYTES) -> Iterator[np.ndarray]:
+def bootstrap_weights(n: int, n_resamples: int, seed: int = 0, chunk_bytes: int | None = None) -> Iterator[np.ndarray]:
     """Multinomial weights of bootstrap resamples, in chunks of rows: float64 arrays (rows, n), each row summing to n.
 
     The draws depend on ``n`` and ``seed`` alone, not on the size of the chunks; the memory does not grow with
     ``n_resamples``.
     """
     random = np.random.default_rng(seed)
-    rows = max(1, min(n_resamples, chunk_bytes // (8 * n)))
+    rows = max(1, min(n_resamples, (chunk_bytes or CHUNK_BYTES) // (8 * n)))
     for start in range(0, n_resamples, rows):
         weights = np.empty((min(rows, n_resamples - start), n))
         for row in weights:

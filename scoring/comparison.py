@@ -25,6 +25,8 @@ from eraser_hub.metrics.resampling import (
 )
 from eraser_hub.metrics.results import Statistics, plain, ratio, signature
 
+from .score import Inputs, Settings, score
+
 MOST_SHOWN = 10
 
 
@@ -282,23 +284,31 @@ def system_names(paths: Sequence[Path]) -> list[str]:
 
 
 def compare_files(
-    data_dir: Path,
-    split: str,
-    results: Sequence[Path],
+    inputs: Sequence[Inputs],
+    settings: Settings | None = None,
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int = 0,
     confidence_level: float = DEFAULT_LEVEL,
 ) -> dict[str, Any]:
-    """``compare`` for prediction files of one split of a corpus folder.
+    """``compare`` for prediction files of one split of a corpus.
+
+    Args:
+        inputs: as for ``score``, one per system, which differ in ``results``.
+        settings: what is scored (thresholds and the like), as for ``score``.
+        n_resamples, seed, confidence_level: as for ``compare``.
 
     Raises:
-        DataError: what ``score`` refuses, or files that score on different fields.
+        DataError: what ``score`` refuses, or files that share no score.
     """
-    from .score import statistics_of
-
-    names = system_names(results)
-    systems = {name: statistics_of(data_dir, split, path) for name, path in zip(names, results, strict=True)}
+    names = system_names([one.results for one in inputs])
+    systems: dict[str, dict[str, Statistics]] = {}
+    for name, one in zip(names, inputs, strict=True):
+        scored = score(one, settings)
+        parts = {"agreement": scored.agreement, "faithfulness": scored.faithfulness}
+        systems[name] = {part: statistics for part, statistics in parts.items() if statistics is not None}
     blocks = [block for block in systems[names[0]] if all(block in own for own in systems.values())]
+    if not blocks:
+        raise DataError("expected files that share a score, found none: their fields differ", file=inputs[-1].results)
     return compare_blocks(
         {name: [own[block] for block in blocks] for name, own in systems.items()}, n_resamples, seed, confidence_level
     )

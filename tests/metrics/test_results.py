@@ -1,0 +1,103 @@
+"""From statistics to the dict that a metric returns."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import eraser_hub
+from eraser_hub.metrics import resampling, results
+from eraser_hub.metrics.results import (
+    Statistics,
+    assemble,
+    group_names,
+    grouped,
+    merge,
+    plain,
+    ratio,
+    report,
+    signature,
+)
+
+
+def finalize(sums):
+    mean = ratio(sums[..., 0], sums[..., 1])
+    return {"mean": mean, "points": np.stack([mean, 2 * mean], axis=-1)}
+
+
+def statistics(values=(1.0, 2.0, 4.0), ids=None):
+    values = np.asarray(values, dtype=float)
+    table = np.column_stack([values, np.ones(len(values))])
+    return Statistics(ids or [f"i{at}" for at in range(len(values))], table, finalize, {"mean": values})
+
+
+def test_version_is_the_packages():
+    assert eraser_hub.__version__ == results.VERSION
+
+
+def test_result_is_flat_and_plain():
+    found = report(
+        statistics(), "m", {"k": 0.5}, resampling.intervals, per_instance=True, n_resamples=20, by="g",
+        by_values=["x", "y", "x"], extra={"pairs": np.int64(3)},
+    )  # fmt: skip
+    assert found["mean"] == 7 / 3 and type(found["mean"]) is float and found["points"] == [7 / 3, 14 / 3]
+    assert list(found)[:2] == ["mean", "mean_ci"] and len(found["mean_ci"]) == 2 and len(found["points_ci"]) == 2
+    assert found["pairs"] == 3 and type(found["pairs"]) is int
+    assert found["per_instance"] == {"mean": [1.0, 2.0, 4.0], "annotation_id": ["i0", "i1", "i2"]}
+    assert found["by"] == {"x": {"mean": 2.5, "points": [2.5, 5.0]}, "y": {"mean": 2.0, "points": [2.0, 4.0]}}
+    assert found["signature"] == "m|k:0.5|ci:percentile|level:0.95|resamples:20|seed:0|by:g|version:1.0.0"
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_nothing_is_added_unasked():
+    assert list(report(statistics(), "m", {}, resampling.intervals)) == ["mean", "points", "signature"]
+
+
+def test_groups_sum_to_the_whole_and_names_are_strings():
+    table = statistics(np.arange(9.0))
+    groups = grouped(table, ["a", "b", "c"] * 3)
+    assert np.mean([group["mean"] for group in groups.values()]) == pytest.approx(plain(table.scores()["mean"]))
+    assert group_names([True, None, 3, np.int64(1), "x", 0.5]) == ["True", "null", "3", "1", "x", "0.5"]
+    assert group_names([0, 1, 7], ["NEG", "POS"]) == ["NEG", "POS", "7"]
+    for wrong in ([["a"]], [{}], [np.zeros(2)]):
+        with pytest.raises(ValueError, match="by: expected a column of single values"):
+            group_names(wrong)
+    with pytest.raises(ValueError, match="expected 9 values"):
+        grouped(table, ["a"])
+
+
+def test_undefined_scores_are_nan_without_a_warning(recwarn):
+    empty = Statistics(["a"], np.zeros((1, 2)), finalize)
+    assert np.isnan(assemble(empty, signature="s")["mean"])
+    assert ratio(np.array([1.0, 1.0]), np.array([0.0, 2.0]), empty=0.0).tolist() == [0.0, 0.5]
+    assert not recwarn.list
+
+
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=12), st.data())
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_order_and_batches_do_not_matter(values, data):
+    whole = statistics(values)
+    order = data.draw(st.permutations(range(len(values))))
+    assert plain(whole.take(order).scores()["mean"]) == pytest.approx(plain(whole.scores()["mean"]), abs=1e-12)
+    cut = data.draw(st.integers(1, len(values) - 1))
+    parts = merge([whole.take(range(cut)), whole.take(range(cut, len(values)))])
+    assert parts.ids == whole.ids and (parts.values == whole.values).all()
+    assert (parts.per_instance["mean"] == whole.per_instance["mean"]).all()
+
+
+def test_batches_must_be_disjoint_and_columns_must_fit():
+    with pytest.raises(ValueError, match="twice"):
+        merge([statistics(), statistics()])
+    with pytest.raises(ValueError, match="one row of statistics per id"):
+        Statistics(["a"], np.zeros((2, 2)), finalize)
+    with pytest.raises(ValueError, match="per_instance"):
+        Statistics(["a"], np.zeros((1, 2)), finalize, {"mean": np.zeros(2)})
+
+
+def test_signature_keeps_its_form_whatever_the_values():
+    line = signature("m", {"a": None, "b": True, "c": [0.1, 0.5], "d": "x|y\nz", "e": 1e-5}, version="2")
+    assert line == "m|a:none|b:yes|c:0.1,0.5|d:x/y z|e:1e-05|version:2"
