@@ -75,6 +75,20 @@ class Report:
         """How many violations there are that no listed quirk explains."""
         return sum(found.count for split in self.splits for found in split.findings if found.level == "violation")
 
+    @property
+    def errors(self) -> list[DataError]:
+        """One error for each kind of violation in a split; empty when all is well."""
+        return [
+            DataError(
+                f"{found.check}: {found.count:,}" + (f" (e.g. {found.examples[0]})" if found.examples else ""),
+                file=self.folder,
+                field=f"{split.config}/{split.split}",
+            )
+            for split in self.splits
+            for found in split.findings
+            if found.level == "violation"
+        ]
+
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values, for JSON."""
         return {

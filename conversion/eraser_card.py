@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from .configs import CONFIGS, DEFAULT_CONFIG
+from .eraser_prose import filled_prose
 from .eraser_schema import yaml_features
 from .hub_parquet import card_text, size_category
 
@@ -15,7 +16,6 @@ CITATION = (
     "author={DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and Socher, "
     "Richard and Wallace, Byron C.}, booktitle={ACL}, year={2020}}"
 )
-_FALLBACK = "# ERASER\n\nSeven corpora with human rationales in one schema; see the project that built this folder."
 
 
 def eraser_card(release: dict[str, Any]) -> str:
@@ -44,7 +44,8 @@ def eraser_card(release: dict[str, Any]) -> str:
                 "dataset_size": sum(split["num_bytes"] for split in splits),
             }
         )
-        config: dict[str, Any] = {"config_name": name}
+        # here it reaches the builder, and with it the local cache's key; in dataset_info alone it does not
+        config: dict[str, Any] = {"config_name": name, "version": entry["version"]}
         if name == default:
             config["default"] = True
         config["data_files"] = [{"split": s, "path": f"{name}/{s}-*-of-*.parquet"} for s in entry["splits"]]
@@ -63,7 +64,5 @@ def eraser_card(release: dict[str, Any]) -> str:
         "dataset_info": infos,
     }
     card = files("eraser_hub.datasets_scripts").joinpath("cards/eraser.md")
-    prose = card.read_text(encoding="utf-8") if card.is_file() else _FALLBACK
-    if prose.startswith("---\n"):  # the metadata is rendered here
-        prose = prose.split("---\n", 2)[2]
-    return card_text(metadata, prose)
+    prose = card.read_text(encoding="utf-8")
+    return card_text(metadata, filled_prose(prose, release))

@@ -45,6 +45,7 @@ QUIRKS = {
 NOTES = {
     "empty spans": "count as spans, as in the reference scorer",
     "no evidence": "the annotation marks nothing",
+    "sentence offsets": "sentence offsets are the release's best guess, and no score reads these",
     "repeated spans": "the same span more than once in one annotation",
     "shared with an extra split": "a file beyond train, val and test annotates documents of these again",
 }

@@ -10,12 +10,8 @@ Definitions, as they reproduce the printed figures:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +19,10 @@ import pyarrow as pa
 from .checks import batches, chosen_configs, read_card, split_files
 from .configs import CONFIGS
 from .integrity import MAIN_SPLITS, built_folder, flatten
+from .statistics_printed import printed_tables
 from .tables import Figure, Statistics, StatisticsTable
 
 COLUMNS = ("annotation_id", "query", "documents", "evidences")
-
-
-@lru_cache(maxsize=1)
-def printed_tables() -> dict[str, Any]:
-    """``printed_tables.json``: the printed figures, as strings with their digits, by dataset, table and config."""
-    return json.loads(files("eraser_hub.conversion").joinpath("printed_tables.json").read_text(encoding="utf-8"))
 
 
 class SplitStatistics:

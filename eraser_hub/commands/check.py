@@ -47,18 +47,23 @@ def check(
 
     hub_dataset = HUB_DATASETS[name]
     known_configs(config, hub_dataset.configs)
-    reports = [hub_dataset.check(folder, config or None, leakage=leakage)]
+    report, seen = hub_dataset.check(folder, config or None, leakage=leakage), None
     if viewer:
         from eraser_hub.conversion.viewer import viewer_report
 
-        reports.append(viewer_report(folder, config or None))
+        seen = viewer_report(folder, config or None)
     if format == "json":
         import json
 
-        typer.echo(json.dumps([report.as_dict() for report in reports], indent=2, ensure_ascii=False))
+        values = report.as_dict()
+        if seen is not None:
+            values["viewer"] = {"problems": [str(each) for each in seen.problems], "warnings": list(seen.warnings)}
+        typer.echo(json.dumps(values, indent=2, ensure_ascii=False))
     else:
-        _print(reports)
-    if any(report.violations for report in reports):
+        _print(report)
+        for line in seen.lines() if seen is not None else ():
+            typer.echo(line)
+    if report.violations or (seen is not None and seen.problems):
         raise typer.Exit(1)
 
 
@@ -87,29 +92,30 @@ def known_configs(config: Sequence[str] | None, known: Sequence[str]) -> None:
             raise typer.BadParameter(f"expected one of {', '.join(known)}, found {wanted!r}", param_hint="--config")
 
 
-def _print(reports: Sequence[Report]) -> None:
+def _print(report: Report) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     console = Console()
-    for report in reports:
-        table = Table(title=f"{report.dataset}: {report.folder}", title_justify="left", show_lines=False)
-        for heading, justify in (("config", "left"), ("split", "left"), ("rows", "right"), ("documents", "right")):
-            table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-        table.add_column("found", overflow="fold")
-        for split in report.splits:
-            documents = "" if split.documents is None else f"{split.documents:,}"
-            found = "\n".join(_line(finding, escape) for finding in split.findings) or "[green]good[/]"
-            table.add_row(escape(split.config), escape(split.split), f"{split.rows:,}", documents, found)
-        console.print(table)
-        for finding in report.leakage:
-            console.print(f"[bold]{escape(finding.check)}[/]: {finding.count:,} {escape(finding.why)}", highlight=False)
-            for example in finding.examples:
-                console.print(f"    {escape(example)}", highlight=False)
-            if finding.count > len(finding.examples) > 0:
-                console.print(f"    … and {finding.count - len(finding.examples):,} more", highlight=False)
-    total = sum(report.violations for report in reports)
+    if not console.is_terminal:
+        console = Console(width=120)  # in a file or a pipe: room for a line a finding
+    table = Table(title=f"{report.dataset}: {report.folder}", title_justify="left", show_lines=False)
+    for heading, justify in (("config", "left"), ("split", "left"), ("rows", "right"), ("documents", "right")):
+        table.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("found", overflow="fold")
+    for split in report.splits:
+        documents = "" if split.documents is None else f"{split.documents:,}"
+        found = "\n".join(_line(finding, escape) for finding in split.findings) or "[green]good[/]"
+        table.add_row(escape(split.config), escape(split.split), f"{split.rows:,}", documents, found)
+    console.print(table)
+    for finding in report.leakage:
+        console.print(f"[bold]{escape(finding.check)}[/]: {finding.count:,} {escape(finding.why)}", highlight=False)
+        for example in finding.examples:
+            console.print(f"    {escape(example)}", highlight=False)
+        if finding.count > len(finding.examples) > 0:
+            console.print(f"    … and {finding.count - len(finding.examples):,} more", highlight=False)
+    total = report.violations
     console.print(f"[bold red]{total:,} violations[/]" if total else "[green]no violation[/]", highlight=False)
 
 
