@@ -7,7 +7,6 @@ differs from what `build` wrote down.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ from eraser_hub.errors import DataError, DataErrors
 from eraser_hub.version import __version__
 
 from .checks import chosen_configs, read_card, split_files
+from .hub_parquet import content_version, file_digest
 from .safe_folder import atomic_write
 
 FILE = "croissant.json"
@@ -131,7 +131,7 @@ def croissant(folder: Path, name: str) -> dict[str, Any]:
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": name,
         "description": _first_paragraph(_prose(folder)) or str(header.get("pretty_name") or name),
-        "version": _three_numbers(header),
+        "version": dataset_version(header),
         **{key: value for key, value in facts.items() if value},
         "isLiveDataset": False,
         "distribution": distribution,
@@ -160,7 +160,7 @@ def verify_digests(folder: Path) -> None:
     errors += [
         DataError("its content is not what build wrote: build again", file=folder / name)
         for name in sorted(present & digests.keys())
-        if _sha256(folder / name) != digests[name]
+        if file_digest(folder / name) != digests[name]
     ]
     if errors:
         raise errors[0] if len(errors) == 1 else DataErrors(errors)
@@ -227,16 +227,8 @@ def _file_object(folder: Path, path: str) -> dict[str, Any]:
         "contentUrl": path,
         "contentSize": f"{(folder / path).stat().st_size} B",
         "encodingFormat": "application/x-parquet",
-        "sha256": _sha256(folder / path),
+        "sha256": file_digest(folder / path),
     }
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while piece := stream.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def _field(config: str, path: list[str], kind: pa.DataType, labels: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -304,12 +296,15 @@ def _first_paragraph(prose: str) -> str:
     return ""
 
 
-def _three_numbers(header: Mapping[str, Any]) -> str:
-    """The dataset's version, of the card or of the first config that has one."""
-    infos = header.get("dataset_info") or []
-    for facts in [header, *(infos if isinstance(infos, list) else [infos])]:
-        version = facts.get("version") if isinstance(facts, dict) else None
+def dataset_version(card: Mapping[str, Any]) -> str:
+    """The version of a whole dataset: the one that its configs share, or else one made of theirs."""
+    found: dict[str, str] = {}
+    infos = card.get("dataset_info") or []
+    for entry in [*(infos if isinstance(infos, list) else [infos]), *(card.get("configs") or [])]:
+        version = entry.get("version")
         version = version.get("version_str") if isinstance(version, dict) else version
         if re.fullmatch(r"\d+\.\d+\.\d+", str(version)):
-            return str(version)
-    return __version__
+            found[str(entry.get("config_name"))] = str(version)
+    if len(set(found.values())) <= 1:
+        return next(iter(found.values()), __version__)
+    return content_version(f"{config} {version}" for config, version in sorted(found.items()))

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import yaml
-
 from eraser_hub.errors import DataError, DataErrors, summary
 from eraser_hub.version import __version__
 
+from .checks import read_card
+from .croissant import dataset_version, verify_digests
 from .hub_errors import Refusal, explained, redacted
 from .spaces import metric_names, space_files
 
@@ -138,15 +138,7 @@ def evaluate_tag() -> str:
 
 def _version(folder: Path, kind: str) -> str:
     """A dataset's version stands in its card; the metrics share the package's."""
-    if kind == "dataset":
-        match = re.match(r"---\r?\n(.*?)\r?\n---\r?\n", (folder / "README.md").read_text("utf-8"), flags=re.DOTALL)
-        header = yaml.safe_load(match[1]) if match else None
-        infos = header.get("dataset_info") if isinstance(header, dict) else None
-        for facts in [header, *(infos if isinstance(infos, list) else [infos])]:
-            version = facts.get("version") if isinstance(facts, dict) else None
-            if version:
-                return str(version.get("version_str") if isinstance(version, dict) else version)
-    return __version__
+    return dataset_version(read_card(folder)) if kind == "dataset" else __version__
 
 
 # -- what may be published --------------------------------------------------------------------------------------------
@@ -161,8 +153,6 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
     if upload.kind == "space":
         _verify_space(upload, source)
         return
-    from .croissant import verify_digests
-
     verify_digests(folder / upload.name)
     check_dataset(upload.name, folder / upload.name)
 

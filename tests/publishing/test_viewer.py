@@ -1,0 +1,192 @@
+"""check --viewer: the viewer's limits, and the picture that a browser will show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from conftest import write_toy_dataset
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.conversion.viewer import histogram, viewer_report
+from eraser_hub.errors import DataError
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    write_toy_dataset(tmp_path / "eraser")
+    return tmp_path / "eraser"
+
+
+def findings(folder: Path, config: str = "movies", split: str = "train") -> dict[str, list]:
+    report, _ = viewer_report(folder)
+    found: dict[str, list] = {}
+    for entry in report.splits:
+        if (entry.config, entry.split) in ((config, split), ("all", "all")):
+            for finding in entry.findings:
+                found.setdefault(finding.check, []).append(finding)
+    return found
+
+
+def rewrite(folder: Path, table: pa.Table, **options) -> None:
+    pq.write_table(table, folder / "movies" / "train-00000-of-00001.parquet", **{"write_page_index": True, **options})
+
+
+def train(folder: Path) -> pa.Table:
+    return pq.read_table(folder / "movies" / "train-00000-of-00001.parquet")
+
+
+def test_a_sound_folder_has_no_violation_and_shows_its_picture(toy):
+    report, lines = viewer_report(toy)
+    assert report.violations == 0
+    assert [(entry.config, entry.split, entry.rows) for entry in report.splits][:2] == [
+        ("movies", "train", 40),
+        ("movies", "test", 7),
+    ]
+    text = "\n".join(lines)
+    assert "classification: NEG 20, POS 20" in text
+    assert "num_tokens (int): 9 ▇▇▇▇▇▇▇▇▇▇ 48" in text
+    assert 'annotation_id="movies_train_0"' in text
+    assert "documents (list length): 1 █ 1" in text
+
+
+def test_an_integer_column_that_breaks_the_statistics_is_a_violation(toy):
+    table = train(toy)
+    at = table.schema.get_field_index("num_tokens")
+    rewrite(toy, table.set_column(at, "num_tokens", pa.array([3, 4] * 20, pa.int32())))
+    (finding,) = (found for found in findings(toy)["statistics"] if found.level == "violation")
+    assert finding.examples == ("num_tokens: int from 3 to 4",)
+
+
+@pytest.mark.parametrize("bounds", [(3, 3), (3, 5)])
+def test_other_ranges_do_not(toy, bounds):
+    table = train(toy)
+    at = table.schema.get_field_index("num_tokens")
+    rewrite(toy, table.set_column(at, "num_tokens", pa.array(list(bounds) * 20, pa.int32())))
+    assert all(found.level == "note" for found in findings(toy)["statistics"])
+
+
+def test_lists_of_one_or_two_are_noted(toy):
+    table = train(toy)
+    at = table.schema.get_field_index("documents")
+    documents = table["documents"].to_pylist()
+    documents[0] = documents[0] * 2
+    rewrite(toy, table.set_column(at, "documents", pa.array(documents, table.schema.field("documents").type)))
+    assert any("documents: list length from 1 to 2" in found.why for found in findings(toy)["statistics"])
+
+
+def test_a_large_row_group_without_page_index_is_a_violation(toy, monkeypatch):
+    import eraser_hub.conversion.viewer as module
+
+    monkeypatch.setattr(module, "LARGEST_READ", 1000)
+    assert "row groups" not in findings(toy)
+    rewrite(toy, train(toy), write_page_index=False)
+    (finding,) = findings(toy)["row groups"]
+    assert finding.level == "violation" and "no page index" in finding.examples[0]
+    monkeypatch.setattr(module, "LARGEST_READ", 10**9)
+    assert findings(toy)["page index"][0].level == "note"
+
+
+def test_rows_beyond_the_budget_are_noted(toy):
+    table = train(toy)
+    at = table.schema.get_field_index("annotation_id")
+    rewrite(toy, table.set_column(at, "annotation_id", pa.array([f"{n} " + "x" * 12_000 for n in range(40)])))
+    assert findings(toy)["first rows"][0].why.startswith("16 fit")
+    rewrite(toy, table.set_column(at, "annotation_id", pa.array([f"{n} " + "x" * 30_000 for n in range(40)])))
+    found = findings(toy)
+    assert found["first rows"][0].why.startswith("10 fit") and found["cut cells"][0].count == 10
+
+
+def test_text_that_the_search_does_not_know_is_noted(toy):
+    table = train(toy)
+    at = table.schema.get_field_index("documents")
+    texts = [[{"docid": "d", "text": "这部电影很好看"}]] * 40
+    table = table.set_column(at, "documents", pa.array(texts, table.schema.field("documents").type))
+    at = table.schema.get_field_index("annotation_id")
+    table = table.set_column(at, "annotation_id", pa.array([str(n) for n in range(40)]))
+    rewrite(toy, table.drop_columns(["evidences"]))
+    assert "a to z" in findings(toy)["search"][0].why
+
+
+def test_a_script_and_missing_defaults_are_violations(toy):
+    (toy / "eraser.py").write_text("")
+    header, prose = (toy / "README.md").read_text().split("---\n", 2)[1:]
+    card = yaml.safe_load(header)
+    card["configs"][0].pop("default")
+    (toy / "README.md").write_text(f"---\n{yaml.safe_dump(card)}---\n{prose}")
+    found = findings(toy)
+    assert found["script"][0].level == found["default config"][0].level == "violation"
+
+
+def test_an_unknown_config_a_lost_file_and_a_broken_one(toy):
+    with pytest.raises(DataError, match="expected one of the configs movies, boolq, found 'fever'"):
+        viewer_report(toy, ["fever"])
+    path = toy / "movies" / "train-00000-of-00001.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError, match="Parquet"):
+        viewer_report(toy)
+    path.unlink()
+    with pytest.raises(DataError, match="no such file"):
+        viewer_report(toy)
+
+
+@settings(derandomize=True, max_examples=200)
+@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=60))
+def test_a_histogram_loses_nothing(values):
+    for whole in (True, False):
+        counts = histogram(Counter(values), whole)
+        assert sum(counts) == len(values) and 1 <= len(counts) <= 10
+
+
+# -- Croissant --------------------------------------------------------------------------------------------------------
+
+
+def test_croissant_is_valid_and_loads_the_rows(toy):
+    mlc = pytest.importorskip("mlcroissant", reason="skipped: mlcroissant is not installed")
+    dataset = mlc.Dataset(str(toy / "croissant.json"), mapping={"repo": str(toy)})
+    assert not dataset.metadata.ctx.issues.errors
+    rows = list(dataset.records("movies"))
+    assert len(rows) == 47 and rows[0]["movies/annotation_id"] in (b"movies_train_0", b"movies_test_0")
+    labels = list(dataset.records("movies_classification_labels"))
+    assert [row["movies_classification_labels/name"] for row in labels] == ["NEG", "POS"]
+    assert dataset.metadata.version == "1.2.0"
+
+
+def test_mlcroissant_validate_passes(toy):
+    import subprocess
+    import sys
+
+    pytest.importorskip("mlcroissant", reason="skipped: mlcroissant is not installed")
+    command = [str(Path(sys.executable).with_name("mlcroissant")), "validate", "--jsonld", str(toy / "croissant.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "error" not in done.stderr.lower(), done.stderr
+
+
+def test_digests_tell_which_file_changed(toy):
+    from eraser_hub.conversion.croissant import verify_digests
+
+    verify_digests(toy)
+    path = toy / "movies" / "test-00000-of-00001.parquet"
+    path.write_bytes(path.read_bytes() + b"x")
+    with pytest.raises(DataError, match=r"movies/test-00000-of-00001\.parquet.*not what build wrote"):
+        verify_digests(toy)
+    (toy / "croissant.json").write_text("[]")
+    with pytest.raises(DataError, match="expected Croissant metadata"):
+        verify_digests(toy)
+
+
+def test_configs_of_different_versions_make_one_version():
+    from eraser_hub.conversion.croissant import dataset_version
+
+    def card(*versions: str) -> dict:
+        return {"configs": [{"config_name": str(n), "version": version} for n, version in enumerate(versions)]}
+
+    assert dataset_version(card("1.0.5", "1.0.5")) == "1.0.5"
+    mixed = dataset_version(card("1.0.5", "1.0.6"))
+    assert mixed.startswith("1.0.") and mixed not in ("1.0.5", "1.0.6")
+    assert mixed == dataset_version(card("1.0.5", "1.0.6")) != dataset_version(card("1.0.6", "1.0.5"))
