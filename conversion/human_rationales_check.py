@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from eraser_hub.errors import DataError, shown
 from .checks import Finding, Report, Rules, Tally, UniqueStrings, check_folder
 from .human_rationales_rows import SCHEMA
 from .sentiment_trees import NEUTRAL, parse_tree, rationale_scores
+from .small_dataset import built_folder, read_split
 from .wikiattack import comment_tokens
 
 NOTES = {
@@ -92,30 +92,23 @@ def check_human_rationales(folder: Path, configs: Sequence[str] | None = None, *
     Raises:
         DataError: nothing to check there, or a file that cannot be read.
     """
-    folder = Path(folder)
-    if not (folder / "README.md").is_file():
-        from .human_rationales_build import build_human_rationales
-
-        with tempfile.TemporaryDirectory(prefix="eraser-hub-check-") as aside:
-            built = build_human_rationales(configs, out=Path(aside), source=folder)
-            report = check_human_rationales(built.folder, configs, leakage=leakage)
-            report.folder = folder
-            return report
     rules = Rules(
         dataset="human_rationales",
         columns=tuple(SCHEMA.names),
         split=lambda config, split: HumanRationalesSplitCheck(config),
         notes=NOTES,
     )
-    report, seen = check_folder(folder, rules, configs)
-    if leakage:
-        report.leakage.extend(found for config, splits in seen.items() for found in _repeated(folder, config, splits))
+    with built_folder(Path(folder), "human_rationales", configs) as built:
+        report, seen = check_folder(built, rules, configs)
+        if leakage:
+            report.leakage.extend(
+                found for config, splits in seen.items() for found in _repeated(built, config, splits)
+            )
+    report.folder = Path(folder)
     return report
 
 
 def _repeated(folder: Path, config: str, splits: Mapping[str, Any]) -> list[Finding]:
-    from .small_dataset import read_split
-
     held: dict[str, list[str]] = {}
     for split in splits:
         for row in read_split(folder, config, split, ("id", "text")):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from eraser_hub.errors import shown
 from .checks import Finding, Report, Rules, Tally, check_folder
 from .perturbation_configs import CONFIGS, PerturbationConfig
 from .perturbation_format import SAMPLE_TYPES
+from .small_dataset import built_folder, read_split
 
 COLUMNS = (
     "id", "language", "task", "title", "context", "question", "sentence1", "sentence2", "tokens", "sample_type",
@@ -153,31 +153,22 @@ def check_bilingual_perturbation(
     Raises:
         DataError: nothing to check there, or a file that cannot be read.
     """
-    folder = Path(folder)
-    if not (folder / "README.md").is_file():
-        from .perturbation_build import build_bilingual_perturbation
-
-        with tempfile.TemporaryDirectory(prefix="eraser-hub-check-") as aside:
-            built = build_bilingual_perturbation(configs, out=Path(aside), source=folder)
-            report = check_bilingual_perturbation(built.folder, configs, leakage=leakage)
-            report.folder = folder
-            return report
     rules = Rules(
         dataset="bilingual_perturbation",
         columns=COLUMNS,
         split=lambda config, split: PerturbationSplitCheck(CONFIGS[config]),
         notes=NOTES,
     )
-    report, seen = check_folder(folder, rules, configs)
-    if leakage:
-        report.leakage.extend(repeated for config in seen for repeated in _repeated_texts(folder, config))
+    with built_folder(Path(folder), "bilingual_perturbation", configs) as built:
+        report, seen = check_folder(built, rules, configs)
+        if leakage:
+            report.leakage.extend(repeated for config in seen for repeated in _repeated_texts(built, config))
+    report.folder = Path(folder)
     return report
 
 
 def _repeated_texts(folder: Path, config: str) -> list[Finding]:
     """Originals of one configuration whose input is the same, whitespace aside."""
-    from .small_dataset import read_split
-
     held: dict[tuple[str, ...], list[str]] = {}
     columns = ("id", "sample_type", "tokens", "question")
     for row in read_split(folder, config, "test", columns):

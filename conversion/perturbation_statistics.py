@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from .perturbation_configs import CONFIGS
-from .small_dataset import read_release, read_split
+from .small_dataset import built_folder, read_release, read_split
+from .tables import Figure, Statistics, StatisticsTable
 
 COLUMNS = ("id", "tokens", "sample_type", "rel_ids", "rationale_ids", "has_gold", "rationale_ratio")
 LANGUAGES = {"en": "English", "zh": "Chinese"}
@@ -82,8 +83,68 @@ def overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, O
     }
 
 
-def _cell(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
+def tables(seen: Mapping[str, Overview]) -> Statistics:
+    """The figures of configurations beside the paper's Table 3."""
+    table = StatisticsTable(
+        "table_3",
+        "Pairs, rationale length ratio and number of rationale sets",
+        "Wang et al. (2022), Table 3",
+        ("config",),
+        ("pairs", "rationale_percent", "rationale_percent_of_one_set", "sets"),
+    )
+    for name, figures in seen.items():
+        pairs, ratio, sets = CONFIGS[name].table3
+        table.rows.append(
+            (
+                (name,),
+                {
+                    "pairs": Figure(figures.pairs, str(pairs)),
+                    "rationale_percent": Figure(_percent(figures.length_ratio), f"{100 * ratio:.1f}"),
+                    "rationale_percent_of_one_set": Figure(_percent(figures.set_ratio)),
+                    "sets": Figure(figures.sets, f"{sets:.1f}"),
+                },
+            )
+        )
+    table.notes.append(
+        "Rationale %: mean over the rows with gold of the share of tokens that stand in any set; of one set: the mean "
+        "set's share. The paper does not say which of the two it prints."
+    )
+    counts = StatisticsTable(
+        "rows",
+        "Rows",
+        "no paper",
+        ("config", "language", "task"),
+        ("rows", "originals", "perturbed", "with_rationales", "tokens"),
+    )
+    for name, figures in seen.items():
+        config = CONFIGS[name]
+        counts.rows.append(
+            (
+                (name, LANGUAGES[config.language], TASKS[config.task]),
+                {
+                    "rows": Figure(figures.rows),
+                    "originals": Figure(figures.originals),
+                    "perturbed": Figure(figures.perturbed),
+                    "with_rationales": Figure(figures.gold),
+                    "tokens": Figure(figures.tokens),
+                },
+            )
+        )
+    return Statistics("bilingual_perturbation", [table, counts])
+
+
+def _percent(ratio: float | None) -> float | None:
+    return None if ratio is None else 100 * ratio
+
+
+def bilingual_perturbation_statistics(folder: Path, configs: Sequence[str] | None = None) -> Statistics:
+    """Table 3 of a built folder, or of a folder with the benchmark's own files.
+
+    Raises:
+        DataError: the folder cannot be read, or a file in it is at fault.
+    """
+    with built_folder(Path(folder), "bilingual_perturbation", configs) as built:
+        return tables(overviews(built, configs))
 
 
 def card_tables(folder: Path, configs: Sequence[str]) -> dict[str, str]:
@@ -93,19 +154,11 @@ def card_tables(folder: Path, configs: Sequence[str]) -> dict[str, str]:
         "| config | language | task | rows | originals | perturbed | with rationales |",
         "|---|---|---|---:|---:|---:|---:|",
     ]
-    table3 = [
-        "| config | pairs | paper | rationale length ratio | paper | rationale sets | paper |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
     for name, figures in seen.items():
         config = CONFIGS[name]
-        size, ratio, sets = config.table3
         splits.append(
             f"| `{name}` | {LANGUAGES[config.language]} | {TASKS[config.task]} | {figures.rows:,} "
             f"| {figures.originals:,} | {figures.perturbed:,} | {figures.gold:,} |"
         )
-        table3.append(
-            f"| `{name}` | {figures.pairs:,} | {size:,} | {_cell(figures.length_ratio, '.1%')} | {ratio:.1%} "
-            f"| {_cell(figures.sets, '.1f')} | {sets:.1f} |"
-        )
-    return {"splits": "\n".join(splits), "table 3": "\n".join(table3)}
+    table3 = Statistics("bilingual_perturbation", tables(seen).tables[:1])
+    return {"splits": "\n".join(splits), "table 3": table3.as_markdown()}

@@ -8,7 +8,9 @@ not follow it in ``records/CONFIG.parquet``; both serve `export` and are part of
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -220,6 +222,18 @@ def read_split(folder: Path, config: str, split: str, columns: Sequence[str] | N
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"cannot be read as Parquet ({str(error).splitlines()[0]})", file=path) from None
     return rows
+
+
+@contextmanager
+def built_folder(folder: Path, name: str, configs: Sequence[str] | None) -> Iterator[Path]:
+    """``folder`` itself when it is a built dataset; a temporary build of ``name`` when it holds raw files."""
+    if (folder / "README.md").is_file() and (folder / RELEASE).is_file():
+        yield folder
+        return
+    from .hub_datasets import HUB_DATASETS
+
+    with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
+        yield HUB_DATASETS[name].build(configs, out=Path(aside), source=folder).folder
 
 
 def safe_target(out: Path, name: str, release: Path) -> Path:
