@@ -1,12 +1,13 @@
 """The same chunks on Ray Data: Parquet in, one model per worker, Parquet out.
 
-The driver writes the open chunks to Parquet, one row a chunk; ``map_batches`` sends each to a worker that holds a
+The driver writes the open chunks to Parquet, one file a chunk; ``map_batches`` sends each to a worker that holds a
 model. A worker writes its chunk's result as a Parquet file of its own and renames it into place, so what is done stays
 done: Ray starts a killed worker anew and gives its chunk to it again, and a run that was stopped as a whole goes on.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Iterator
@@ -53,27 +54,30 @@ def explain_on_ray(
     inputs, results = folder / "in", folder / "out"
     inputs.mkdir(parents=True)
     results.mkdir()
-    numbers = []
+    items = []
     for number, chunk in todo:
         rows = orjson.dumps([_plain(one) for one in chunk]).decode()
-        pq.write_table(pa.table({"chunk": [number], "instances": [rows]}), inputs / f"{number:08d}.parquet")
-        numbers.append(number)
-    if not numbers:
+        path = inputs / f"{number:08d}.parquet"
+        pq.write_table(pa.table({"chunk": [number], "instances": [rows]}), path)
+        items.append({"chunk": number, "path": str(path.resolve())})
+    if not items:
         shutil.rmtree(folder, ignore_errors=True)
         return
     own = not ray.is_initialized()
     if own:
-        ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
-    ray.data.DataContext.get_current().enable_progress_bars = False
+        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
     try:
         facts = {"label_names": list(split.label_names), "kind": split.kind, "results": str(results.resolve())}
         finished = (
-            ray.data.read_parquet(str(inputs), override_num_blocks=len(numbers))
+            ray.data.from_items(items, override_num_blocks=len(items))
             .map_batches(
                 ChunkWorker,
                 fn_constructor_args=(source, settings, facts),
                 batch_size=1,
-                compute=ray.data.ActorPoolStrategy(size=min(workers, len(numbers))),
+                compute=ray.data.ActorPoolStrategy(size=min(workers, len(items))),
                 num_cpus=CPUS_PER_WORKER,
             )
             .iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0)
@@ -100,6 +104,13 @@ def _plain(one: Instance) -> dict[str, Any]:
 def _instance(row: dict[str, Any]) -> Instance:
     documents = tuple(tuple(document) for document in row["documents"])
     return Instance(row["id"], tuple(row["query"]), tuple(row["names"]), documents, row["label"])
+
+
+def read_input(path: Path) -> list[Instance]:
+    """A chunk's instances as the driver wrote them."""
+    import pyarrow.parquet as pq
+
+    return [_instance(row) for row in orjson.loads(pq.read_table(path)["instances"][0].as_py())]
 
 
 def _read(results: Path, number: int) -> tuple[list[bytes], dict[str, Any]]:
@@ -138,7 +149,7 @@ class ChunkWorker:
         number = int(batch["chunk"][0])
         if not self.error:
             try:
-                self._explain(number, [_instance(row) for row in orjson.loads(batch["instances"][0])])
+                self._explain(number, read_input(Path(str(batch["path"][0]))))
             except DataError as error:
                 self.error = str(error)
         return {"chunk": [number], "error": [self.error]}

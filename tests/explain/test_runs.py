@@ -1,0 +1,337 @@
+"""Whole runs: files, resuming after a kill, the command line's words and exit status, Ray."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sklearn")
+from typer.testing import CliRunner
+
+from eraser_hub.errors import BusyError, DataError
+from eraser_hub.explain.engine import Settings
+from eraser_hub.explain.outputs import Partial, partial_path
+from eraser_hub.explain.running import Source, explain
+
+SETTINGS = Settings(method="occlusion", chunk=4, random_draws=2)
+
+
+@pytest.fixture
+def source(hub: Path, linear: Path) -> Source:
+    return Source(dataset=str(hub), config="movies", split="val", model=str(linear))
+
+
+@pytest.fixture(scope="session")
+def whole(hub: Path, linear: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of an undisturbed run with SETTINGS."""
+    out = tmp_path_factory.mktemp("whole") / "p.jsonl"
+    explain(Source(dataset=str(hub), config="movies", split="val", model=str(linear)), SETTINGS, out)
+    return out.read_bytes()
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_after(instances: int):
+    seen = [0]
+
+    def progress(done: int, passes: int) -> None:
+        seen[0] += done
+        if seen[0] >= instances:
+            raise Stop
+
+    return progress
+
+
+def test_a_run_and_its_record(source, tmp_path, whole):
+    report = explain(source, SETTINGS, tmp_path / "p.jsonl")
+    assert report.instances == 21 and report.resumed == 0
+    assert (tmp_path / "p.jsonl").read_bytes() == whole
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.jsonl", "p.jsonl.run.json"]
+    record = json.loads((tmp_path / "p.jsonl.run.json").read_text())
+    assert record["settings"]["method"] == "occlusion" and record["instances"] == 21
+    assert "erase:remove" in record["signature"] and "ties:position" in record["signature"]
+
+
+@pytest.mark.parametrize("stopped_after", [4, 12, 21])
+def test_a_stopped_run_goes_on_to_the_same_bytes(source, tmp_path, whole, stopped_after):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(source, SETTINGS, out, on_progress=stop_after(stopped_after))
+    assert not out.exists() and partial_path(out).exists()
+    report = explain(source, SETTINGS, out, resume=True)
+    assert report.resumed >= stopped_after and out.read_bytes() == whole
+    again = explain(source, SETTINGS, out, resume=True)
+    assert again.passes == 0 and out.read_bytes() == whole
+
+
+@pytest.mark.parametrize("cut", [1, 7, 300])
+def test_a_cut_line_is_written_again(source, tmp_path, whole, cut):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(source, SETTINGS, out, on_progress=stop_after(12))
+    data = partial_path(out).read_bytes()
+    partial_path(out).write_bytes(data[:-cut])
+    explain(source, SETTINGS, out, resume=True)
+    assert out.read_bytes() == whole
+
+
+def test_a_header_cut_by_a_kill(source, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    partial_path(out).write_bytes(b'{"settings": {"me')
+    explain(source, SETTINGS, out, resume=True)
+    assert out.read_bytes() == whole
+
+
+def test_a_stopped_run_is_not_thrown_away(source, tmp_path):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(source, SETTINGS, out, on_progress=stop_after(4))
+    before = partial_path(out).read_bytes()
+    with pytest.raises(DataError, match="say --resume to go on"):
+        explain(source, SETTINGS, out)
+    with pytest.raises(DataError, match=r"made otherwise: kd was 0.1, now 0.2; seed was 1, now 2"):
+        explain(source, replace(SETTINGS, kd=0.2, seed=2), out, resume=True)
+    assert partial_path(out).read_bytes() == before
+
+
+def test_other_data_or_another_model_is_noticed(source, hub, tmp_path, linear):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(source, SETTINGS, out, on_progress=stop_after(4))
+    with pytest.raises(DataError, match="limit was None, now 3"):
+        explain(replace(source, limit=3), SETTINGS, out, resume=True)
+    other = tmp_path / linear.name
+    shutil.copytree(linear, other)
+    (other / "model.json").write_text((other / "model.json").read_text() + "\n")
+    with pytest.raises(DataError, match="digest was"):
+        explain(replace(source, model=str(other)), SETTINGS, out, resume=True)
+
+
+def test_someone_elses_file_is_not_touched(source, tmp_path):
+    out = tmp_path / "p.jsonl"
+    partial_path(out).write_text("my notes\n")
+    with pytest.raises(DataError, match="expected the settings of a stopped run"):
+        explain(source, SETTINGS, out, resume=True)
+    assert partial_path(out).read_text() == "my notes\n"
+
+
+def test_two_runs_do_not_write_into_one_file(source, tmp_path):
+    out = tmp_path / "p.jsonl"
+    first = Partial(out, {"settings": {}}, False)
+    with pytest.raises(BusyError):
+        explain(source, SETTINGS, out, resume=True)
+    first.close(remove=True)
+
+
+def test_parquet_holds_the_same(source, tmp_path, whole):
+    import pyarrow.parquet as pq
+
+    out = tmp_path / "p.parquet"
+    settings = replace(SETTINGS, tokens_to_flip=True, fidelity_trials=1, fidelity_rates=(0.0, 1.0))
+    explain(source, settings, out)
+    explain(source, settings, tmp_path / "p.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    assert pq.read_table(out).to_pylist() == lines
+
+
+def test_limit_and_a_query(source, tmp_path):
+    report = explain(replace(source, limit=3, query=True), SETTINGS, tmp_path / "p.jsonl")
+    assert report.instances == 3
+
+
+# --- the command line --------------------------------------------------------------------------------------------
+
+
+def call(*words: str, verb: str = "explain"):
+    import typer
+
+    from eraser_hub.commands import explain as explain_verb
+    from eraser_hub.commands import train as train_verb
+
+    app = typer.Typer()
+    app.command(name="explain")(explain_verb.explain)
+    app.command(name="train")(train_verb.train)
+    return CliRunner().invoke(app, [verb, *words])
+
+
+def test_ten_draws_write_ten_files(hub, linear, tmp_path):
+    out = tmp_path / "r.jsonl"
+    found = call("--dataset", str(hub), "--split", "validation", "--model", str(linear), "--method", "random",
+                 "--draws", "10", "--out", str(out), "--quiet", "--bins", "50")  # fmt: skip
+    assert found.exit_code == 0, found.output
+    files = sorted(tmp_path.glob("r.draw-*.jsonl"))
+    assert [file.name for file in files] == [f"r.draw-{n:02d}.jsonl" for n in range(1, 11)]
+    assert len({file.read_bytes() for file in files}) == 10
+    call("--dataset", str(hub), "--split", "validation", "--model", str(linear), "--method", "random", "--seed", "3",
+         "--out", str(out), "--quiet", "--bins", "50")  # fmt: skip
+    assert out.read_bytes() == files[2].read_bytes()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--method", "shap"), ("--erase", "drop"), ("--bins", "1,x"), ("--kd", "2"), ("--out", "p.csv"), ("--engine", "dask"),
+     ("--draws", "2", "--method", "lime"), ("--task", "ner"), ("--random-kind", "x"), ("--steps", "0")],
+)  # fmt: skip
+def test_usage_errors_exit_2(hub, linear, tmp_path, words):
+    options = {"--dataset": str(hub), "--split": "val", "--model": str(linear), "--out": str(tmp_path / "p.jsonl")}
+    options.update(zip(words[::2], words[1::2], strict=True))
+    found = call(*(part for pair in options.items() for part in pair))
+    assert found.exit_code == 2, found.output
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"--split": "dev"}, "expected one of train, validation; found 'dev'"),
+        ({"--config": "films"}, "films"),
+        ({"--dataset": "./nowhere"}, "no such dataset folder"),
+        ({"--model": "./nowhere"}, "no such model"),
+        ({"--method": "attention"}, "not possible with LogisticRegression; it allows random, occlusion"),
+        ({"--labels": "POS"}, "expected 2 names"),
+        ({"--erase": "mask", "--method": "gradient", "--kd": "0.1", "--labels": "a,b"}, "expected the labels"),
+    ],
+)
+def test_bad_data_is_said_without_a_traceback(hub, linear, tmp_path, words, says):
+    options = {"--dataset": str(hub), "--split": "val", "--model": str(linear), "--out": str(tmp_path / "p.jsonl"), **words}
+    found = call(*(part for pair in options.items() for part in pair), "--quiet")
+    assert isinstance(found.exception, DataError) and says in str(found.exception)
+
+
+def test_train_prints_three_regimes(hub, tmp_path):
+    found = call("--dataset", str(hub), "--config", "movies", "--model", "random-forest", "--regimes",
+                 "--out", str(tmp_path / "m"), verb="train")  # fmt: skip
+    assert found.exit_code == 0, found.output
+    names = [line.split(":")[0] for line in found.stdout.splitlines()[1:]]
+    assert names == ["no-rationale", "eval-rationale", "train-eval-rationale"]
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == ["model.json", "model.skops"]
+    facts = json.loads((tmp_path / "m" / "model.json").read_text())
+    assert facts["label_names"] == ["NEG", "POS"] and facts["uses_query"] is False
+
+
+def test_training_twice_gives_the_same_model(hub, tmp_path, linear):
+    from eraser_hub.explain.recipes import Recipe, train_model
+
+    recipe = Recipe(dataset=str(hub), config="movies", split="train", eval_split="", model="logistic-regression")
+    list(train_model(recipe, tmp_path / "m", "full", False, say=lambda words: None))
+    source = Source(dataset=str(hub), config="movies", split="val", model=str(linear))
+    explain(source, SETTINGS, tmp_path / "a.jsonl")
+    explain(replace(source, model=str(tmp_path / "m")), SETTINGS, tmp_path / "b.jsonl")
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--model", "no-such-baseline-or-model"), "cannot open the model"),
+        (("--model", "./nowhere"), "transformers folder"),
+        (("--model", "logistic-regression", "--features", "syllables"), "expected one of words, characters"),
+        (("--model", "logistic-regression", "--limit", "1"), "at least two labels"),
+        (("--model", "logistic-regression", "--split", "test"), "expected one of train, validation"),
+        (("--model", "logistic-regression", "--eval-split", "test"), "expected one of train, validation"),
+    ],
+)
+def test_train_says_what_is_wrong(hub, tmp_path, words, says):
+    found = call("--dataset", str(hub), "--out", str(tmp_path / "m"), *words, verb="train")
+    assert isinstance(found.exception, DataError) and says in str(found.exception)
+
+
+def test_attribution_beats_chance_on_a_linear_model(source, tmp_path):
+    means = {}
+    for method in ("random", "occlusion", "coefficients"):
+        out = tmp_path / f"{method}.jsonl"
+        explain(source, Settings(method=method, kd=0.15), out)
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+        means[method] = sum(
+            row["classification_scores"][row["classification"]]
+            - row["comprehensiveness_classification_scores"][row["classification"]]
+            for row in rows
+        ) / len(rows)
+    assert min(means["occlusion"], means["coefficients"]) > 5 * abs(means["random"])
+
+
+# --- kills, and workers ------------------------------------------------------------------------------------------
+
+
+def command(source: Source, out: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "eraser_hub", "explain", "--dataset", source.dataset, "--split", "val", "--model",
+            source.model, "--out", str(out), "--quiet", "--method", "lime", "--chunk", "2", *more]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_to_the_same_bytes(source, tmp_path):
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    samples = ("--lime-samples", "4000")
+    subprocess.run(command(source, tmp_path / "whole.jsonl", *samples), env=environment, check=True, timeout=120)
+    out = tmp_path / "p.jsonl"
+    running = subprocess.Popen(command(source, out, *samples), env=environment)
+    for _ in range(600):
+        if running.poll() is not None or (
+            partial_path(out).exists() and partial_path(out).read_bytes().count(b"\n") >= 3
+        ):
+            break
+        time.sleep(0.05)
+    running.send_signal(signal.SIGKILL)
+    running.wait(timeout=30)
+    subprocess.run(command(source, out, *samples, "--resume"), env=environment, check=True, timeout=120)
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert not partial_path(out).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_ray_gives_the_same_bytes_though_a_worker_is_killed(source, tmp_path):
+    pytest.importorskip("ray")
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
+    samples = ("--lime-samples", "4000")
+    subprocess.run(command(source, tmp_path / "whole.jsonl", *samples), env=environment, check=True, timeout=120)
+    out = tmp_path / "p.jsonl"
+    running = subprocess.Popen(
+        command(source, out, *samples, "--engine", "ray", "--workers", "2"), env=environment, stderr=subprocess.PIPE
+    )
+    killed = 0
+    for _ in range(1200):
+        if running.poll() is not None or killed:
+            break
+        if partial_path(out).exists() and partial_path(out).read_bytes().count(b"\n") >= 3:
+            workers = worker_processes(running.pid)
+            if workers:
+                os.kill(workers[0], signal.SIGKILL)
+                killed = workers[0]
+        time.sleep(0.1)
+    _, words = running.communicate(timeout=180)
+    assert running.returncode == 0, words.decode()[-2000:]
+    assert killed, "no worker was found to kill"
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert not (tmp_path / "p.jsonl.ray").exists() and not partial_path(out).exists()
+
+
+def worker_processes(parent: int) -> list[int]:
+    """Ray's workers that explain, among the descendants of a process."""
+    children: dict[int, list[int]] = {}
+    titles: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                titles[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    below, found = [parent], []
+    while below:
+        process = below.pop()
+        below += children.get(process, [])
+        if "MapWorker" in titles.get(process, ""):
+            found.append(process)
+    return found
