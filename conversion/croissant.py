@@ -1,6 +1,6 @@
 """Croissant metadata (mlcommons.org/croissant, version 1.1) of a built dataset folder: ``croissant.json``.
 
-Every Parquet file stands there with its size and SHA-256, and every config with its fields, so the file serves three:
+Every data file stands there with its size and SHA-256, and every config with its fields, so the file serves three:
 search engines that read Croissant, ``mlcroissant`` loading the records, and `publish`, which sends nothing whose digest
 differs from what `build` wrote down.
 """
@@ -91,11 +91,10 @@ def croissant(folder: Path, name: str) -> dict[str, Any]:
     """The metadata as a JSON object; see `write_croissant`."""
     header = read_card(folder)
     url = header.get("homepage") or f"https://huggingface.co/datasets/{name}"
-    distribution: list[dict[str, Any]] = [_repository(url)]
+    distribution = [_repository(url), *(_file_object(folder, path) for path in _data_files(folder))]
     record_sets: list[dict[str, Any]] = []
     for config, splits in card_files(folder, header).items():
         shards = [path for paths in splits.values() for path in paths]
-        distribution += [_file_object(folder, shard) for shard in shards]
         distribution.append(
             {
                 "@type": "cr:FileSet",
@@ -140,7 +139,7 @@ def croissant(folder: Path, name: str) -> dict[str, Any]:
 
 
 def verify_digests(folder: Path) -> None:
-    """Raise a DataError when a Parquet file is not the one that ``build`` wrote down in ``croissant.json``."""
+    """Raise a DataError when a data file is not the one that ``build`` wrote down in ``croissant.json``."""
     path = folder / FILE
     try:
         written = json.loads(path.read_bytes())
@@ -153,8 +152,7 @@ def verify_digests(folder: Path) -> None:
         raise DataError("no such file: build the dataset again", file=path) from None
     except (ValueError, KeyError, TypeError):
         raise DataError("expected Croissant metadata as build writes it: build the dataset again", file=path) from None
-    header = read_card(folder)
-    present = {path for splits in card_files(folder, header).values() for paths in splits.values() for path in paths}
+    present = set(_data_files(folder))
     errors = [DataError("not written by build", file=folder / name) for name in sorted(present - digests.keys())]
     errors += [DataError("no such file: build again", file=folder / name) for name in sorted(digests.keys() - present)]
     errors += [
@@ -178,6 +176,12 @@ def card_files(folder: Path, card: Mapping[str, Any]) -> dict[str, dict[str, lis
         }
         for config in chosen_configs(card, None, folder)
     }
+
+
+def _data_files(folder: Path) -> list[str]:
+    """All that build wrote but the card: Parquet, of configs and of documents that no row refers to, and release.json."""
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".parquet", ".json"))
+    return sorted(path.as_posix() for path in found if path.name != FILE and not path.name.startswith("."))
 
 
 def _prose(folder: Path) -> str:
@@ -226,7 +230,7 @@ def _file_object(folder: Path, path: str) -> dict[str, Any]:
         "name": path,
         "contentUrl": path,
         "contentSize": f"{(folder / path).stat().st_size} B",
-        "encodingFormat": "application/x-parquet",
+        "encodingFormat": "application/json" if path.endswith(".json") else "application/x-parquet",
         "sha256": file_digest(folder / path),
     }
 

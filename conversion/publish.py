@@ -161,18 +161,8 @@ def check_dataset(name: str, folder: Path) -> None:
     """Raise a DataError when the dataset's integrity report holds a violation."""
     from .hub_datasets import HUB_DATASETS
 
-    report = HUB_DATASETS[name].check(folder)
-    if report.violations:
-        errors = [
-            DataError(
-                f"{found.count} times, e.g. {'; '.join(found.examples[:1])}",
-                file=folder,
-                field=f"{split.config}/{split.split}: {found.check}",
-            )
-            for split in report.splits
-            for found in split.findings
-            if found.level == "violation"
-        ]
+    errors = HUB_DATASETS[name].check(folder).errors
+    if errors:
         raise DataError(f"`eraser-hub check` does not pass {name}, so it is not published:\n{summary(errors)}")
 
 

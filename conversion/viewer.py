@@ -66,16 +66,48 @@ class SplitView:
     labels: dict[str, list[str]]
 
 
-def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> tuple[Report, list[str]]:
+@dataclass(slots=True)
+class ViewerReport:
     """The viewer's rules, split by split, and what a browser will show.
+
+    Attributes:
+        report: its violations are what the viewer (or ``load_dataset``) will fail at, its notes what it will leave out.
+        pictures: first rows, a histogram a numeric column and the counts of each ClassLabel, in lines of text.
+    """
+
+    report: Report
+    pictures: list[str]
+
+    @property
+    def problems(self) -> list[DataError]:
+        """The violations; empty when the viewer will show it all."""
+        return self.report.errors
+
+    @property
+    def warnings(self) -> list[str]:
+        """The notes."""
+        return [
+            f"{split.config}/{split.split}: {found.check}: {found.why}"
+            for split in self.report.splits
+            for found in split.findings
+            if found.level == "note"
+        ]
+
+    def lines(self) -> Iterator[str]:
+        """All of it, to print."""
+        yield from self.pictures
+        yield from (f"viewer: note: {line}" for line in self.warnings)
+        yield from (f"viewer: violation: {error}" for error in self.problems)
+        if not self.problems:
+            yield "viewer: no violation"
+
+
+def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerReport:
+    """What the viewer will make of a built folder.
 
     Args:
         folder: a built dataset folder.
         configs: the configurations; all by default.
-
-    Returns:
-        A report whose violations are what the viewer (or ``load_dataset``) will fail at, and whose notes say what it will
-        leave out; and lines of text: first rows, a histogram a numeric column, the counts of each ClassLabel.
 
     Raises:
         DataError: the card or a file cannot be read; an unknown configuration.
@@ -88,7 +120,7 @@ def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> tuple[R
     whole = list(_folder_findings(folder))
     if whole:
         report.splits.append(SplitReport("all", "all", sum(split.rows for split in report.splits), None, whole))
-    return report, lines
+    return ViewerReport(report, lines)
 
 
 def viewer_views(folder: Path, configs: Sequence[str] | None = None) -> Iterator[SplitView]:
@@ -108,7 +140,8 @@ def _view_lines(view: SplitView) -> Iterator[str]:
     yield f"{view.config} / {view.split}: {view.rows:,} rows"
     yield f"  first rows: {view.shown_rows} shown, {view.cut_rows} of them with cut cells"
     for number, row in enumerate(view.first_rows[:ROWS_PRINTED]):
-        yield f"  [{number}] " + " · ".join(f"{name}={_cell(value)}" for name, value in row.items())
+        named = {name: _label(value, view.labels.get(name)) for name, value in row.items()}
+        yield f"  [{number}] " + " · ".join(f"{name}={_cell(value)}" for name, value in named.items())
     for column in view.columns:
         yield f"  {_drawn(column, view.labels)}"
 
@@ -261,6 +294,10 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 # -- the picture ------------------------------------------------------------------------------------------------------
+
+
+def _label(value: Any, names: Sequence[str] | None) -> Any:
+    return names[value] if names and isinstance(value, int) and 0 <= value < len(names) else value
 
 
 def _cell(value: Any) -> str:

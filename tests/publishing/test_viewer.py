@@ -24,7 +24,7 @@ def toy(tmp_path: Path) -> Path:
 
 
 def findings(folder: Path, config: str = "movies", split: str = "train") -> dict[str, list]:
-    report, _ = viewer_report(folder)
+    report = viewer_report(folder).report
     found: dict[str, list] = {}
     for entry in report.splits:
         if (entry.config, entry.split) in ((config, split), ("all", "all")):
@@ -42,13 +42,14 @@ def train(folder: Path) -> pa.Table:
 
 
 def test_a_sound_folder_has_no_violation_and_shows_its_picture(toy):
-    report, lines = viewer_report(toy)
-    assert report.violations == 0
+    seen = viewer_report(toy)
+    report = seen.report
+    assert report.violations == 0 and seen.problems == []
     assert [(entry.config, entry.split, entry.rows) for entry in report.splits][:2] == [
         ("movies", "train", 40),
         ("movies", "test", 7),
     ]
-    text = "\n".join(lines)
+    text = "\n".join(seen.lines())
     assert "classification: NEG 20, POS 20" in text
     assert "num_tokens (int): 9 ▇▇▇▇▇▇▇▇▇▇ 48" in text
     assert 'annotation_id="movies_train_0"' in text
@@ -120,6 +121,7 @@ def test_a_script_and_missing_defaults_are_violations(toy):
     card["configs"][0].pop("default")
     (toy / "README.md").write_text(f"---\n{yaml.safe_dump(card)}---\n{prose}")
     found = findings(toy)
+    assert len(viewer_report(toy).problems) == 2
     assert found["script"][0].level == found["default config"][0].level == "violation"
 
 
