@@ -11,6 +11,7 @@ from .catalogue import FAMILIES, metric, number
 from .entries import Entry, averaged
 from .page import asset, render, script_hash, write_pieces
 from .published import published_entries
+from .tables import place_of
 
 NOTE = (
     "The papers call theirs a results board, not a leaderboard: no single number says which system explains best, and "
@@ -32,13 +33,9 @@ def board_entries(scored: Sequence[Entry] = (), *, published: bool = True) -> li
 def columns(entries: Sequence[Entry]) -> list[str]:
     """The metric columns: every key that has a number, by family, then by label."""
 
-    def place(key: str) -> tuple[int, str]:
-        family = metric(key).family
-        return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), metric(key).label.lower())
-
     keys = {key for entry in entries for key, value in entry.scores.items() if value is not None}
     # a count (instances, pairs) is no score
-    return sorted((key for key in keys if metric(key).family != "other"), key=place)
+    return sorted((key for key in keys if metric(key).family != "other"), key=place_of)
 
 
 def as_json(entries: Sequence[Entry]) -> dict[str, Any]:

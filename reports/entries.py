@@ -65,6 +65,9 @@ def flat_scores(content: Mapping[str, Any]) -> dict[str, Any]:
         elif key in ("token_soft_metrics", "sentence_soft_metrics") and isinstance(value, Mapping):
             prefix = "" if key == "token_soft_metrics" else "sentence_"
             out.update({f"{prefix}{name}": number for name, number in value.items() if name.split("_ci")[0] in _SOFT})
+        elif key in ("agreement", "faithfulness") and isinstance(value, Mapping):
+            # beside the reference's nested keys the scorer writes the modules' own flat results
+            out.update({k: v for k, v in value.items() if k not in ("signature", "per_instance", "by")})
         elif key == "classification_scores" and isinstance(value, Mapping):
             for name, number in value.items():
                 if name == "prf":
@@ -151,7 +154,9 @@ def _is_interval(value: Any) -> bool:
 def signatures_of(content: Mapping[str, Any]) -> list[str]:
     """The signatures in a score file: one string, a list of them, or one per metric."""
     value = content.get("signature")
-    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
+    parts = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
+    if any(isinstance(part, str) and part.strip() for part in parts):
+        parts = [*parts, content.get("run")]  # what the run that wrote the predictions says of itself
     return [part for part in parts if isinstance(part, str) and part.strip()]
 
 

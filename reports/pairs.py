@@ -18,7 +18,7 @@ from .page import write_pieces, write_report
 from .rows import Table, by_id, read_predictions
 from .scores import SystemScores
 from .scoring import Settings, compare_systems, score_file, score_pairs
-from .tables import Note, Section, class_blocks, comparison_block, score_blocks
+from .tables import Note, Section, class_blocks, comparison_section, score_blocks
 
 MOST_TOP = 10
 
@@ -204,12 +204,7 @@ def make_pair_report(
         scores.notes.extend(Note(f"{system.name}: {line}", "signature") for line in system.signatures)
     if not scored:
         scores.missing.append("No predictions were given, so there is nothing to score.")
-    comparison = Section("comparison-section", "Paired comparison")
-    if len(systems) < 2:
-        comparison.missing.append("A comparison needs the predictions of two systems on the same records.")
-    for other in range(1, len(systems)):
-        compared = compare_systems(table, list(outputs[0].values()), list(outputs[other].values()), settings)
-        comparison.blocks.append(comparison_block(systems[0].name, systems[other].name, compared))
+    comparison = comparison_section(scored, compare_systems(scored, settings) if len(scored) > 1 else None)
     keys = [
         key
         for key in ("map", "token_f1", "sufficiency", "comprehensiveness")

@@ -21,7 +21,7 @@ from .page import write_pieces, write_report
 from .rows import Table, by_id, paired, read_predictions, read_table
 from .scores import SystemScores
 from .scoring import Settings, compare_systems, score_file, score_system
-from .tables import Note, Section, class_blocks, comparison_block, score_blocks
+from .tables import Note, Section, class_blocks, comparison_section, score_blocks
 
 # per-instance scores that are drawn as distributions, where they exist; the list of documents offers all of them
 DISTRIBUTIONS = (
@@ -121,12 +121,14 @@ def make_report(
     if not table.rows or "evidences" not in table.rows[0]:
         raise DataError("expected rows with documents and evidences, or original/perturbed pairs", file=dataset)
     outputs = [_outputs(table, system) for system in systems]
-    scored = [score_system(s.name, table, instances, settings) for s, instances in zip(systems, outputs, strict=True)]
-    chance = [score_system(s.name, table, _outputs(table, s), settings, plain=True) for s in baselines]
+    scored = [
+        score_system(s.name, table, instances, settings, s.path) for s, instances in zip(systems, outputs, strict=True)
+    ]
+    chance = [score_system(s.name, table, _outputs(table, s), settings, s.path, plain=True) for s in baselines]
     marked = _marked(table, systems, outputs)
     sections = [
-        _scores_section(table, scored),
-        _comparison_section(table, systems, outputs, settings),
+        _scores_section(scored),
+        comparison_section(scored, compare_systems(scored, settings) if len(scored) > 1 else None),
         _aopc_section(scored, chance),
         fidelity_section(scored),
         _distribution_section(scored),
@@ -212,34 +214,13 @@ def _unmarked(systems: Sequence[System], outputs: Sequence[Sequence[Mapping[str,
     return out
 
 
-def _scores_section(table: Table, scored: Sequence[SystemScores]) -> Section:
+def _scores_section(scored: Sequence[SystemScores]) -> Section:
     section = Section("scores-section", "Scores", blocks=score_blocks(scored))
     if not scored:
         section.missing.append("No predictions were given, so there is nothing to score.")
     for system in scored:
         section.missing.extend(f"{system.name}: {why}" for why in system.missing)
         section.notes.extend(Note(f"{system.name}: {line}", "signature") for line in system.signatures)
-    return section
-
-
-def _comparison_section(
-    table: Table, systems: Sequence[System], outputs: Sequence[Sequence[Mapping[str, Any]]], settings: Settings
-) -> Section:
-    section = Section("comparison-section", "Paired comparison")
-    if len(systems) < 2:
-        section.missing.append("A comparison needs the predictions of two systems on the same instances.")
-        return section
-    for other in range(1, len(systems)):
-        rows = compare_systems(table, outputs[0], outputs[other], settings)
-        if rows:
-            section.blocks.append(comparison_block(systems[0].name, systems[other].name, rows))
-    section.notes.append(
-        Note(
-            f"Difference with its {settings.confidence_level:.0%} interval (paired bootstrap); p by approximate "
-            "randomisation, two-sided; Holm's correction over the scores of a table. "
-            f"{settings.n_resamples} resamples, seed {settings.seed}."
-        )
-    )
     return section
 
 

@@ -111,61 +111,86 @@ def _finite(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def _eraser_modules(instances: Rows) -> tuple[list[str], list[str]]:
-    """The modules that can score these predictions, and why a part of the scores will not be there."""
-    names, missing = [], []
-    hard = _has_rationale(instances, "hard_rationale_predictions")
-    soft = _has_rationale(instances, "soft_rationale_predictions")
-    sentences = _has_rationale(instances, "soft_sentence_predictions")
-    if hard or soft or sentences:
-        names.append("eraser_agreement")
-    if not hard:
+def missing_parts(instances: Rows) -> list[str]:
+    """Why a part of the scores will not be there: the optional fields that no prediction has."""
+    missing = []
+    if not _has_rationale(instances, "hard_rationale_predictions"):
         missing.append("no exact-match, token and IOU scores: the predictions have no hard_rationale_predictions.")
-    if not soft:
+    if not _has_rationale(instances, "soft_rationale_predictions"):
         missing.append("no AUPRC, average precision and ROC-AUC: the predictions have no soft_rationale_predictions.")
-    if _has(instances, "classification"):
-        names.append("eraser_faithfulness")
-        for field, words in (
-            ("comprehensiveness_classification_scores", "comprehensiveness"),
-            ("sufficiency_classification_scores", "sufficiency"),
-            ("thresholded_scores", "AOPC"),
-        ):
-            if not _has(instances, field):
-                missing.append(f"no {words}: the predictions have no {field}.")
-        erased = ("sufficiency_classification_scores", "comprehensiveness_classification_scores")
-        if all(_has(instances, field) for field in (*erased, "null_classification_scores")):
-            names.append("normalized_fidelity")
-    else:
+    if not _has(instances, "classification"):
         missing.append("no accuracy and no faithfulness: the predictions have no classification.")
-    return names, missing
+        return missing
+    for field, words in (
+        ("comprehensiveness_classification_scores", "comprehensiveness"),
+        ("sufficiency_classification_scores", "sufficiency"),
+        ("thresholded_scores", "AOPC"),
+    ):
+        if not _has(instances, field):
+            missing.append(f"no {words}: the predictions have no {field}.")
+    return missing
+
+
+_FIDELITY_FIELDS = (
+    "classification",
+    "classification_scores",
+    "comprehensiveness_classification_scores",
+    "sufficiency_classification_scores",
+    "null_classification_scores",
+)
 
 
 def score_system(
-    name: str, table: Table, instances: Rows, settings: Settings, *, plain: bool = False, path: Path | None = None
+    name: str, table: Table, instances: Rows, settings: Settings, path: Path, *, plain: bool = False
 ) -> SystemScores:
-    """Score ERASER instances against the rows.
+    """Score a file of ERASER instances as `eraser-hub score` does.
 
     Args:
         name: what the system is called.
-        table: the rows.
-        instances: the predictions, in the rows' order.
+        table: the split that it answers.
+        instances: the predictions in the file, in the rows' order.
         settings: level, resamples, seed.
+        path: the predictions' file.
         plain: the scores alone, without intervals, per-instance values and classes (for a baseline).
-        path: the predictions' file, for error messages.
 
     Raises:
-        DataError: what the metric modules refuse, in their words.
+        DataError: what the scorer refuses, in its words.
     """
-    scores = SystemScores(name)
-    names, scores.missing = _eraser_modules(instances)
-    references = _labelled(table)
+    from eraser_hub.scoring.score import Inputs, run_signature, score
+    from eraser_hub.scoring.score import Settings as Scorer
+
+    scores = SystemScores(name, missing=missing_parts(instances))
     ids = [str(row["annotation_id"]) for row in table.rows]
     options: dict[str, Any] = {}
     if not plain:
         options = {"per_instance": True, "by": "classification", **settings.as_options()}
-    for module in names:
-        _take_up(scores, _compute(module, instances, references, path, **options), ids)
+    thresholds = (
+        [float(part["threshold"]) for part in (instances[0].get("thresholded_scores") or ())] if instances else []
+    )
+    if thresholds:
+        options["aopc_thresholds"] = tuple(sorted(thresholds))
+    inputs = Inputs(None, table.split, path, dataset=table.folder, config=table.config)
+    scored = score(inputs, Scorer(**options))
+    for block in ("agreement", "faithfulness"):
+        statistics = getattr(scored, block)
+        if statistics is not None:
+            _take_up(scores, scored.flat(block), ids)
+            scores.statistics[block] = statistics
+    if all(_has(instances, field) for field in _FIDELITY_FIELDS):
+        _take_up(scores, _compute("normalized_fidelity", instances, _labelled(table), path, **options_of(options)), ids)
+    scores.signatures.extend(map(str, run_signature(path).values()))
+    if table.label_names:
+        scores.by_class = {_class_name(key, table.label_names): part for key, part in scores.by_class.items()}
     return scores
+
+
+def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments that all metric modules have in common."""
+    return {key: value for key, value in options.items() if key != "aopc_thresholds"}
+
+
+def _class_name(key: str, names: Sequence[str]) -> str:
+    return names[int(key)] if key not in names and key.isdecimal() and int(key) < len(names) else key
 
 
 def score_pairs(name: str, table: Table, rows: Rows, settings: Settings, path: Path | None = None) -> SystemScores:
@@ -184,6 +209,7 @@ def score_pairs(name: str, table: Table, rows: Rows, settings: Settings, path: P
             scores.missing.append(why)
         else:
             _take_up(scores, _compute(module, predictions, records, path, **options), ids)
+            scores.statistics[module] = _module(module).statistics(predictions, records)
     return scores
 
 
@@ -202,55 +228,27 @@ def _pair_modules(rows: Rows, references: Rows) -> Iterable[tuple[str, Rows, Row
         yield "rationale_set_agreement", [row for row in rows if str(row["id"]) in known], gold, ""
 
 
-def compare_systems(table: Table, first: Rows, second: Rows, settings: Settings) -> list[dict[str, Any]]:
-    """Paired comparison of two systems on the same instances, a dict per score that both have.
+def compare_systems(systems: Sequence[SystemScores], settings: Settings) -> dict[str, Any] | None:
+    """Paired comparison of all pairs of systems, as `eraser-hub compare` makes it; None where they share no block.
 
-    The difference's interval is a paired bootstrap, the p-value approximate randomisation, and Holm's correction runs
-    over the scores. Keys of the dicts: see `tables.comparison_block`.
+    A block of scores enters where every system has it with the same optional fields.
     """
-    from eraser_hub.metrics.resampling import approximate_randomisation, holm, paired_bootstrap
+    from eraser_hub.scoring.comparison import compare_blocks
 
-    out: list[dict[str, Any]] = []
-    for one, two in _statistics_of_both(table, first, second):
-        order = {identity: place for place, identity in enumerate(two.ids)}
-        two = two.take([order[identity] for identity in one.ids])
-        a, b = one.scores(), two.scores()
-        common = (settings.n_resamples, settings.seed)
-        level = settings.confidence_level
-        differences = paired_bootstrap(one.values, two.values, one.finalize, level, *common)
-        p_values = approximate_randomisation(one.values, two.values, one.finalize, *common)
-        for key, found in differences.items():
-            if a[key].ndim or key not in b or not math.isfinite(float(found["difference"])):
-                continue
-            out.append(
-                {
-                    "key": key,
-                    "first": float(a[key]),
-                    "second": float(b[key]),
-                    "difference": float(found["difference"]),
-                    "ci": [float(end) for end in found["ci"]],
-                    "p_value": float(p_values[key]),
-                }
-            )
-    for row, p in zip(out, holm([row["p_value"] for row in out]), strict=True):
-        row["p_holm"] = p
-    return out
-
-
-def _statistics_of_both(table: Table, first: Rows, second: Rows) -> Iterable[tuple[Any, Any]]:
-    if table.rows and "sample_type" in table.rows[0]:
-        references = _labelled(table, "label")
-        parts = [{m: (p, r) for m, p, r, why in _pair_modules(rows, references) if not why} for rows in (first, second)]
-    else:
-        references = _labelled(table)
-        parts = [dict.fromkeys(_eraser_modules(rows)[0], (rows, references)) for rows in (first, second)]
-    for module in parts[0]:
-        if module not in parts[1]:
-            continue
-        one, two = (_module(module).statistics(*part[module]) for part in parts)
-        # additive statistics can be exchanged between systems only where both have the same columns
-        if one.values.shape[1] == two.values.shape[1] and set(one.scores()) == set(two.scores()):
-            yield one, two
+    blocks = [
+        block
+        for block in systems[0].statistics
+        if all(block in other.statistics for other in systems)
+        and len({other.statistics[block].values.shape[1] for other in systems}) == 1
+    ]
+    if not blocks:
+        return None
+    return compare_blocks(
+        {system.name: [system.statistics[block] for block in blocks] for system in systems},
+        settings.n_resamples,
+        settings.seed,
+        settings.confidence_level,
+    )
 
 
 def score_file(scores: SystemScores, table: Table) -> dict[str, Any]:

@@ -35,6 +35,6 @@ def submitted_entries(
             scored = score_pairs(system.name, table, instances, settings, system.path)
         else:
             rows = paired(table.rows, by_id(instances, "annotation_id", system.path), system.path)
-            scored = score_system(system.name, table, rows, settings, path=system.path)
+            scored = score_system(system.name, table, rows, settings, system.path)
         out.append(entry_of_scores(score_file(scored, table), file=system.path))
     return out

@@ -78,13 +78,13 @@ def arrow(key: str) -> str:
 
 def scalar_keys(systems: Iterable[SystemScores]) -> list[str]:
     """The keys with a number in any system, by family, then by label: no score stands first for its merit."""
-    keys = {key for system in systems for key in system.scores if system.number(key) is not None}
+    return sorted({key for system in systems for key in system.scores if system.number(key) is not None}, key=place_of)
 
-    def place(key: str) -> tuple[int, str]:
-        family = metric(key).family
-        return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), metric(key).label.lower())
 
-    return sorted(keys, key=place)
+def place_of(key: str) -> tuple[int, str]:
+    """Where a score stands in a table: by family, then by label, both as names sort."""
+    family = metric(key).family
+    return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), metric(key).label.lower())
 
 
 def score_blocks(systems: Sequence[SystemScores]) -> list[Block]:
@@ -151,27 +151,45 @@ def p_text(p: float | None) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def comparison_block(first: str, second: str, rows: Sequence[Mapping[str, Any]]) -> Block:
-    """A paired comparison: per score both systems, their difference, its interval, p and Holm's p.
+def comparison_section(systems: Sequence[SystemScores], result: Mapping[str, Any] | None) -> Section:
+    """The paired comparison: per pair of systems each score's difference, its interval, p, and Holm's p.
 
     Args:
-        first, second: the systems' names.
-        rows: dicts with ``key``, ``first``, ``second``, ``difference``, ``ci``, ``p_value`` and ``p_holm``.
+        systems: the systems, at least two for a comparison.
+        result: what ``eraser_hub.scoring.comparison.compare_blocks`` gave; None where the systems share no scores.
     """
-    out = []
-    for row in rows:
-        low, high = row["ci"]
-        out.append(
+    section = Section("comparison-section", "Paired comparison")
+    if len(systems) < 2:
+        section.missing.append("A comparison needs the predictions of two systems on the same instances.")
+        return section
+    if result is None:
+        section.missing.append(
+            "The systems have no block of scores in common: their predictions have different fields."
+        )
+        return section
+    for pair in result["comparisons"]:
+        first, second = pair["first"], pair["second"]
+        rows = [
             Row(
-                arrow(row["key"]),
+                arrow(key),
                 (
-                    Cell(number(row["first"])),
-                    Cell(number(row["second"])),
-                    Cell(number(row["difference"]), f"[{number(low)}, {number(high)}]"),
-                    Cell(p_text(row["p_value"])),
-                    Cell(p_text(row["p_holm"])),
+                    Cell(number(result["scores"][first][key])),
+                    Cell(number(result["scores"][second][key])),
+                    Cell(number(found["difference"]), "[{}, {}]".format(*map(number, found["ci"]))),
+                    Cell(p_text(found["p_randomisation"])),
+                    Cell(p_text(found["p_holm"])),
                 ),
             )
+            for key, found in sorted(pair["keys"].items(), key=lambda item: place_of(item[0]))
+            if not math.isnan(found["difference"]) and not _PART.search(key)
+        ]
+        head = ("score", first, second, "difference", "p", "p (Holm)")
+        section.blocks.append(Block(head, tuple(rows), f"{first} minus {second}"))
+    section.notes.append(
+        Note(
+            "Interval of the difference by paired bootstrap; p by approximate randomisation, two-sided; Holm's "
+            "correction over the pairs of systems. " + result["signature"],
+            "signature",
         )
-    head = ("score", first, second, "difference", "p", "p (Holm)")
-    return Block(head, tuple(out), f"{first} minus {second}, over the same instances")
+    )
+    return section

@@ -46,7 +46,15 @@ def _shown(cell: Any) -> Any:
 def drawn(dataset: str, family: str) -> gr.Dataframe:
     """`table`, its columns typed: numbers sort as numbers, and text is shown as text, never as markup."""
     value = table(dataset, family)
-    return gr.Dataframe(value=value, datatype=["str"] * 3 + ["number"] * (len(value["headers"]) - 3))
+    numbers = len(value["headers"]) - 3
+    return gr.Dataframe(
+        value=value,
+        datatype=["str"] * 3 + ["number"] * numbers,
+        column_widths=["15rem", "11rem", "14rem"] + ["8.5rem"] * numbers,
+        interactive=False,
+        wrap=True,
+        elem_id="board",
+    )
 
 
 def details(dataset: str) -> Table:
@@ -116,9 +124,7 @@ def build() -> gr.Blocks:
             with gr.Row():
                 dataset = gr.Dropdown(names, value="all", label="Dataset")
                 family = gr.Dropdown(families, value="all", label="Metrics")
-            board = gr.Dataframe(
-                value=table("all", "all"), interactive=False, wrap=True, elem_id="board", datatype="str"
-            )
+            board = drawn("all", "all")
             with gr.Accordion("Where each line comes from", open=False):
                 sources = gr.Dataframe(value=details("all"), interactive=False, wrap=True, datatype="str")
             for control in (dataset, family):
