@@ -456,7 +456,7 @@ def _is_raw(folder: Path) -> bool:
 @contextmanager
 def built_folder(folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:
     """``folder`` itself when it is a built ``eraser``; a temporary build of it when it holds raw corpora."""
-    if (folder / "README.md").is_file() or not _is_raw(folder):
+    if not _is_raw(folder):
         yield folder
         return
     from .hub_datasets import HUB_DATASETS

@@ -313,3 +313,50 @@ def test_any_rows_made_the_plain_way_have_no_violation(tmp_path_factory, documen
         rows.append(built.row(f"r{k}", "\n".join(lines), [tuple(s) for s in spans], position=k + 1))
     folder = built.write_built(tmp_path_factory.mktemp("any") / "eraser", {"train": rows})
     assert check_eraser(folder, leakage=True).violations == 0
+
+
+# ------------------------------------------------------------------------------------------- the samples, the real files
+
+
+@pytest.fixture(scope="module")
+def sample_report(samples, tmp_path_factory) -> Report:
+    from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+
+    out = tmp_path_factory.mktemp("hub")
+    return check_eraser(HUB_DATASETS["eraser"].build(None, out=out, source=samples / "eraser").folder, leakage=True)
+
+
+def test_the_samples_have_every_listed_quirk_and_no_violation(sample_report):
+    from eraser_hub.conversion.integrity import QUIRKS
+
+    assert sample_report.violations == 0 and sample_report.errors == []
+    found = {
+        (s.config, s.split, f.check) for s in sample_report.splits for f in s.findings if f.level == "quirk"
+    }  # fmt: skip
+    for config, split, check in QUIRKS:
+        assert any(c == config and (split in ("*", s)) and k == check for c, s, k in found), (config, split, check)
+
+
+def test_the_samples_leak_as_movies_does(sample_report):
+    lines = [line for finding in sample_report.leakage for line in finding.examples]
+    assert "posR_002.txt (train) = posR_013.txt (train)" in lines
+    assert "negR_003.txt: 'painfully flat'" in lines
+
+
+def test_the_real_corpora(corpora):
+    """112 of 15,395 spans and the one pair: counted in movies' train and val files; 19 clipped texts in cose's val."""
+    report = check_eraser(corpora, leakage=True)
+    assert report.violations == 0
+    found = {(s.config, s.split, f.check): f.count for s in report.splits for f in s.findings}
+    assert found == {
+        ("movies", "train", "no evidence"): 1,
+        ("fever", "validation", "repeated spans"): 9,
+        ("cose", "validation", "evidence text"): 19,
+    }
+    sizes = {(s.config, s.split): (s.rows, s.documents) for s in report.splits}
+    assert sizes["movies", "train"][0] == 1600 and sizes["multirc", "validation"] == (3214, 56)
+    leaks = {finding.check: finding for finding in report.leakage}
+    pair = leaks["movies: same text, other name, within splits"]
+    assert (pair.count, pair.examples) == (1, ("negR_274.txt (train) = negR_302.txt (train)",))
+    misplaced = leaks["movies: evidence that a search by text misplaces"]
+    assert misplaced.count == 112 and misplaced.why.startswith("of 15395 spans")
