@@ -71,8 +71,22 @@ class Pool:
         self.add_mean("any_group_coverage", whole, everyone)
         self.add_mean("best_group_recall", best, everyone)
 
-    def add_rankings(self, rankings: Any, owner: np.ndarray, prefix: str = "", suffix: str = "") -> None:
-        """Means of `rankings.Rankings` over documents; ``owner`` is each document's annotation."""
+    def add_ranked(self, ranked: Any, chosen: np.ndarray, owner: np.ndarray, prefix: str = "") -> None:
+        """Means of a `rankings.Ranked` over documents; sentences' decisions as well.
+
+        Args:
+            chosen: the rationales that have scores.
+            owner: the annotation of each of those.
+            prefix: "" for tokens, "sentence_" for sentences.
+        """
+        if prefix:
+            truth, predicted, hits = ranked.decided[chosen].T
+            self.add_prf(prefix.rstrip("_"), (truth, predicted, hits), owner)
+        self._add_rankings(ranked.rankings(chosen), owner, prefix, "")
+        if ranked.random.shape[0]:
+            self._add_rankings(ranked.rankings(chosen, random=True), owner, prefix, "_random")
+
+    def _add_rankings(self, rankings: Any, owner: np.ndarray, prefix: str, suffix: str) -> None:
         for key in SOFT:
             self.add_mean(f"{prefix}{key}{suffix}", getattr(rankings, key), owner)
 
@@ -164,13 +178,22 @@ def group_coverage(
     return whole, best
 
 
-def info_of(keys: Sequence[str]) -> dict[str, dict[str, object]]:
-    """For each key whether higher is better and its range."""
-    described: dict[str, dict[str, object]] = {}
-    for key in keys:
-        above = key.startswith(("iou_micro_r", "iou_macro_r"))
-        f1 = key.startswith(("iou_micro_f1", "iou_macro_f1"))
-        # IOU recall counts hits of predicted spans over truth spans: there is no upper end
-        high: float | None = None if above else (2.0 if f1 else 1.0)
-        described[key] = {"higher_is_better": True, "range": [0.0, high]}
-    return described
+def keys_of() -> list[str]:
+    """The keys that predictions with every field give."""
+    spans = [
+        f"{name}_{kind}_{part}" for name in ("exact", "token", "iou") for kind in ("micro", "macro") for part in PRF
+    ]
+    matched = [f"iou_matched_{part}" for part in PRF]
+    sentences = [f"sentence_{kind}_{part}" for kind in ("micro", "macro") for part in PRF]
+    soft = [f"{prefix}{key}" for prefix in ("", "sentence_") for key in SOFT]
+    return [*spans, *matched, "any_group_coverage", "best_group_recall", *sentences, *soft]
+
+
+def info_of(keys: Sequence[str]) -> tuple[dict[str, bool], dict[str, tuple[float, float | None]]]:
+    """Per key whether higher is better, and its range; None where there is no upper end.
+
+    IOU recall counts hits of predicted spans over truth spans: two predicted spans may hit one truth span.
+    """
+    up = dict.fromkeys(keys, True)
+    recall, f1 = ("iou_micro_r", "iou_macro_r"), ("iou_micro_f1", "iou_macro_f1")
+    return up, {key: (0.0, None if key in recall else 2.0 if key in f1 else 1.0) for key in keys}

@@ -323,6 +323,7 @@ DESCRIBED: dict[str, tuple[bool | None, float | None, float | None]] = {
 }
 
 
-def info_of() -> dict[str, dict[str, object]]:
-    """For each key whether higher is better and its range (None: neither, or no end)."""
-    return {key: {"higher_is_better": up, "range": [low, high]} for key, (up, low, high) in DESCRIBED.items()}
+def info_of() -> tuple[dict[str, bool | None], dict[str, tuple[float | None, float | None]]]:
+    """Per key whether higher is better, and its range (None: no direction, no end)."""
+    up = {key: described[0] for key, described in DESCRIBED.items()}
+    return up, {key: (described[1], described[2]) for key, described in DESCRIBED.items()}

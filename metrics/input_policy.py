@@ -224,17 +224,11 @@ def _listed(values: np.ndarray) -> str:
     return ", ".join(f"{value:g}" if np.isfinite(value) else "NaN or infinity" for value in values[:10])
 
 
-def check_labels(predictions: Any, known: Sequence[str] | None, offences: Any) -> None:
-    """Predicted labels, and those that scores name, are known ones.
-
-    Args:
-        known: the labels there are; None where nothing says.
-    """
+def check_labels(predictions: Any, known: Sequence[str], offences: Any, scores: bool = True) -> None:
+    """Predicted labels are known ones; so are, with ``scores``, the labels that probabilities are given for."""
     p = predictions
-    if known is None:
-        return
     names = ", ".join(known)
-    strange = np.array([label not in known for label in p.labels] + [False])
+    strange = np.array([*(label not in known for label in p.labels), False])
     at = np.flatnonzero(strange[p.classification])
     offences.say_all(
         "prediction",
@@ -243,7 +237,7 @@ def check_labels(predictions: Any, known: Sequence[str] | None, offences: Any) -
         lambda k: f"expected one of {names}, found {p.labels[p.classification[at[k]]]!r}",
     )
     columns = np.flatnonzero(strange[:-1])
-    if not columns.size:
+    if not columns.size or not scores:
         return
     for name, field in SCORE_FIELDS.items():
         matrix = getattr(p, name)[:, columns]
@@ -351,20 +345,12 @@ def check_fields(p: Any, offences: Any) -> Used:
     return Used(**used)
 
 
-def check_all(
-    p: Any,
-    r: Any,
-    joined: Any,
-    used: Used,
-    documents: Any,
-    label_names: Sequence[str] | None,
-    offences: Any,
-) -> list[str]:
-    """All rules but those of soft scores' lengths; returns the known labels.
+def check_documents(p: Any, r: Any, joined: Any, used: Used, documents: Any, offences: Any) -> None:
+    """All rules on documents and spans but those on soft scores' lengths.
 
     Args:
+        joined: a `joining.Join`.
         documents: a `joining.Documents`.
-        label_names: the labels there are, where the corpus or the caller says so.
     """
     tokens, sentences = documents.lengths(r.group_instance[r.group], r.doc)
     check_references(r, tokens, sentences if used.sentence else None, offences)
@@ -376,9 +362,19 @@ def check_all(
     ):
         if getattr(used, name):
             check_covered(r, joined, p, sizes >= 0, field, offences)
-    known = known_labels(p, _labels_of(r), label_names)
-    if used.classification:
-        check_labels(p, known or None, offences)
+
+
+def check_classes(p: Any, r: Any, used: Used, label_names: Sequence[str] | None, offences: Any) -> list[str]:
+    """All rules on labels, probabilities and tokens_to_flip; returns the labels that count.
+
+    Args:
+        r: the references, or None.
+        label_names: the labels there are, where the corpus or the caller says so. Without, a predicted label must be
+            one of the references' or one that every instance scores; without references, any will do.
+    """
+    known = known_labels(p, _labels_of(r) if r is not None else [], label_names)
+    if used.classification and (label_names is not None or (r is not None and (r.classification >= 0).any())):
+        check_labels(p, known, offences, scores=label_names is not None)
     rows = np.arange(len(p.ids))
     for name, where in SCORE_FIELDS.items():
         check_probabilities(p, getattr(p, name), rows, where, offences)
@@ -390,7 +386,46 @@ def check_all(
         for side in ERASED:
             check_probabilities(p, getattr(p, f"{kind}_{side}"), owner, f"{where}.{SCORE_FIELDS[side]}", offences)
     check_flips(p, offences)
+    if used.draws:
+        check_draws(p, offences)
     return known
+
+
+def name_labels(references: Any, label_names: Sequence[str] | None, offences: Any) -> None:
+    """Give numbered labels their names (changes ``references.labels``); labels beyond ``label_names`` are offences."""
+    r = references
+    names = list(label_names) if label_names is not None else None
+    for code, label in enumerate(r.labels):
+        rows = np.flatnonzero(r.classification == code)
+        if not rows.size:
+            continue
+        if label.startswith("\0"):
+            number = int(label[1:])
+            if names is None:
+                message = f"expected a label, found {number}: label_names=[..] says what numbers stand for"
+                offences.say_all("reference", rows, "classification", message)
+            elif not 0 <= number < len(names):
+                message = f"expected a label number from 0 to {len(names) - 1}, found {number}"
+                offences.say_all("reference", rows, "classification", message)
+        elif names is not None and label not in names:
+            offences.say_all(
+                "reference", rows, "classification", f"expected one of {', '.join(names)}, found {label!r}"
+            )
+    if names is None:
+        return
+    places = {name: code for code, name in enumerate(names)}
+    merged = [*names, *(label for label in r.labels if not label.startswith("\0") and label not in places)]
+    code_of = {label: code for code, label in enumerate(merged)}
+    moved = []
+    for label in r.labels:
+        if not label.startswith("\0"):
+            moved.append(code_of[label])
+        elif 0 <= int(label[1:]) < len(names):
+            moved.append(int(label[1:]))
+        else:
+            moved.append(-1)
+    r.classification = np.array([*moved, -1], dtype=np.int64)[r.classification]
+    r.labels = merged
 
 
 def _labels_of(r: Any) -> list[str]:

@@ -472,9 +472,10 @@ class ReferenceFlattener:
                 self.say("classification", f"expected one of {', '.join(self.label_names)}, found {found(label)}")
             self.classification.append(self.labels.setdefault(label, len(self.labels)))
         elif isinstance(label, (int, np.integer)) and not isinstance(label, bool):
-            if self.label_names is None:
-                self.say("classification", f"expected a label, found {label}: label_names says what numbers stand for")
-                self.classification.append(-1)
+            if self.label_names is None:  # whoever joins the batches may know the names: `input_policy.name_labels`
+                self.classification.append(
+                    -1 if label == -1 else self.labels.setdefault(f"\0{label}", len(self.labels))
+                )
             elif label == -1 or not 0 <= label < len(self.label_names):
                 if label != -1:  # -1 is a ClassLabel's "no label"
                     names = f"0 to {len(self.label_names) - 1}"

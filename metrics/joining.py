@@ -28,6 +28,13 @@ def _positions(names: Sequence[str], side: str, offences: Any) -> dict[str, int]
     return places
 
 
+def check_ids(predictions: Any, offences: Any) -> None:
+    """At least one instance, and each id once."""
+    if not predictions.ids:
+        offences.say("prediction", 0, "", "expected at least one instance, found none")
+    _positions(predictions.ids, "prediction", offences)
+
+
 def join(predictions: Any, references: Any, offences: Any) -> Join:
     """Match instances and annotations by id, and documents by docid; order does not matter."""
     if not predictions.ids:

@@ -16,6 +16,8 @@ Source: DeYoung et al., ERASER (ACL 2020), section 4; the curves are scikit-lear
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +28,8 @@ AUPRC_POLICIES: dict[str, float] = {"reference": 0.5, "skip": float("nan"), "zer
 
 # cells of one padded matrix: small enough to stay in a cache
 CELLS = 1 << 17
+# tokens that are ranked at a time
+AT_ONCE = 1 << 19
 # above this many negatives a document is searched by itself
 LONG = 1024
 
@@ -232,3 +236,89 @@ def random_baseline(
             ):
                 sums += column
     return Rankings(*(sums / n_shuffles for sums in total))
+
+
+def mark(segment: np.ndarray, start: np.ndarray, end: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Which tokens the spans cover: bool (offsets[-1],).
+
+    Span i covers ``[start[i], end[i])`` of segment ``segment[i]``, whose tokens begin at ``offsets[segment[i]]``.
+    """
+    marks = np.zeros(int(offsets[-1]) + 1, dtype=np.int32)
+    at, real = offsets[segment], end > start
+    np.add.at(marks, (at + start)[real], 1)
+    np.add.at(marks, (at + end)[real], -1)
+    return np.cumsum(marks[:-1], dtype=np.int32) > 0
+
+
+class Ranked(NamedTuple):
+    """Per rationale; NaN (or 0 decided) where it has no scores."""
+
+    scores: np.ndarray  # float64 (m, 3): AUPRC, average precision, ROC-AUC
+    random: np.ndarray  # the same for shuffled scores; (0, 3) without a baseline
+    decided: np.ndarray  # int64 (m, 3): true, scored at least the threshold, both
+
+    def rankings(self, chosen: np.ndarray, random: bool = False) -> Rankings:
+        """The columns for the chosen rationales."""
+        return Rankings(*(self.random if random else self.scores)[chosen].T)
+
+
+def joined(parts: Sequence[Ranked]) -> Ranked:
+    """Parts, one after another."""
+    if not parts:
+        return Ranked(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64))
+    return Ranked(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def rank_rationales(
+    sizes: np.ndarray,
+    scores: np.ndarray,
+    spans: tuple[np.ndarray, np.ndarray, np.ndarray],
+    no_positives: float = AUPRC_POLICIES["reference"],
+    seeds: np.ndarray | None = None,
+    n_shuffles: int = 0,
+    threshold: float = 0.5,
+) -> Ranked:
+    """Rank each rationale's scores against the evidence in its document.
+
+    Args:
+        sizes: how many scores each rationale has, -1 for none: int64 (m,).
+        scores: all of them, flat.
+        spans: (rationale, start, end) of the evidences in the rationales' documents. What lies outside is left out:
+            it is refused elsewhere.
+        no_positives: see `rank_documents`.
+        seeds: one per rationale, for the random baseline.
+        n_shuffles: of the random baseline; 0: none.
+        threshold: of the decisions.
+    """
+    m = sizes.size
+    result = Ranked(
+        np.full((m, 3), np.nan), np.full((m if n_shuffles else 0, 3), np.nan), np.zeros((m, 3), dtype=np.int64)
+    )
+    length = np.maximum(sizes, 0)
+    ends = np.cumsum(length)
+    where, start, end = spans
+    inside = (start >= 0) & (end >= start) & (end <= length[where])
+    where, start, end = where[inside], start[inside], end[inside]
+    begin = 0
+    while begin < m:
+        before = int(ends[begin] - length[begin])
+        stop = max(begin + 1, int(np.searchsorted(ends, before + AT_ONCE, side="right")))
+        low, high = np.searchsorted(where, [begin, stop])
+        offsets = np.concatenate([[0], ends[begin:stop] - before])
+        truth = mark(where[low:high] - begin, start[low:high], end[low:high], offsets)
+        own = scores[before : int(ends[stop - 1])]
+        given = np.flatnonzero(sizes[begin:stop] >= 0)
+        offsets = np.concatenate([offsets[:-1][given], offsets[-1:]])
+        rows = given + begin
+        result.scores[rows] = np.stack(rank_documents(own, truth, offsets, no_positives), axis=1)
+        if n_shuffles and seeds is not None:
+            drawn = random_baseline(own, truth, offsets, seeds[rows], n_shuffles, no_positives)
+            result.random[rows] = np.stack(drawn, axis=1)
+        result.decided[rows] = np.stack(decisions(own, truth, offsets, threshold), axis=1)
+        begin = stop
+    return result
+
+
+def baseline_seeds(names: Sequence[str]) -> np.ndarray:
+    """A seed per name, uint64: by name, so that no order and no batching matters to a shuffle."""
+    return np.array([zlib.crc32(name.encode()) for name in names], dtype=np.uint64)

@@ -290,13 +290,3 @@ def group_counts(groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: i
     n_truth, _, hits = token_counts(Spans(place, truth.start, truth.end), there, place_key.size)
     total = np.bincount(place_group, weights=n_truth, minlength=n_groups)
     return total.astype(np.int64), np.bincount(place_group, weights=hits, minlength=n_groups).astype(np.int64)
-
-
-def mark(spans: Spans, offsets: np.ndarray) -> np.ndarray:
-    """Which tokens the spans cover: bool (offsets[-1],); key k's tokens are ``[offsets[k], offsets[k + 1])``."""
-    marks = np.zeros(int(offsets[-1]) + 1, dtype=np.int32)
-    at = offsets[spans.key]
-    real = spans.end > spans.start
-    np.add.at(marks, (at + spans.start)[real], 1)
-    np.add.at(marks, (at + spans.end)[real], -1)
-    return np.cumsum(marks[:-1], dtype=np.int32) > 0

@@ -33,13 +33,8 @@ def pool_agreement(
         sizes = group_counts(r.group, truth, predicted, r.group_instance.size)
         pool.add_coverage(*group_coverage(r.group_instance, *sizes, len(r.ids)))
     owner = joined.reference[p.instance]
-    for kind, prefix in (("token", ""), ("sentence", "sentence_")):
-        chosen = np.flatnonzero((p.soft if kind == "token" else p.sentence) >= 0)
-        if not chosen.size:
-            continue
-        if kind == "sentence":
-            pool.add_prf("sentence", tuple(soft.decided[chosen].T), owner[chosen])  # type: ignore[arg-type]
-        pool.add_rankings(soft.rankings(kind, chosen), owner[chosen], prefix)
-        if soft.token_random.shape[0]:
-            pool.add_rankings(soft.rankings(f"{kind}_random", chosen), owner[chosen], prefix, "_random")
+    for ranked, sizes, prefix in ((soft.token, p.soft, ""), (soft.sentence, p.sentence, "sentence_")):
+        chosen = np.flatnonzero(sizes >= 0)
+        if chosen.size:
+            pool.add_ranked(ranked, chosen, owner[chosen], prefix)
     return pool

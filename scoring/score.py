@@ -12,7 +12,7 @@ import numpy as np
 from eraser_hub.conversion.configs import CONFIGS
 from eraser_hub.errors import DataError
 from eraser_hub.metrics import erasure
-from eraser_hub.metrics.input_policy import Used, check_all, check_draws, check_fields, check_thresholds
+from eraser_hub.metrics.input_policy import Used, check_classes, check_documents, check_fields, check_thresholds, name_labels
 from eraser_hub.metrics.inputs import Offences, Predictions, References
 from eraser_hub.metrics.joining import Documents, join
 from eraser_hub.metrics.rankings import check_policy
@@ -182,12 +182,12 @@ def assess(
 ) -> Scored:
     """Join, check and pool; ``stop`` raises the offences gathered so far, if there are any."""
     used = check_fields(p, offences)
+    name_labels(r, label_names, offences)
     joined = join(p, r, offences)
     stop()
     documents = Documents(r, joined.docs)
-    known = check_all(p, r, joined, used, documents, label_names, offences)
-    if used.draws:
-        check_draws(p, offences)
+    check_documents(p, r, joined, used, documents, offences)
+    known = check_classes(p, r, used, label_names, offences)
     if settings.strict:
         _check_strict(used, offences)
     stop()

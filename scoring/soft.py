@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from eraser_hub.metrics.input_policy import check_finite, check_score_lengths
 from eraser_hub.metrics.inputs import PredictionFlattener, Predictions, References
 from eraser_hub.metrics.joining import EvidenceIndex, pairs
-from eraser_hub.metrics.rankings import Rankings, decisions, random_baseline, rank_documents
-from eraser_hub.metrics.spans import Spans, mark
+from eraser_hub.metrics.rankings import Ranked, baseline_seeds, joined, rank_rationales
 
 ENOUGH = 1 << 18
 
 
-class SoftScores:
-    """Per rationale: its rankings over tokens and over sentences; NaN where it has none.
+class SoftScores(NamedTuple):
+    """Per rationale, its token scores and its sentence scores ranked."""
 
-    Attributes:
-        token, sentence: float64 (rationales, 3): AUPRC, average precision, ROC-AUC.
-        token_random, sentence_random: the same for shuffled scores.
-        decided: int64 (rationales, 3): true sentences, sentences scored at least the threshold, both.
-    """
-
-    def __init__(self, size: int, n_shuffles: int) -> None:
-        self.token, self.sentence = np.full((size, 3), np.nan), np.full((size, 3), np.nan)
-        self.token_random = np.full((size if n_shuffles else 0, 3), np.nan)
-        self.sentence_random = np.full((size if n_shuffles else 0, 3), np.nan)
-        self.decided = np.zeros((size, 3), dtype=np.int64)
-
-    @staticmethod
-    def joined(parts: list[SoftScores]) -> SoftScores:
-        """The parts, one after another."""
-        whole = SoftScores(0, 0)
-        for name in ("token", "sentence", "token_random", "sentence_random", "decided"):
-            setattr(whole, name, np.concatenate([getattr(whole, name), *(getattr(part, name) for part in parts)]))
-        whole.decided = whole.decided.astype(np.int64)
-        return whole
-
-    def rankings(self, name: str, chosen: np.ndarray) -> Rankings:
-        """The columns of ``token``, ``sentence`` or their random baselines, for the chosen rationales."""
-        return Rankings(*getattr(self, name)[chosen].T)
+    token: Ranked
+    sentence: Ranked
 
 
 class SoftReducer:
@@ -123,49 +99,38 @@ class SoftReducer:
         docs: Mapping[str, object],
         columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     ) -> None:
-        part = SoftScores(doc.size, self.n_shuffles)
-        self.parts.append(part)
-        if not doc.size:
-            return
         rows = np.array([self.places.get(name, -1) for name in ids], dtype=np.int64)
-        key = pairs(rows[instance], self.doc_code[doc], self.width)
-        where, evidence = self.evidence.find(key)
+        where, evidence = self.evidence.find(pairs(rows[instance], self.doc_code[doc], self.width))
         seeds = self._seeds(ids, instance, list(docs), doc) if self.n_shuffles else None
         # the rules speak of rationales by position: they are shown this part alone
         view = _View(instance + first_row, doc, docs)
         offences, r = self.flattener.offences, self.references
         soft, tokens, sentence, sentences = columns
-        for kind, scores, size, lengths, field, unit in (
-            ("token", tokens, soft, self.doc_tokens, "soft_rationale_predictions", "tokens"),
-            ("sentence", sentences, sentence, self.doc_sentences, "soft_sentence_predictions", "sentences"),
-        ):
-            given = np.flatnonzero(size >= 0)
-            if not given.size:
-                continue
-            check_score_lengths(view, size, lengths[doc], field, unit, offences)
-            check_finite(view, 0, size, scores, field, offences)
-            offsets = np.concatenate([[0], np.cumsum(np.maximum(size, 0))])
-            start, end = (r.start, r.end) if kind == "token" else (r.start_sentence, r.end_sentence)
-            start, end = start[evidence], end[evidence]
-            # what lies outside is an offence of the references, told elsewhere
-            inside = (start >= 0) & (end >= start) & (end <= np.maximum(size, 0)[where])
-            truth = mark(Spans(where[inside], start[inside], end[inside]), offsets)
-            own = np.concatenate([offsets[:-1][given], offsets[-1:]])
-            getattr(part, kind)[given] = np.stack(rank_documents(scores, truth, own, self.no_positives), axis=1)
-            if seeds is not None:
-                random = random_baseline(scores, truth, own, seeds[given], self.n_shuffles, self.no_positives)
-                getattr(part, f"{kind}_random")[given] = np.stack(random, axis=1)
-            if kind == "sentence":
-                part.decided[given] = np.stack(decisions(scores, truth, own, self.sentence_threshold), axis=1)
+        if (soft >= 0).any():
+            check_score_lengths(view, soft, self.doc_tokens[doc], "soft_rationale_predictions", "tokens", offences)
+            check_finite(view, 0, soft, tokens, "soft_rationale_predictions", offences)
+        if (sentence >= 0).any():
+            field = "soft_sentence_predictions"
+            check_score_lengths(view, sentence, self.doc_sentences[doc], field, "sentences", offences)
+            check_finite(view, 0, sentence, sentences, field, offences)
+        spans = where, r.start[evidence], r.end[evidence]
+        lines = where, r.start_sentence[evidence], r.end_sentence[evidence]
+        settings = self.no_positives, seeds, self.n_shuffles, self.sentence_threshold
+        self.parts.append(
+            SoftScores(
+                rank_rationales(soft, tokens, spans, *settings), rank_rationales(sentence, sentences, lines, *settings)
+            )
+        )
 
     @staticmethod
     def _seeds(ids: list[str], instance: np.ndarray, docids: list[str], doc: np.ndarray) -> np.ndarray:
-        return baseline_seeds([ids[i] for i in instance.tolist()], [docids[d] for d in doc.tolist()])
+        pairs = zip(instance.tolist(), doc.tolist(), strict=True)
+        return baseline_seeds([f"{ids[i]}\0{docids[d]}" for i, d in pairs])
 
     def finish(self) -> SoftScores:
         """The scores of all rationales."""
         self.reduce()
-        return SoftScores.joined(self.parts)
+        return SoftScores(joined([part.token for part in self.parts]), joined([part.sentence for part in self.parts]))
 
 
 class _View:
@@ -177,13 +142,6 @@ class _View:
     @property
     def docids(self) -> list[str]:
         return list(self.docs)
-
-
-def baseline_seeds(ids: list[str], docids: list[str]) -> np.ndarray:
-    """A seed per (annotation, document): by name, so that no order and no batching matters."""
-    return np.array(
-        [zlib.crc32(f"{name}\0{docid}".encode()) for name, docid in zip(ids, docids, strict=True)], dtype=np.uint64
-    )
 
 
 def lookup(documents: Any) -> Callable[[list[str]], dict[str, tuple[int, int]]]:

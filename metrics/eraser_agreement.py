@@ -1,0 +1,249 @@
+"""Agreement of predicted rationales with human ones (ERASER): spans, tokens, sentences, rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from .agreement_scores import Pool, group_coverage, info_of, keys_of
+from .arrow_inputs import predictions_from_arrow, references_from_arrow
+from .batches import concatenate, pack, unpack
+from .input_policy import check_classes, check_documents, check_fields, check_finite, check_score_lengths, name_labels
+from .inputs import Offences, PredictionFlattener, Predictions, ReferenceFlattener, References
+from .instance_batches import InstanceBatches, Tools, stop
+from .joining import Documents, EvidenceIndex, join, number_keys, pairs
+from .rankings import baseline_seeds, check_policy, rank_rationales
+from .resampling import intervals
+from .results import Statistics, report
+from .spans import as_spans, count_spans, group_counts
+
+NAME = "eraser_agreement"
+SHUFFLES = 10
+
+_DESCRIPTION = """\
+How well a model's rationales agree with those that humans marked, as the ERASER benchmark measures it: exact match,
+token and intersection-over-union (IOU) precision, recall and F1 of hard rationales (spans); AUPRC, average precision
+and ROC-AUC of soft rationales (a score per token); the same over sentences.
+"""
+
+_CITATION = """\
+@inproceedings{deyoung2020eraser,
+  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
+  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
+            Socher, Richard and Wallace, Byron C.},
+  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
+  year = {2020}
+}
+"""
+
+_INPUTS_DESCRIPTION = """
+Args:
+    predictions: ERASER instances (list of dicts, Dataset or Arrow table), in any order: {"annotation_id", "rationales":
+        [{"docid", "hard_rationale_predictions": [{"start_token", "end_token"}], "soft_rationale_predictions":
+        [float per token], "soft_sentence_predictions": [float per sentence]}]}. Each of the three fields stands in all
+        rationales or in none; what it feeds is scored or left out. Token offsets count the document's tokens; start
+        inclusive, end exclusive.
+    references: dataset rows with annotation_id, documents [{"docid", "text"}] and evidences [[{"docid", "start_token",
+        "end_token", "start_sentence", "end_sentence"}]], in any order; ids are compared as strings.
+    iou_threshold: of the keys iou_micro_f1 ..; in (0, 1].
+    iou_thresholds: further ones, whose keys are iou_micro_f1@0.1 ..
+    auprc_policy: AUPRC of a document without evidence: "reference" (0.5), "skip", "zero" or "one".
+    random_baseline: True (10 shuffles, as in the papers) or a number: adds auprc_random .. for shuffled scores.
+    sentence_threshold: a sentence is predicted from this score on.
+    per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..]}.
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over annotations; ci_method
+        is "percentile" or "bca".
+    by: "classification" or another column of the references; adds by: {value: {key: score}}.
+    label_names: names of the integers in the references' classification, where no Dataset brings them.
+
+Returns:
+    exact_, token_, iou_, sentence_ micro_/macro_ p, r, f1; iou_matched_p, _r, _f1 (one-to-one); any_group_coverage
+    (share of annotations of which one whole evidence group is covered), best_group_recall; auprc, average_precision,
+    roc_auc_score and sentence_auprc ..; signature. All in [0, 1], but IOU recall: hits over truth spans, with no upper
+    end, because two predicted spans may hit one truth span. Higher is better. NaN where nothing defines a score.
+
+Raises:
+    ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.
+
+Examples:
+
+    >>> import evaluate
+    >>> metric = evaluate.load("eraser_agreement")
+    >>> references = [{"annotation_id": "a1", "documents": [{"docid": "d1", "text": "a fine film .\\nit drags a little ."}],
+    ...                "evidences": [[{"docid": "d1", "start_token": 1, "end_token": 3,
+    ...                                "start_sentence": 0, "end_sentence": 1}]]}]
+    >>> predictions = [{"annotation_id": "a1", "rationales": [{"docid": "d1",
+    ...     "hard_rationale_predictions": [{"start_token": 1, "end_token": 2}],
+    ...     "soft_rationale_predictions": [.1, .9, .6, .2, .1, .7, .1, .1, .1]}]}]
+    >>> scores = metric.compute(predictions=predictions, references=references)
+    >>> scores["token_micro_p"], scores["token_micro_r"], scores["iou_micro_f1"]
+    (1.0, 0.5, 1.0)
+    >>> round(scores["average_precision"], 4), round(scores["roc_auc_score"], 4)
+    (0.8333, 0.9286)
+"""
+
+
+class EraserAgreement(InstanceBatches, evaluate.Metric):
+    """Agreement with human rationales; see ``inputs_description``."""
+
+    tools = Tools(
+        Predictions,
+        References,
+        PredictionFlattener,
+        ReferenceFlattener,
+        predictions_from_arrow,
+        references_from_arrow,
+        Offences,
+        pack,
+        unpack,
+        concatenate,
+    )
+
+    def _info(self) -> evaluate.MetricInfo:
+        info = evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS_DESCRIPTION,
+            features=datasets.Features(
+                {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
+            ),
+            homepage="https://www.eraserbenchmark.com",
+            reference_urls=["https://aclanthology.org/2020.acl-main.408"],
+        )
+        info.higher_is_better, info.ranges = info_of(keys_of())
+        return info
+
+    def statistics(
+        self, predictions: Any, references: Any, label_names: Sequence[str] | None = None, **settings: Any
+    ) -> Statistics:
+        """The additive statistics per annotation that the scores are made of, for a comparison of systems.
+
+        Args:
+            predictions, references, settings: as for ``compute``.
+        """
+        batches = self._flatten(predictions, "prediction"), self._flatten(references, "reference")
+        names = label_names if label_names is not None else batches[1].label_names
+        return self._statistics(batches[0].record, batches[1].record, names, **settings)[0]
+
+    def _statistics(
+        self,
+        p: Predictions,
+        r: References,
+        label_names: Sequence[str] | None = None,
+        iou_threshold: float = 0.5,
+        iou_thresholds: Sequence[float] = (),
+        auprc_policy: str = "reference",
+        random_baseline: bool | int = False,
+        sentence_threshold: float = 0.5,
+    ) -> tuple[Statistics, dict[str, object]]:
+        thresholds = _thresholds(iou_threshold, iou_thresholds)
+        no_positives, shuffles = check_policy(auprc_policy), _shuffles(random_baseline)
+        offences = Offences()
+        names = {"prediction": p.ids, "reference": r.ids}
+        used = check_fields(p, offences)
+        if label_names is not None:
+            name_labels(r, label_names, offences)
+        joined = join(p, r, offences)
+        stop(offences, names)
+        documents = Documents(r, joined.docs)
+        check_documents(p, r, joined, used, documents, offences)
+        if label_names is not None:
+            check_classes(p, r, used, label_names, offences)
+        stop(offences, names)
+
+        keys = number_keys(r, p, joined)
+        pool = Pool(keys.owner, len(r.ids))
+        if used.hard:
+            truth, predicted = as_spans(keys.evidence, r.start, r.end), as_spans(keys.span, p.start, p.end)
+            pool.add_spans(count_spans(truth, predicted, keys.owner.size, thresholds), iou_threshold)
+            sizes = group_counts(r.group, truth, predicted, r.group_instance.size)
+            pool.add_coverage(*group_coverage(r.group_instance, *sizes, len(r.ids)))
+        owner = joined.reference[p.instance]
+        where, evidence = EvidenceIndex(r, max(joined.docs, 1)).find(pairs(owner, joined.doc, max(joined.docs, 1)))
+        lengths = documents.lengths(owner, joined.doc)
+        seeds = baseline_seeds(_names(p)) if shuffles else None
+        for kind, length, bounds in (
+            ("soft", lengths[0], (r.start, r.end)),
+            ("sentence", lengths[1], (r.start_sentence, r.end_sentence)),
+        ):
+            if not getattr(used, kind):
+                continue
+            sizes, scores = getattr(p, kind), getattr(p, f"{kind}_scores")
+            field, unit, prefix = _WORDS[kind]
+            check_score_lengths(p, sizes, length, field, unit, offences)
+            check_finite(p, 0, sizes, scores, field, offences)
+            stop(offences, names)
+            spans = where, bounds[0][evidence], bounds[1][evidence]
+            ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, shuffles, sentence_threshold)
+            chosen = np.flatnonzero(sizes >= 0)
+            pool.add_ranked(ranked, chosen, owner[chosen], prefix)
+        settings: dict[str, object] = {"iou": thresholds} if used.hard else {}
+        if used.soft or used.sentence:
+            settings["auprc_no_positives"] = auprc_policy
+        if used.sentence:
+            settings["sentence_threshold"] = sentence_threshold
+        if shuffles:
+            settings["shuffles"] = shuffles
+        values = pool.values()
+        return Statistics(r.ids, values, pool.finalize, pool.finalize(values)), settings
+
+    def _score(
+        self,
+        p: Predictions,
+        r: References,
+        column: Callable[[str], list[Any] | None],
+        *,
+        per_instance: bool = False,
+        confidence_level: float | None = None,
+        n_resamples: int | None = None,
+        seed: int = 0,
+        ci_method: str = "percentile",
+        by: str | None = None,
+        label_names: Sequence[str] | None = None,
+        **settings: Any,
+    ) -> dict[str, Any]:
+        statistics, made = self._statistics(p, r, label_names, **settings)
+        return report(
+            statistics,
+            NAME,
+            made,
+            intervals,
+            by_values=self._by(by, r, column),
+            per_instance=per_instance,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+            ci_method=ci_method,
+            by=by,
+        )
+
+
+_WORDS = {
+    "soft": ("soft_rationale_predictions", "tokens", ""),
+    "sentence": ("soft_sentence_predictions", "sentences", "sentence_"),
+}
+
+
+def _thresholds(main: float, further: Sequence[float]) -> list[float]:
+    thresholds = list(dict.fromkeys([main, *further]))
+    for value in thresholds:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+            raise ValueError(f"iou_threshold: expected a number in (0, 1], found {value!r}")
+    return [float(value) for value in thresholds]
+
+
+def _shuffles(random_baseline: bool | int) -> int:
+    if random_baseline is True:
+        return SHUFFLES
+    if not isinstance(random_baseline, int) or random_baseline < 0:
+        raise ValueError(f"random_baseline: expected True, False or a number of shuffles, found {random_baseline!r}")
+    return int(random_baseline)
+
+
+def _names(p: Predictions) -> list[str]:
+    """What each rationale is seeded by: its annotation and its document."""
+    return [f"{p.ids[i]}\0{p.docids[d]}" for i, d in zip(p.instance.tolist(), p.doc.tolist(), strict=True)]

@@ -1,0 +1,205 @@
+"""Faithfulness of rationales (ERASER): comprehensiveness, sufficiency, AOPC, entropy, KL, tokens to flip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from .arrow_inputs import predictions_from_arrow, references_from_arrow
+from .batches import concatenate, pack, unpack
+from .erasure import AOPC_THRESHOLDS, info_of, pool, random_draws
+from .input_policy import check_classes, check_fields, check_thresholds, name_labels
+from .inputs import Offences, PredictionFlattener, Predictions, ReferenceFlattener, References
+from .instance_batches import InstanceBatches, Tools, stop
+from .joining import Documents, check_ids, join
+from .resampling import against_chance, intervals
+from .results import Statistics, plain, report
+
+NAME = "eraser_faithfulness"
+
+_DESCRIPTION = """\
+Whether a model relied on the rationales it gives, as the ERASER benchmark measures it: how much the probability of the
+predicted class falls when the rationale is erased (comprehensiveness), and when nothing but the rationale is left
+(sufficiency), at one rationale length and over several (AOPC).
+"""
+
+_CITATION = """\
+@inproceedings{deyoung2020eraser,
+  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
+  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
+            Socher, Richard and Wallace, Byron C.},
+  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
+  year = {2020}
+}
+"""
+
+_INPUTS_DESCRIPTION = """
+Args:
+    predictions: ERASER instances (list of dicts, Dataset or Arrow table), in any order: {"annotation_id",
+        "classification": label, "classification_scores": {label: p}, and of these what is to be scored:
+        "comprehensiveness_classification_scores" (p without the rationale), "sufficiency_classification_scores" (p on
+        the rationale alone), "thresholded_scores": [{"threshold", and the same two}], "tokens_to_flip": int,
+        "random_rationales": [{the same two}]}. A field stands in all instances or in none.
+    references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1), documents and
+        evidences (for tokens_to_flip_ratio); ids are compared as strings.
+    aopc_thresholds: those that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.
+    per_instance: adds per_instance: {key: [score per instance], "annotation_id": [..]}.
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over instances; ci_method
+        is "percentile" or "bca".
+    by: "classification" or another column of the references; adds by: {value: {key: score}}.
+    label_names: the labels; also names of the integers in the references' classification.
+
+Returns:
+    comprehensiveness (higher is better) and sufficiency (lower is better), both in [-1, 1]; *_entropy, the difference of
+    entropies; *_kl, KL(erased || full) in nats; aopc_thresholds, *_aopc, *_aopc_points; with references accuracy,
+    macro_f1, tokens_to_flip_ratio; with random_rationales *_chance: p_value, win_rate, effect_size; signature.
+
+Raises:
+    ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.
+
+Examples:
+
+    >>> import evaluate
+    >>> metric = evaluate.load("eraser_faithfulness")
+    >>> predictions = [{"annotation_id": "a1", "rationales": [], "classification": "POS",
+    ...                 "classification_scores": {"NEG": .25, "POS": .75},
+    ...                 "comprehensiveness_classification_scores": {"NEG": .75, "POS": .25},
+    ...                 "sufficiency_classification_scores": {"NEG": .25, "POS": .75}}]
+    >>> scores = metric.compute(predictions=predictions)
+    >>> scores["comprehensiveness"], scores["sufficiency"], round(scores["comprehensiveness_kl"], 4)
+    (0.5, 0.0, 0.5493)
+    >>> references = [{"annotation_id": "a1", "classification": 1}]
+    >>> metric.compute(predictions=predictions, references=references, label_names=["NEG", "POS"])["accuracy"]
+    1.0
+"""
+
+
+class EraserFaithfulness(InstanceBatches, evaluate.Metric):
+    """Faithfulness of rationales; see ``inputs_description``."""
+
+    references_needed = False
+    tools = Tools(
+        Predictions,
+        References,
+        PredictionFlattener,
+        ReferenceFlattener,
+        predictions_from_arrow,
+        references_from_arrow,
+        Offences,
+        pack,
+        unpack,
+        concatenate,
+    )
+
+    def _info(self) -> evaluate.MetricInfo:
+        info = evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS_DESCRIPTION,
+            features=datasets.Features(
+                {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
+            ),
+            homepage="https://www.eraserbenchmark.com",
+            reference_urls=["https://aclanthology.org/2020.acl-main.408"],
+        )
+        info.higher_is_better, info.ranges = info_of()
+        return info
+
+    def statistics(
+        self, predictions: Any, references: Any = None, label_names: Sequence[str] | None = None, **settings: Any
+    ) -> Statistics:
+        """The additive statistics per instance that the scores are made of, for a comparison of systems.
+
+        Args:
+            predictions, references, settings: as for ``compute``.
+        """
+        p = self._flatten(predictions, "prediction").record
+        batch = None if references is None else self._flatten(references, "reference")
+        names = label_names if label_names is not None or batch is None else batch.label_names
+        return self._statistics(p, None if batch is None else batch.record, names, **settings)[0]
+
+    def _statistics(
+        self,
+        p: Predictions,
+        r: References | None,
+        label_names: Sequence[str] | None = None,
+        aopc_thresholds: Sequence[float] = AOPC_THRESHOLDS,
+    ) -> tuple[Statistics, dict[str, object], dict[str, object]]:
+        asked = _asked(aopc_thresholds)
+        offences = Offences()
+        names = {"prediction": p.ids, "reference": r.ids if r is not None else []}
+        used = check_fields(p, offences)
+        if r is None:
+            check_ids(p, offences)
+            stop(offences, names)
+            rows, evidence = np.arange(len(p.ids)), None
+        else:
+            name_labels(r, label_names, offences)
+            joined = join(p, r, offences)
+            stop(offences, names)
+            rows = joined.row
+            documents = Documents(r, joined.docs)
+            evidence = documents.evidence_tokens(r) if used.tokens_to_flip and r.tokens.size else None
+        known = check_classes(p, r, used, label_names, offences)
+        stop(offences, names)
+        if not (used.full or used.classification or used.tokens_to_flip):
+            raise ValueError("predictions: expected classification or classification_scores, found neither")
+        pooled, good = pool(p, r, rows, known, asked, evidence)
+        settings: dict[str, object] = {"log": "e"}
+        extra: dict[str, object] = {}
+        if used.thresholds:
+            check_thresholds(good, asked, p, offences)
+            stop(offences, names)
+            settings["aopc"] = extra["aopc_thresholds"] = asked
+        for side, (observed, draws) in random_draws(p, rows).items():
+            up = side == "comprehensiveness"
+            found = against_chance(np.asarray(observed.mean()), draws.mean(axis=0), up)
+            own = against_chance(observed, draws, up)
+            extra[f"{side}_chance"] = plain({**found, "draws": draws.shape[1], "mean_win_rate": own["win_rate"].mean()})
+        values = pooled.values()
+        ids = r.ids if r is not None else p.ids
+        return Statistics(ids, values, pooled.finalize, pooled.finalize(values)), settings, extra
+
+    def _score(
+        self,
+        p: Predictions,
+        r: References | None,
+        column: Callable[[str], list[Any] | None],
+        *,
+        per_instance: bool = False,
+        confidence_level: float | None = None,
+        n_resamples: int | None = None,
+        seed: int = 0,
+        ci_method: str = "percentile",
+        by: str | None = None,
+        label_names: Sequence[str] | None = None,
+        **settings: Any,
+    ) -> dict[str, Any]:
+        statistics, made, extra = self._statistics(p, r, label_names, **settings)
+        return report(
+            statistics,
+            NAME,
+            made,
+            intervals,
+            by_values=self._by(by, r, column),
+            extra=extra,
+            per_instance=per_instance,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+            ci_method=ci_method,
+            by=by,
+        )
+
+
+def _asked(thresholds: Sequence[float]) -> list[float]:
+    if isinstance(thresholds, (int, float)) or not len(thresholds):
+        raise ValueError(f"aopc_thresholds: expected a list of numbers in [0, 1], found {thresholds!r}")
+    for value in thresholds:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            raise ValueError(f"aopc_thresholds: expected numbers in [0, 1], found {value!r}")
+    return sorted({float(value) for value in thresholds})
