@@ -39,6 +39,14 @@ DATASET = SmallDataset(
     default="sst",
     schema=SCHEMA,
     nullable_integers=DERIVED_INTEGERS,
+    descriptions={
+        "sst": "English sentiment trees: a sentence's label, and as rationale the phrases that explain it.",
+        "wikiattack": "English comments on Wikipedia talk pages, with what people highlighted as a personal attack.",
+    },
+    citation=(
+        "@inproceedings{carton-etal-2020-evaluating, title={Evaluating and Characterizing Human Rationales}, "
+        "author={Carton, Samuel and Rathore, Anirudh and Tan, Chenhao}, booktitle={EMNLP}, year={2020}}"
+    ),
     licenses={"sst": "unknown", "wikiattack": "unknown"},
     homepages={"sst": "https://nlp.stanford.edu/sentiment/", "wikiattack": RATIONALES_URL},
     tables=card_tables,
@@ -69,18 +77,22 @@ def build_human_rationales(
     if include_backup_records:
         notes.append("--include-backup-records: this dataset has no backup files")
     built: dict[str, ConfigTables] = {}
-    if sources.sst:
-        made = {split: tree_rows(path) for split, path in sources.sst.items()}
-        built["sst"] = _tables("sst", made, sources.sst, sources.root["sst"], notes)
-    if sources.wikiattack:
-        made = _wikiattack(sources)
-        built["wikiattack"] = _tables("wikiattack", made, sources.wikiattack, sources.root["wikiattack"], notes)
+    for name, paths in (("sst", sources.sst), ("wikiattack", sources.wikiattack)):
+        if paths:
+            built[name] = _tables(name, load_rows(sources, name), paths, sources.root[name], notes)
     folder, written = write_dataset(DATASET, built, out)
     rows = {name: {split: table.num_rows for split, table in tables.splits.items()} for name, tables in built.items()}
     return BuildResult(folder, rows, notes + written)
 
 
-def _wikiattack(sources: HumanRationaleSources) -> dict[str, SplitRows]:
+def load_rows(sources: HumanRationaleSources, config: str) -> dict[str, SplitRows]:
+    """Split -> rows of a configuration, out of its files.
+
+    Raises:
+        DataError: an offence in a file, with its line.
+    """
+    if config == "sst":
+        return {split: tree_rows(path) for split, path in sources.sst.items()}
     wanted = {record.comment_id for path in sources.wikiattack.values() for record in read_rationales(path)}
     comments = None if sources.comments is None else read_comments(sources.comments, wanted)
     attacks = None if sources.annotations is None else read_attacks(sources.annotations, wanted)

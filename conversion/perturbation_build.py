@@ -15,7 +15,7 @@ from .perturbation_format import Record, read_gold, read_public
 from .perturbation_join import Example, Joined, join
 from .perturbation_rows import DERIVED_INTEGERS, SCHEMA, label_names, row_of, table_of
 from .perturbation_sources import HOMEPAGE, PerturbationSources, find_sources
-from .perturbation_statistics import card_tables
+from .perturbation_statistics import LANGUAGES, TASKS, card_tables
 from .small_dataset import (
     ConfigTables,
     SmallDataset,
@@ -35,6 +35,16 @@ DATASET = SmallDataset(
     default=DEFAULT_CONFIG,
     schema=SCHEMA,
     nullable_integers=DERIVED_INTEGERS,
+    descriptions={
+        name: f"{TASKS[config.task].capitalize()} in {LANGUAGES[config.language]}: original and perturbed examples, with "
+        "rationale sets of tokens where the gold file was at hand."
+        for name, config in CONFIGS.items()
+    },
+    citation=(
+        "@inproceedings{wang-etal-2022-fine, title={A Fine-grained Interpretability Evaluation Benchmark for Neural "
+        "{NLP}}, author={Wang, Lijie and Shen, Yaozong and Peng, Shuyuan and Zhang, Shuai and Xiao, Xinyan and Liu, Hao "
+        "and Tang, Hongxuan and Chen, Ying and Wu, Hua and Wang, Haifeng}, booktitle={CoNLL}, year={2022}}"
+    ),
     licenses=dict.fromkeys(CONFIGS, "unknown"),
     homepages=dict.fromkeys(CONFIGS, HOMEPAGE),
     tables=card_tables,

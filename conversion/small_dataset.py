@@ -7,9 +7,10 @@ not follow it in ``records/CONFIG.parquet``; both serve `export` and are part of
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -27,6 +28,7 @@ from .hub_parquet import (
     card_metadata,
     card_text,
     content_version,
+    file_digest,
     size_category,
     verify_folder,
     viewer_trips,
@@ -67,7 +69,9 @@ class SmallDataset:
         default: the one that a bare load takes (the first that is there where it is not).
         schema: of every file.
         nullable_integers: derived integer columns that may be null in a split where the viewer would stumble.
-        licenses: config -> licence, for dataset_info.
+        descriptions: config -> one sentence, which names the language.
+        citation: BibTeX in one line.
+        licenses: config -> licence.
         homepages: config -> where the files come from.
         tables: the card's generated prose: folder -> marker -> markdown.
     """
@@ -77,6 +81,8 @@ class SmallDataset:
     default: str
     schema: pa.Schema
     nullable_integers: tuple[str, ...]
+    descriptions: Mapping[str, str]
+    citation: str
     licenses: Mapping[str, str]
     homepages: Mapping[str, str]
     tables: Callable[[Path, Sequence[str]], Mapping[str, str]]
@@ -106,7 +112,9 @@ def write_dataset(dataset: SmallDataset, built: Mapping[str, ConfigTables], out:
                 infos[config], release[config] = old_infos[config], old_release[config]
                 for file in _files_of(target, config):
                     link_or_copy(file, folder / file.relative_to(target))
-        (folder / RELEASE).write_text(json.dumps(release, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        (folder / RELEASE).write_text(
+            json.dumps({"configs": release}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
         _write_card(dataset, infos, folder)
         verify_folder(folder, dataset.schema)
         write_croissant(folder, dataset.name)
@@ -123,15 +131,16 @@ def _standing(target: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def read_release(folder: Path) -> dict[str, Any]:
-    """``release.json`` of a built folder. Raises DataError where it is missing or no JSON object."""
+    """Configuration -> its part of ``release.json``. Raises DataError where the file is missing or damaged."""
     path = Path(folder) / RELEASE
     try:
         release = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"expected a built dataset's {RELEASE}, found {error}", file=path) from None
-    if not isinstance(release, dict):
-        raise DataError("expected a JSON object", file=path)
-    return release
+    configs = release.get("configs") if isinstance(release, dict) else None
+    if not isinstance(configs, dict):
+        raise DataError("expected a JSON object with configs", file=path)
+    return configs
 
 
 def _files_of(folder: Path, config: str) -> list[Path]:
@@ -160,13 +169,15 @@ def _write_config(
         write_parquet(folder / "records" / f"{config}.parquet", RECORDS, [records])
     return {
         "config_name": config,
+        "description": dataset.descriptions[config],
+        "citation": dataset.citation,
+        "homepage": dataset.homepages[config],
+        "license": dataset.licenses[config],
+        "version": content_version(digests),
         "features": yaml_features(tables.label_names, dataset.schema),
         "splits": splits,
         "download_size": stored,
         "dataset_size": held,
-        "version": content_version(digests),
-        "license": dataset.licenses[config],
-        "homepage": dataset.homepages[config],
     }
 
 
@@ -180,10 +191,12 @@ def _write_card(dataset: SmallDataset, infos: Mapping[str, Mapping[str, Any]], f
     metadata["configs"] = [
         {
             "config_name": config,
+            # here it reaches the builder, and with it the local cache's key; in dataset_info alone it does not
+            "version": info["version"],
+            **({"default": True} if config == default else {}),
             "data_files": [
                 {"split": split["name"], "path": f"{config}/{split['name']}-*.parquet"} for split in info["splits"]
             ],
-            **({"default": True} if config == default else {}),
         }
         for config, info in infos.items()
     ]
@@ -234,6 +247,11 @@ def built_folder(folder: Path, name: str, configs: Sequence[str] | None) -> Iter
 
     with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
         yield HUB_DATASETS[name].build(configs, out=Path(aside), source=folder).folder
+
+
+def content_hash(files: Iterable[Path]) -> str:
+    """Sixteen hexadecimal digits that change with the contents of any of the files."""
+    return hashlib.sha256("\n".join(file_digest(path) for path in files).encode()).hexdigest()[:16]
 
 
 def safe_target(out: Path, name: str, release: Path) -> Path:
