@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 SCALARS = (str, int, float, bool, type(None))
@@ -222,7 +223,7 @@ class InstanceBatches:
             else:
                 columns = tools.references_from_arrow(table, names)
             if columns is not None:
-                return Batch(kind(**columns), lambda name: _of_table(table, name), names)
+                return Batch(kind(**columns), partial(_of_table, table), names)
             data = table.to_pylist()
         rows = _rows(data, side)
         offences = tools.offences()
@@ -234,7 +235,7 @@ class InstanceBatches:
             flattener.add(row)
         record = flattener.finish()
         stop(offences, {side: record.ids})
-        return Batch(record, lambda name: _of_rows(rows, name), names)
+        return Batch(record, partial(_of_rows, rows), names)
 
     def _packed(self, batch: Batch) -> bytes:
         record = self.tools.pack(batch.record)

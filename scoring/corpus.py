@@ -29,6 +29,15 @@ def lines_of(path: Path, start: int = 0, stop: int | None = None) -> Iterator[by
         raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
 
 
+def is_parquet(path: Path) -> bool:
+    """By its first bytes, whatever its name."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
+
+
 def said(error: Exception, line: bytes) -> str:
     """What is wrong with a line that is no JSON, in words."""
     for name in (b"NaN", b"Infinity"):

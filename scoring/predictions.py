@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import msgspec
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from eraser_hub.errors import DataError
 from eraser_hub.metrics.inputs import Offences, PredictionFlattener, Predictions, References
 
-from .corpus import CorpusDocuments, lines_of, said
+from .corpus import is_parquet, lines_of, said
 from .soft import SoftReducer, SoftScores, lookup
 
 
@@ -109,7 +109,7 @@ def _name(line: bytes, flattener: PredictionFlattener) -> str | int:
 def read_predictions(
     path: Path,
     references: References,
-    documents: CorpusDocuments,
+    documents: Any,
     offences: Offences,
     no_positives: float,
     n_shuffles: int,
@@ -121,17 +121,23 @@ def read_predictions(
     """
     flattener = PredictionFlattener(offences, checked=True)
     reducer = SoftReducer(flattener, references, lookup(documents), no_positives, n_shuffles, sentence_threshold)
+    if is_parquet(path):
+        from .tables import read_parquet  # the Arrow libraries are slow to import: only where they are needed
+
+        batches = read_parquet(path, offences, reducer)
+        documents_known(batches.docids, references, documents)
+        return batches, reducer.finish(), range(1, len(batches.ids) + 1)
     numbers = read_jsonl(path, flattener, reducer)
     soft = reducer.finish()
-    documents_known(flattener, references, documents)
+    documents_known(list(flattener.docs), references, documents)
     return flattener.finish(), soft, numbers
 
 
-def documents_known(flattener: PredictionFlattener, references: References, documents: CorpusDocuments) -> None:
+def documents_known(docids: list[str], references: References, documents: Any) -> None:
     """Add to the references the documents that only predictions speak of."""
     codes = set(references.docids)
-    documents.count(flattener.docs)
-    new = [name for name in flattener.docs if name not in codes and name in documents.counts]
+    documents.count(docids)
+    new = [name for name in docids if name not in codes and name in documents.counts]
     if not new:
         return
     first = len(references.docids)

@@ -12,7 +12,14 @@ import numpy as np
 from eraser_hub.conversion.configs import CONFIGS
 from eraser_hub.errors import DataError
 from eraser_hub.metrics import erasure
-from eraser_hub.metrics.input_policy import Used, check_classes, check_documents, check_fields, check_thresholds, name_labels
+from eraser_hub.metrics.input_policy import (
+    Used,
+    check_classes,
+    check_documents,
+    check_fields,
+    check_thresholds,
+    name_labels,
+)
 from eraser_hub.metrics.inputs import Offences, Predictions, References
 from eraser_hub.metrics.joining import Documents, join
 from eraser_hub.metrics.rankings import check_policy
@@ -151,13 +158,30 @@ def score(inputs: Inputs, settings: Settings | None = None) -> Scored:
     """
     settings = settings or Settings()
     no_positives = check_policy(settings.auprc_policy)
-    path = inputs.annotations or annotation_file(inputs.data_dir, inputs.split)
-    documents = CorpusDocuments(inputs.data_dir)
     offences = Offences()
-    flattener, numbers, columns = read_annotations(path, inputs.labels, offences, settings.by)
-    places: dict[str, tuple[Path, Any]] = {"reference": (path, numbers), "prediction": (inputs.results, ())}
-    raise_offences(offences, places, {"reference": flattener.ids, "prediction": []})
-    r = finish_references(flattener, documents)
+    documents: Any
+    columns: list[object] | None
+    if inputs.dataset is not None:
+        from .tables import RowDocuments, dataset_files, read_dataset
+
+        files = dataset_files(inputs.dataset, inputs.config or "", inputs.split)
+        path, numbers = files[0], None
+        r, columns = read_dataset(files, inputs.labels, settings.by, offences)
+        documents, names = RowDocuments(r), {"reference": r.ids, "prediction": []}
+    else:
+        if inputs.data_dir is None:
+            raise ValueError("expected a corpus folder or a dataset, found neither")
+        path = inputs.annotations or annotation_file(inputs.data_dir, inputs.split)
+        documents = CorpusDocuments(inputs.data_dir)
+        flattener, numbers, columns = read_annotations(path, inputs.labels, offences, settings.by)
+        names = {"reference": flattener.ids, "prediction": []}
+    places: dict[str, tuple[Path, Any]] = {
+        "reference": (path, range(1, len(names["reference"]) + 1) if numbers is None else numbers),
+        "prediction": (inputs.results, ()),
+    }
+    raise_offences(offences, places, names)
+    if inputs.dataset is None:
+        r = finish_references(flattener, documents)
 
     p, soft, lines = read_predictions(
         inputs.results, r, documents, offences, no_positives, settings.random_baseline, settings.sentence_threshold
