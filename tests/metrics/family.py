@@ -1,0 +1,63 @@
+"""Inputs of the four row-shaped metrics, made up at random, for the tests of what they have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eraser_hub.metrics.annotator_agreement import AnnotatorAgreement
+from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
+from eraser_hub.metrics.perturbation_map import PerturbationMap
+from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
+
+MODULES = {
+    "perturbation_map": PerturbationMap,
+    "rationale_set_agreement": RationaleSetAgreement,
+    "normalized_fidelity": NormalizedFidelity,
+    "annotator_agreement": AnnotatorAgreement,
+}
+
+
+def made_up(name: str, n: int = 8, seed: int = 0) -> tuple[list[dict], list[dict] | None]:
+    """(predictions, references) of n instances, valid for the metric."""
+    random = np.random.default_rng(seed)
+    groups = ["x", "y", "z"]
+
+    def distribution() -> list[float]:
+        p = float(random.uniform(0.05, 0.95))
+        return [p, 1 - p]
+
+    if name == "perturbation_map":
+        predictions, references = [], []
+        for at in range(n):
+            others = [f"{at}p{k}" for k in range(1 + at % 2)]
+            references.append({"id": at, "sample_type": "ori", "rel_ids": others, "group": groups[at % 3]})
+            references += [{"id": one, "sample_type": "disturb", "rel_ids": None, "group": "p"} for one in others]
+            for one in (at, *others):
+                size = int(random.integers(1, 12))
+                predictions.append({"id": one, "rationale_tokens": [[f"w{k}" for k in random.integers(0, 6, size)]]})
+        return predictions, references
+    if name == "rationale_set_agreement":
+        predictions, references = [], []
+        for at in range(n):
+            sets = [[str(k) for k in sorted({int(k) for k in random.integers(0, 9, 3)})] for _ in range(1 + at % 3)]
+            references.append(
+                {"id": at, "rationale_ids": [sets, sets[:1]], "group": groups[at % 3], "answer": "the north"}
+            )
+            chosen = [[int(k) for k in random.integers(0, 9, 4)] for _ in range(2)]
+            full, alone, rest = distribution(), distribution(), distribution()
+            predictions.append(
+                {"id": at, "rationale": chosen, "pred_label": int(full[1] > full[0]), "pred_proba": full,
+                 "rationale_pred_proba": alone, "non_rationale_pred_proba": rest, "answer": "north"[at % 2 :]}
+            )  # fmt: skip
+        return predictions, references
+    if name == "normalized_fidelity":
+        keys = ("p_full", "p_rationale", "p_complement", "p_empty")
+        return [
+            {"annotation_id": at, "group": groups[at % 3], **{key: float(random.uniform()) for key in keys}}
+            for at in range(n)
+        ], None
+    rows = []
+    for at in range(n):
+        marks = random.integers(0, 2, size=(2 + at % 2, 5 + at)).tolist()
+        rows.append({"annotation_id": at, "group": groups[at % 3], "annotators": marks})
+    return rows, None
