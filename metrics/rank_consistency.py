@@ -1,8 +1,8 @@
 """How much the ranking of an input's tokens is kept when the input is perturbed: mean average precision.
 
-Both kernels take two lists of tokens, the most important first, and are linear in their length: with ``r(x)`` the
-first rank of token ``x`` in the original list, token ``j`` of the perturbed list counts in every prefix ``i`` from
-``max(j, r(x_j))`` on, so the double sum of the formula is a sum of differences of harmonic numbers.
+Both forms take two lists of tokens, the most important first, and are linear in their length: with ``r(x)`` the first
+rank of token ``x`` in the original list, token ``j`` of the perturbed list counts in every prefix ``i`` from
+``max(j, r(x_j))`` on, so that counting where tokens enter and summing along gives each prefix its hits.
 
 Source: Wang et al. (2022), "A Fine-grained Interpretability Evaluation Benchmark for Neural NLP", equation 2.
 """
@@ -17,13 +17,6 @@ import numpy as np
 _NEVER = 2**62
 
 
-def harmonic_numbers(n: int) -> np.ndarray:
-    """H(0), H(1), .., H(n): float64 (n + 1,)."""
-    numbers = np.zeros(n + 1)
-    np.cumsum(1.0 / np.arange(1, n + 1), out=numbers[1:])
-    return numbers
-
-
 def first_ranks(original: Sequence[str], perturbed: Sequence[str]) -> np.ndarray:
     """For each token of ``perturbed`` its first rank (from 1) in ``original``; a huge number where it is absent."""
     # walked backwards, so that the first of several equal tokens is what stays
@@ -31,9 +24,7 @@ def first_ranks(original: Sequence[str], perturbed: Sequence[str]) -> np.ndarray
     return np.fromiter(map(ranks.get, perturbed, repeat(_NEVER)), dtype=np.int64, count=len(perturbed))
 
 
-def average_precision(
-    original: Sequence[str], perturbed: Sequence[str], harmonic: np.ndarray | None = None
-) -> tuple[float, float]:
+def average_precision(original: Sequence[str], perturbed: Sequence[str]) -> tuple[float, float]:
     """Both forms of average precision of one pair of ranked token lists.
 
     ``map`` = (1/n) sum_i #{j <= i : x_j in original[1..i]} / i, with n = len(perturbed) and repeated tokens each
@@ -42,7 +33,6 @@ def average_precision(
     Args:
         original: tokens of the original input, most important first.
         perturbed: tokens of the perturbed input, most important first.
-        harmonic: ``harmonic_numbers`` up to at least n, if many pairs share them.
 
     Returns:
         (map, map_prefix_hits), each in [0, 1]; 0 for an empty ``perturbed``.
@@ -53,24 +43,19 @@ def average_precision(
     n = len(perturbed)
     if n == 0:
         return 0.0, 0.0
-    harmonic = harmonic_numbers(n) if harmonic is None else harmonic
     ranks = first_ranks(original, perturbed)
     own = np.arange(1, n + 1)
     enters = np.maximum(ranks, own)
-    inside = enters[enters <= n]
-    hits = own[ranks <= own]
-    at_end = harmonic[n]
-    full = (at_end * len(inside) - harmonic[inside - 1].sum()) / n
-    prefix = (at_end * len(hits) - harmonic[hits - 1].sum()) / n
-    # rounding may leave the last bit above the bound
-    return min(max(float(full), 0.0), 1.0), min(max(float(prefix), 0.0), 1.0)
+    # position n + 1 takes what enters no prefix
+    hits = np.cumsum(np.bincount(np.minimum(enters, n + 1), minlength=n + 2)[1 : n + 1])
+    prefix_hits = np.cumsum(ranks <= own)
+    return float((hits / own).mean()), float((prefix_hits / own).mean())
 
 
 def average_precisions(
     originals: Sequence[Sequence[str]], perturbed: Sequence[Sequence[str]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """``average_precision`` of many pairs: two float64 arrays (pairs,)."""
-    harmonic = harmonic_numbers(max(map(len, perturbed), default=0))
-    pairs = [average_precision(first, second, harmonic) for first, second in zip(originals, perturbed, strict=True)]
+    pairs = [average_precision(first, second) for first, second in zip(originals, perturbed, strict=True)]
     found = np.array(pairs, dtype=float).reshape(-1, 2)
     return found[:, 0], found[:, 1]

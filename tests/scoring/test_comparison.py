@@ -1,0 +1,191 @@
+"""Two systems on the same instances."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+import eraser_hub
+from eraser_hub.__main__ import _register, app
+from eraser_hub.errors import DataError
+from eraser_hub.metrics.perturbation_map import PerturbationMap
+from eraser_hub.metrics.results import Statistics, ratio
+from eraser_hub.scoring.comparison import aligned, as_json, as_text, compare, from_result, system_names
+
+
+def system(values, ids=None, key="f1"):
+    values = np.asarray(values, dtype=float)
+    table = np.column_stack([values, np.ones(len(values))])
+    return Statistics(
+        ids or [f"i{at}" for at in range(len(values))], table, lambda sums: {key: ratio(sums[..., 0], sums[..., 1])}
+    )
+
+
+def test_agrees_with_scipys_permutation_test():
+    random = np.random.default_rng(3)
+    one, two = random.normal(size=10), random.normal(0.6, size=10)
+    found = compare(system(one), system(two), n_resamples=2**10)["comparisons"][0]["keys"]["f1"]
+    theirs = stats.permutation_test(
+        (one, two), lambda a, b: a.mean() - b.mean(), permutation_type="samples", n_resamples=10**5
+    )
+    assert found["p_randomisation"] == pytest.approx(theirs.pvalue, abs=1e-12)
+    assert found["difference"] == pytest.approx(theirs.statistic)
+
+
+def test_systems_are_joined_on_their_ids():
+    ids = ["a", "b", "c"]
+    found = compare(system([1, 2, 3], ids), system([3, 1, 2], ["c", "a", "b"]), n_resamples=50)
+    assert found["comparisons"][0]["keys"]["f1"]["ci"] == [0, 0] and found["instances"] == 3
+
+
+def test_holm_over_the_pairs_of_a_key():
+    random = np.random.default_rng(0)
+    base = random.normal(size=40)
+    found = compare(
+        system(base),
+        system(base + 1),
+        system(base + 0.05 * random.normal(size=40)),
+        names=["x", "y", "z"],
+        n_resamples=400,
+    )
+    pairs = {(one["first"], one["second"]): one["keys"]["f1"] for one in found["comparisons"]}
+    assert list(pairs) == [("x", "y"), ("x", "z"), ("y", "z")]
+    smallest = min(one["p_randomisation"] for one in pairs.values())
+    assert pairs["x", "y"]["p_holm"] == pytest.approx(3 * smallest)
+    assert all(one["p_holm"] >= one["p_randomisation"] for one in pairs.values())
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    random = np.random.default_rng(1)
+    one, two = system(random.normal(size=30)), system(random.normal(size=30))
+    assert compare(one, two, seed=5, n_resamples=100) == compare(one, two, seed=5, n_resamples=100)
+    assert compare(one, two, seed=5, n_resamples=100) != compare(one, two, seed=6, n_resamples=100)
+
+
+def test_results_of_modules_and_their_statistics_are_the_same_input():
+    def rows(swap):
+        tokens = [["a", "b", "c"]] * 4
+        return [{"id": at, "rationale_tokens": [own]} for at, own in enumerate(tokens)] + [
+            {"id": f"p{at}", "rationale_tokens": [own[::-1] if at < swap else own]} for at, own in enumerate(tokens)
+        ]
+
+    references = [{"id": at, "sample_type": "ori", "rel_ids": [f"p{at}"]} for at in range(4)]
+    metric = PerturbationMap()
+    statistics = [metric.statistics(rows(swap), references) for swap in (1, 3)]
+    results = [metric.compute(predictions=rows(swap), references=references, per_instance=True) for swap in (1, 3)]
+    one, two = eraser_hub.compare(*statistics), eraser_hub.compare(*results)
+    for key in ("map", "map_prefix_hits"):
+        first, second = (found["comparisons"][0]["keys"][key] for found in (one, two))
+        assert first["difference"] == pytest.approx(second["difference"])
+        assert first["p_randomisation"] == pytest.approx(second["p_randomisation"])
+
+
+def test_from_result_keeps_means_leaves_out_micro_averages_and_undefined_values():
+    result = {
+        "f1": 0.5, "micro": 0.7, "auc": 1.0, "nothing": math.nan, "signature": "s",
+        "per_instance": {"annotation_id": [1, 2], "f1": [1, 0], "micro": [0.1, 0.2], "auc": [1.0, None], "nothing": [None, None]},
+    }  # fmt: skip
+    statistics = from_result(result)
+    assert statistics.ids == ["1", "2"]
+    assert {key: float(value) for key, value in statistics.scores().items()} == {"f1": 0.5, "auc": 1.0}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"f1": 1.0},
+        {"f1": 1.0, "per_instance": {"f1": [1.0]}},
+        {"f1": 1.0, "per_instance": {"f1": [1.0, 1.0], "annotation_id": ["a", "a"]}},
+        {"f1": 1.0, "per_instance": {"f1": [1.0], "annotation_id": ["a", "b"]}},
+        {"f1": 0.3, "per_instance": {"f1": [1.0], "annotation_id": ["a"]}},
+    ],
+)
+def test_results_that_do_not_serve_are_refused(result):
+    with pytest.raises(DataError, match="expected"):
+        from_result(result)
+
+
+def test_other_instances_are_refused_by_name_and_number():
+    with pytest.raises(DataError, match="found 2 on one side alone: 'i0', 'j0'"):
+        compare(system([1, 2]), system([1, 2], ["j0", "i1"]))
+    with pytest.raises(DataError, match=r"found 30 on one side alone.*…"):
+        aligned({"x": system(range(31)), "y": system([1])})
+    with pytest.raises(DataError, match="at least two"):
+        compare(system([1]))
+    with pytest.raises(DataError, match="2 different names"):
+        compare(system([1]), system([1]), names=["a", "a"])
+
+
+def test_text_and_json_of_undefined_scores():
+    found = compare(system([np.nan, 1.0]), system([1.0, 1.0]), n_resamples=20)
+    assert "undefined" in as_text(found)
+    assert json.loads(json.dumps(as_json(found), allow_nan=False))["scores"]["A"]["f1"] is None
+
+
+def test_names_of_files():
+    assert system_names([Path("a/x.jsonl"), Path("b/y.jsonl")]) == ["x", "y"]
+    assert system_names([Path("a/x.jsonl"), Path("b/x.jsonl")]) == ["a/x", "b/x"]
+    with pytest.raises(DataError, match="twice"):
+        system_names([Path("a.jsonl"), Path("./a.jsonl")])
+
+
+# ------------------------------------------------------------------------------------------------------ command line
+@pytest.fixture(scope="module")
+def run():
+    _register(("compare", "stats"))
+    return lambda *words: CliRunner().invoke(app, ["compare", *map(str, words)])
+
+
+@pytest.fixture
+def movies(samples):
+    folder = samples / "predictions" / "eraser"
+    return ("--data-dir", samples / "eraser" / "movies", "--split", "val", "--n-resamples", 60), [
+        folder / "movies.val.jsonl",
+        folder / "movies.val.baseline.jsonl",
+    ]
+
+
+def test_command_line_prints_a_table_and_json(run, movies):
+    common, (ours, baseline) = movies
+    table = run(*common, "--results", ours, "--results", baseline)
+    assert table.exit_code == 0, table.output
+    assert "token_macro_f1" in table.output and "movies.val against movies.val.baseline" in table.output
+    found = run(*common, "--results", ours, "--results", baseline, "--format", "json", "--seed", 3)
+    parsed = json.loads(found.output)
+    assert parsed["signature"].startswith("compare|test:randomisation,paired bootstrap|adjust:holm")
+    keys = parsed["comparisons"][0]["keys"]
+    assert {"token_macro_f1", "comprehensiveness", "auprc"} <= keys.keys()
+    assert keys["token_macro_f1"]["difference"] == pytest.approx(
+        parsed["scores"]["movies.val"]["token_macro_f1"] - parsed["scores"]["movies.val.baseline"]["token_macro_f1"]
+    )
+
+
+def test_a_third_system_and_the_order_of_lines_do_not_matter(run, movies, tmp_path):
+    common, (ours, baseline) = movies
+    third = tmp_path / "third.jsonl"
+    third.write_text("".join(reversed(ours.read_text(encoding="utf-8").splitlines(keepends=True))), encoding="utf-8")
+    found = run(*common, "--results", ours, "--results", baseline, "--results", third, "--format", "json")
+    pairs = {(one["first"], one["second"]): one["keys"] for one in json.loads(found.output)["comparisons"]}
+    assert len(pairs) == 3
+    same = pairs["movies.val", "third"]["token_macro_f1"]
+    assert same["difference"] == 0 and same["p_randomisation"] == 1 and same["p_holm"] == 1
+
+
+def test_wrong_usage_and_wrong_data(run, movies, tmp_path):
+    common, (ours, baseline) = movies
+    assert run(*common, "--results", ours).exit_code == 2
+    assert run(*common, "--results", ours, "--results", baseline, "--confidence-level", 1).exit_code == 2
+    assert run(*common, "--results", ours, "--results", baseline, "--format", "xml").exit_code == 2
+    assert run("--split", "val", "--results", ours, "--results", baseline).exit_code == 2
+    cut = tmp_path / "cut.jsonl"
+    cut.write_text(ours.read_text(encoding="utf-8")[:500], encoding="utf-8")
+    wrong = run(*common, "--results", ours, "--results", cut)
+    assert wrong.exit_code == 1 and isinstance(wrong.exception, DataError) and "cut.jsonl" in str(wrong.exception)
+    twice = run(*common, "--results", ours, "--results", ours)
+    assert isinstance(twice.exception, DataError) and "twice" in str(twice.exception)
