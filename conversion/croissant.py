@@ -118,7 +118,7 @@ def croissant(folder: Path, name: str) -> dict[str, Any]:
             }
         )
     facts = {
-        "license": _license(header.get("license")),
+        "license": _licenses(header.get("license")),
         "url": url,
         "citeAs": header.get("citation"),
         "keywords": [str(tag) for tag in header.get("tags") or []],
@@ -284,12 +284,11 @@ def _label_set(config: str, column: str, names: list[str]) -> dict[str, Any]:
     }
 
 
-def _license(value: object) -> str | None:
-    """The address of a licence; the Hub's short names that are SPDX identifiers get theirs."""
-    first = value[0] if isinstance(value, list) and value else value
-    if not isinstance(first, str) or first in ("other", "unknown"):
-        return None
-    return first if "://" in first else f"https://choosealicense.com/licenses/{first}/"
+def _licenses(value: object) -> list[str]:
+    """The addresses of the licences that the card names by the Hub's short names."""
+    names = value if isinstance(value, list) else [value]
+    known = [name for name in names if isinstance(name, str) and name not in ("other", "unknown")]
+    return [name if "://" in name else f"https://choosealicense.com/licenses/{name}/" for name in known]
 
 
 def _first_paragraph(prose: str) -> str:
