@@ -146,7 +146,8 @@ class _Chunk:
             key = (document.docid, hash(document.sentences))
             if key not in self._places:
                 self._places[key] = len(self.docs)
-                self.docs.append({"id": document.docid, "text": "\n".join(map(" ".join, document.sentences))})
+                shown = {"id": document.docid, "text": "\n".join(map(" ".join, document.sentences))}
+                self.docs.append({**shown, "lang": first.language} if first.language else shown)
                 added += document.num_tokens
             places.append(self._places[key])
         row: dict[str, Any] = {

@@ -83,6 +83,7 @@ class MarkedInstance:
     predicted_label: str | None = None
     probabilities: Mapping[str, float] = field(default_factory=dict)
     groups: int = 0
+    language: str = ""
     titles: tuple[str, ...] = ()
     tops: tuple[tuple[str, ...], ...] = ()
     ranks: tuple[Mapping[int, int], ...] = ()

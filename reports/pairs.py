@@ -166,6 +166,7 @@ def marked_pair(
         predicted_label=None if said is None or original.get("label") is None else _label(said, label_names),
         tops=tuple(top for _, top, _ in sides) if outputs is not None else (),
         ranks=tuple(ranks for _, _, ranks in sides) if outputs is not None else (),
+        language=str(original.get("language") or ""),
         titles=("original", "perturbed"),
     )
 

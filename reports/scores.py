@@ -34,6 +34,6 @@ class SystemScores:
     missing: list[str] = field(default_factory=list)
 
     def number(self, key: str) -> float | None:
-        """The score as a float; None where there is none or it is a list."""
+        """The score; None where there is none, or a list, or a count (a whole number: pairs, documents)."""
         value = self.scores.get(key)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        return value if isinstance(value, float) else None

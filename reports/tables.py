@@ -11,7 +11,7 @@ from typing import Any
 from .catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, metric, number
 from .scores import SystemScores
 
-_PART = re.compile(r"_(p|r)(@|$)")
+_PART = re.compile(r"(micro|macro|matched)_(p|r)(@|$)")
 _TITLES = {
     AGREEMENT: "Agreement with the human rationales",
     FAITHFULNESS: "Faithfulness to the model",

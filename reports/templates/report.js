@@ -153,6 +153,7 @@
     const values = scores();
     for (const key of Object.keys(values)) fact(index.names[key] || key, number(values[key][i]));
     if (row.empty) fact("empty evidence spans, not drawn:", String(row.empty));
+    byId("view").classList.toggle("haspair", Boolean(row.pair));
     view.className = "documents" + (row.pair ? " pair" : "");
     view.replaceChildren(...row.docs.map((d, place) => drawDocument(data, row, said, d, place)));
     state.drawn = i;
