@@ -191,4 +191,3 @@ def test_the_real_development_trees(corpora: Path) -> None:
     assert rationale_phrases(first) == [Phrase(3, 5, 4), Phrase(6, 12, 4)]
     assert (tenth.sentiment, len(tenth.words), tenth.tokens[:3]) == (3, 27, ("Nothing", "'s", "at"))
     assert (last.sentiment, len(last.words), last.tokens[:3]) == (1, 28, ("Schaeffer", "has", "to"))
-
