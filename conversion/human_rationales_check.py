@@ -72,7 +72,7 @@ def look_at_row(row: Mapping[str, Any], config: str, tally: Tally) -> None:
 
 def _look_at_tree(row: Mapping[str, Any], where: str, tally: Tally) -> None:
     try:
-        tree = parse_tree(row["tree"] or "")
+        tree = parse_tree((row["tree"] or "").removesuffix("\r"))
     except DataError as error:
         tally.add("tree", 1, [f"{where}: {error}"])
         return
