@@ -21,7 +21,7 @@ from .page import write_pieces, write_report
 from .rows import Table, by_id, paired, read_predictions, read_table
 from .scores import SystemScores
 from .scoring import Settings, compare_systems, score_file, score_system
-from .tables import Note, Section, class_blocks, comparison_section, score_blocks
+from .tables import Note, Section, chance_block, class_blocks, comparison_section, score_blocks
 
 # per-instance scores that are drawn as distributions, where they exist; the list of documents offers all of them
 DISTRIBUTIONS = (
@@ -216,6 +216,9 @@ def _unmarked(systems: Sequence[System], outputs: Sequence[Sequence[Mapping[str,
 
 def _scores_section(scored: Sequence[SystemScores]) -> Section:
     section = Section("scores-section", "Scores", blocks=score_blocks(scored))
+    chance = chance_block(scored)
+    if chance is not None:
+        section.blocks.append(chance)
     if not scored:
         section.missing.append("No predictions were given, so there is nothing to score.")
     for system in scored:

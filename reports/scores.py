@@ -18,6 +18,7 @@ class SystemScores:
         point_intervals: key of a list -> (low, high) of each point.
         per_instance: key -> value per annotation, in the rows' order; None where an instance has none.
         by_class: gold label -> key -> number.
+        chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
         statistics: the additive statistics behind the scores, by block, for the paired comparison.
         signatures: one per metric module that gave the scores.
         missing: for each part that could not be scored, why.
@@ -29,6 +30,7 @@ class SystemScores:
     point_intervals: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     per_instance: dict[str, Sequence[float | None]] = field(default_factory=dict)
     by_class: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    chance: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     statistics: dict[str, Any] = field(default_factory=dict)
     signatures: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)

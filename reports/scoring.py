@@ -176,6 +176,7 @@ def score_system(
         if statistics is not None:
             _take_up(scores, scored.flat(block), ids)
             scores.statistics[block] = statistics
+    scores.chance = dict(scored.chance)
     if all(_has(instances, field) for field in _FIDELITY_FIELDS):
         _take_up(scores, _compute("normalized_fidelity", instances, _labelled(table), path, **options_of(options)), ids)
     scores.signatures.extend(map(str, run_signature(path).values()))

@@ -123,6 +123,27 @@ def _score_cell(system: SystemScores, key: str) -> Cell:
     return Cell(number(value), small, system.name, key)
 
 
+def chance_block(systems: Sequence[SystemScores]) -> Block | None:
+    """Each system against random rationales of the same lengths; None where no predictions hold such draws."""
+    rows = [
+        Row(
+            f"{system.name}, {arrow(side)}",
+            (
+                Cell(p_text(_plain(found.get("p_value")))),
+                Cell(number(_plain(found.get("mean_win_rate")))),
+                Cell(number(_plain(found.get("effect_size")))),
+                Cell(str(found.get("draws", ""))),
+            ),
+        )
+        for system in systems
+        for side, found in system.chance.items()
+    ]
+    if not rows:
+        return None
+    head = ("against random rationales", "p", "win rate of an instance", "effect size", "draws")
+    return Block(head, tuple(rows), "", "chance")
+
+
 def class_blocks(systems: Sequence[SystemScores], keys: Sequence[str]) -> list[Block]:
     """For each system the chosen scores by gold class."""
     blocks = []

@@ -17,7 +17,7 @@
     if (text !== undefined) node.textContent = text;
     return node;
   };
-  const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+  const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
   const visible = (text) => text.replace(STEERING, (c) => {
     const code = c.codePointAt(0);
     return code < 32 ? String.fromCharCode(0x2400 + code) : "<U+" + code.toString(16).toUpperCase().padStart(4, "0") + ">";
