@@ -69,7 +69,7 @@ def some_documents(index: DocumentFiles | DocumentLines, chosen: np.ndarray) -> 
     return SomeDocuments(index.path, None, chosen, index.starts[chosen], index.sizes[chosen])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Shard:
     """The rows of one Parquet file: for each, its line (number, place, length) and its documents (numbers into
     ``some``), and where one batch ends and the next begins."""
