@@ -468,7 +468,7 @@ class ReferenceFlattener:
         if label is None:
             self.classification.append(-1)
         elif isinstance(label, str):
-            if self.label_names is not None and label not in self.labels:
+            if self.label_names is not None and label not in self.label_names:
                 self.say("classification", f"expected one of {', '.join(self.label_names)}, found {found(label)}")
             self.classification.append(self.labels.setdefault(label, len(self.labels)))
         elif isinstance(label, (int, np.integer)) and not isinstance(label, bool):

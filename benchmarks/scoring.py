@@ -1,0 +1,230 @@
+"""``eraser-hub score`` against a plain implementation, at the paper's shapes.
+
+python -m benchmarks.scoring            all shapes, writes benchmarks/results_scoring.md
+python -m benchmarks.scoring boolq      one shape, printed only
+
+Each shape is generated (random text, spans, scores), both sides score it alternately in one process, and must agree to
+1e-9. The parse floor is orjson.loads on every line of the prediction file. Peak memory is that of processes of their
+own, above what they hold before they start.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+FOLDER = Path(__file__).resolve().parent
+# name: (instances, tokens per document, documents per instance, labels, docs.jsonl)
+SHAPES: dict[str, tuple[int, int, int, int, bool]] = {
+    "movies": (200, 774, 1, 2, False),
+    "multirc": (4848, 303, 1, 2, False),
+    "fever": (6111, 327, 1, 2, False),
+    "boolq": (2817, 3580, 1, 2, False),
+    "evidence_inference": (959, 4761, 1, 3, False),
+    "cose": (1092, 28, 1, 5, True),
+    "esnli": (9807, 16, 2, 3, True),
+    "esnli_train": (549309, 16, 2, 3, True),
+}
+THRESHOLDS = (0.1, 0.5)
+AOPC = (0.01, 0.05, 0.1, 0.2, 0.5)
+WORDS = np.array(["the", "of", "rationale", "a", "model", "evidence", "in", "is", "sentence", "token", ".", "and"])
+
+
+def generate(folder: Path, name: str) -> None:
+    """Write SPLIT test of a corpus of this shape, and predictions.jsonl, into the folder."""
+    n, size, per_instance, n_labels, jsonl = SHAPES[name]
+    random = np.random.default_rng(0)
+    labels = [f"label {k}" for k in range(n_labels)]
+    (folder / "docs").mkdir(parents=True)
+    documents = open(folder / "docs.jsonl", "wb") if jsonl else None
+    with open(folder / "test.jsonl", "wb") as gold, open(folder / "predictions.jsonl", "wb") as predictions:
+        for k in range(n):
+            docids = [f"{k}_premise", f"{k}_hypothesis"] if per_instance == 2 else [f"document {k}"]
+            evidences, rationales = [], []
+            for docid in docids:
+                text = " ".join(WORDS[random.integers(0, WORDS.size, size)].tolist()).replace(" . ", " .\n")
+                if documents is None:
+                    (folder / "docs" / docid).write_text(text, encoding="utf-8")
+                else:
+                    documents.write(orjson.dumps({"docid": docid, "document": text}) + b"\n")
+                soft = random.random(size)
+                hard = []
+                for start in np.unique(random.integers(0, size - 3, 1 + size // 200)).tolist()[::2]:
+                    end = min(start + 2 + size // 100, size)
+                    soft[start:end] += 0.5
+                    evidences.append({"docid": docid, "start_token": start, "end_token": end, "text": ""})
+                    evidences[-1] |= {"start_sentence": -1, "end_sentence": -1}
+                    if not hard or hard[-1]["end_token"] <= start + 1:
+                        hard.append({"start_token": start + 1, "end_token": end})
+                rationale = {"docid": docid, "hard_rationale_predictions": hard}
+                rationales.append({**rationale, "soft_rationale_predictions": soft.tolist()})
+            p = random.dirichlet(np.ones(n_labels), 3 + 2 * len(AOPC))
+            scores = [dict(zip(labels, row, strict=True)) for row in p.tolist()]
+            erased = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
+            instance = {
+                "annotation_id": str(k),
+                "rationales": rationales,
+                "classification": labels[int(p[0].argmax())],
+                "classification_scores": scores[0],
+                erased[0]: scores[1],
+                erased[1]: scores[2],
+                "thresholded_scores": [
+                    {"threshold": t, erased[0]: scores[3 + 2 * at], erased[1]: scores[4 + 2 * at]}
+                    for at, t in enumerate(AOPC)
+                ],
+            }
+            predictions.write(orjson.dumps(instance) + b"\n")
+            annotation = {
+                "annotation_id": str(k),
+                "classification": labels[k % n_labels],
+                "docids": docids,
+                "evidences": [[evidence] for evidence in evidences],
+                "query": "what",
+                "query_type": None,
+            }
+            gold.write(orjson.dumps(annotation) + b"\n")
+    if documents is not None:
+        documents.close()
+        (folder / "docs").rmdir()
+
+
+def ours(folder: Path) -> dict[str, object]:
+    """One scoring, as the command does it."""
+    from eraser_hub.scoring.score import Inputs, Settings, nested, score
+
+    return nested(score(Inputs(folder, "test", folder / "predictions.jsonl"), Settings(iou_thresholds=THRESHOLDS)))
+
+
+def plain(folder: Path) -> dict[str, object]:
+    from benchmarks.plain_scorer import score
+
+    return score(folder, "test", folder / "predictions.jsonl", THRESHOLDS)
+
+
+def floor(folder: Path) -> list[object]:
+    """Merely parsing the predictions."""
+    with open(folder / "predictions.jsonl", "rb") as file:
+        return [orjson.loads(line) for line in file]
+
+
+SIDES = {"ours": ours, "plain": plain, "floor": floor}
+
+
+def differences(mine: object, theirs: object, path: str = "") -> list[str]:
+    """Where the plain side's numbers are not ours, to 1e-9."""
+    if isinstance(theirs, dict):
+        return [line for key in theirs for line in differences(mine[key], theirs[key], f"{path}/{key}")]  # type: ignore[index]
+    if isinstance(theirs, list):
+        return [line for k, x in enumerate(theirs) for line in differences(mine[k], x, f"{path}/{k}")]  # type: ignore[index]
+    same = isinstance(mine, (int, float)) and abs(mine - theirs) <= 1e-9  # type: ignore[operator]
+    return [] if same else [f"{path}: {mine} {theirs}"]
+
+
+def timed(side: str, folder: Path) -> tuple[float, object]:
+    begin = time.perf_counter()
+    result = SIDES[side](folder)
+    return time.perf_counter() - begin, result
+
+
+def _peak() -> int:
+    """Bytes that this process held at its peak (the kernel's own count, which a parent process does not raise)."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
+def memory(side: str, folder: Path) -> int:
+    """Peak memory of one side in a process of its own, above what it held before."""
+    command = [sys.executable, "-m", "benchmarks.scoring", "--memory", side, str(folder)]
+    done = subprocess.run(command, cwd=FOLDER.parent, capture_output=True, text=True, check=True)
+    return int(done.stdout.strip().splitlines()[-1])
+
+
+def measure(name: str, folder: Path) -> dict[str, float]:
+    """One row of the table."""
+    generate(folder, name)
+    row: dict[str, float] = {"megabytes": (folder / "predictions.jsonl").stat().st_size / 1e6}
+    times: dict[str, list[float]] = {side: [] for side in SIDES}
+    big = name == "esnli_train"
+    for turn in range(2 if big else 3):
+        for side in ("ours", "floor", "plain"):
+            if side == "plain" and (big or (turn and row["megabytes"] > 30)):
+                continue
+            seconds, result = timed(side, folder)
+            times[side].append(seconds)
+            if side == "ours":
+                mine = result
+            elif side == "plain":
+                wrong = differences(mine, result)
+                if wrong:
+                    raise SystemExit(f"{name}: the sides disagree\n" + "\n".join(wrong[:10]))
+            del result
+    row |= {side: min(values) for side, values in times.items() if values}
+    row |= {f"memory_{side}": memory(side, folder) / 2**20 for side in ("ours", "floor")}
+    return row
+
+
+def table(rows: dict[str, dict[str, float]]) -> str:
+    lines = [
+        "## Scoring",
+        "",
+        f"`python -m benchmarks.scoring`, {os.cpu_count()} cores. Ratio: time of the plain implementation over ours; both"
+        " give the same numbers to 1e-9. Floor: our time over that of `orjson.loads` on every line of the predictions."
+        " Memory: our peak, and its share of what the parsed predictions take.",
+        "",
+        "| shape | MB | ours (s) | plain (s) | ratio | floor | peak (MiB) | share of parsed |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    ratios = []
+    for name, row in rows.items():
+        ratio = row["plain"] / row["ours"] if "plain" in row else None
+        if ratio:
+            ratios.append(ratio)
+        shown = f"{row['plain']:.2f} | {ratio:.0f}" if ratio else "- | -"
+        share = row["memory_ours"] / row["memory_floor"]
+        lines.append(
+            f"| {name} | {row['megabytes']:.0f} | {row['ours']:.2f} | {shown} | {row['ours'] / row['floor']:.2f} "
+            f"| {row['memory_ours']:.0f} | {share:.2f} |"
+        )
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        lines += ["", f"Geometric mean of the ratios: {mean:.0f}; lowest: {min(ratios):.0f}."]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--memory"]:
+        side, folder = arguments[1], Path(arguments[2])
+        import eraser_hub.scoring.score
+
+        before = _peak()
+        result = SIDES[side](folder)
+        print(max(_peak() - before, 1))
+        del result, eraser_hub
+        return 0
+    names = arguments or list(SHAPES)
+    unknown = [name for name in names if name not in SHAPES]
+    if unknown:
+        print(f"expected shapes ({', '.join(SHAPES)}), found {', '.join(unknown)}", file=sys.stderr)
+        return 2
+    rows: dict[str, dict[str, float]] = {}
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            rows[name] = measure(name, Path(folder) / "corpus")
+            print(name, json.dumps({key: round(value, 3) for key, value in rows[name].items()}), flush=True)
+    print(table(rows))
+    if not arguments:
+        (FOLDER / "results_scoring.md").write_text(table(rows), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
