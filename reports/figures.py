@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 # Okabe and Ito (2008); black first, as the palette's authors have it, yellow left out: too light on white paper
@@ -16,6 +16,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4")
 MARKERS = ("circle", "square", "triangle", "diamond", "cross", "circle", "square")
 CHANCE = "#6b6b6b"
+Scale = Callable[[float], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +159,15 @@ def svg(figure: Figure) -> str:
     return "".join(out)
 
 
-def _series(figure: Figure, series: Series, colour: str, dash: str, marker: str, px, py) -> list[str]:
-    out = []
+def _series(figure: Figure, series: Series, colour: str, dash: str, marker: str, px: Scale, py: Scale) -> list[str]:
+    out: list[str] = []
     if figure.kind == "bars":
-        points = []
+        steps: list[str] = []
         for left, right, y in zip(series.x, series.x[1:], series.y, strict=False):
-            points += [f"{px(left):.1f} {py(y):.1f}", f"{px(right):.1f} {py(y):.1f}"]
-        if points:
+            steps += [f"{px(left):.1f} {py(y):.1f}", f"{px(right):.1f} {py(y):.1f}"]
+        if steps:
             base = py(0.0)
-            path = f"M{px(series.x[0]):.1f} {base:.1f}L" + "L".join(points) + f"L{px(series.x[-1]):.1f} {base:.1f}"
+            path = f"M{px(series.x[0]):.1f} {base:.1f}L" + "L".join(steps) + f"L{px(series.x[-1]):.1f} {base:.1f}"
             out.append(
                 f'<path d="{path}" fill="{colour}" fill-opacity=".12" stroke="{colour}" '
                 f'stroke-width="1.8" stroke-dasharray="{dash}"/>'

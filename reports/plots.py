@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from eraser_hub.errors import DataError
 
@@ -38,7 +39,7 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
 
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    style = {
+    style: Any = {
         "svg.hashsalt": "eraser-hub",  # otherwise identifiers inside the SVG are random
         "svg.fonttype": "none",
         "font.family": "sans-serif",
@@ -56,20 +57,20 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
             canvas = Canvas(figsize=(4.4, 3.2 + 0.16 * len(figure.series)), layout="constrained")
             FigureCanvasAgg(canvas)
             _draw(figure, canvas)
-            for suffix, options in ((".png", {"metadata": {"Software": None}}), (".svg", {"metadata": {"Date": None}})):
+            for suffix, unwanted in ((".png", "Software"), (".svg", "Date")):
                 path = folder / f"{figure.name}{suffix}"
-                canvas.savefig(path, dpi=200, **options)
+                canvas.savefig(path, dpi=200, metadata={unwanted: None})
                 written.append(path)
     return written
 
 
-def _dash(pattern: str):
+def _dash(pattern: str) -> Any:
     if pattern in _DASHES:
         return _DASHES[pattern]
     return (0, tuple(float(part) / 2 for part in pattern.split()))
 
 
-def _draw(figure: Figure, canvas) -> None:
+def _draw(figure: Figure, canvas: Any) -> None:
     axes = canvas.add_subplot()
     for series, (colour, dash, marker) in zip(figure.series, style_of(figure), strict=True):
         if figure.kind == "bars":

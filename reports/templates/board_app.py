@@ -47,10 +47,12 @@ def drawn(dataset: str, family: str) -> gr.Dataframe:
     """`table`, its columns typed: numbers sort as numbers, and text is shown as text, never as markup."""
     value = table(dataset, family)
     numbers = len(value["headers"]) - 3
+    kinds: list[Any] = ["str"] * 3 + ["number"] * numbers
+    widths: list[Any] = ["15rem", "11rem", "14rem"] + ["8.5rem"] * numbers
     return gr.Dataframe(
         value=value,
-        datatype=["str"] * 3 + ["number"] * numbers,
-        column_widths=["15rem", "11rem", "14rem"] + ["8.5rem"] * numbers,
+        datatype=kinds,
+        column_widths=widths,
         interactive=False,
         wrap=True,
         elem_id="board",

@@ -1,0 +1,82 @@
+"""The board's Space, started as a Space starts it, in headless Chromium: the table, and a submission that is scored."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from eraser_hub.reports.board import board_entries
+from eraser_hub.reports.space import write_space
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+PREDICTIONS = Path(__file__).resolve().parents[2] / "samples" / "predictions" / "eraser"
+
+
+@pytest.fixture(scope="module")
+def space(hub, tmp_path_factory):
+    pytest.importorskip("gradio", reason="skipped: no gradio")
+    from eraser_hub.conversion.spaces import build_metrics
+
+    folder = tmp_path_factory.mktemp("space")
+    write_space(folder, board_entries())
+    # dataset and metrics stand beside the app, under the names that a Hub would give them
+    shutil.copytree(hub / "eraser", folder / "eraser")
+    build_metrics(folder, ["eraser_agreement", "eraser_faithfulness"])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {
+        **os.environ, "GRADIO_SERVER_PORT": str(port), "GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(folder / "home"), "GRADIO_TEMP_DIR": str(folder / "uploads"),
+    }  # fmt: skip
+    process = subprocess.Popen([sys.executable, "app.py"], cwd=folder, env=environment, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}/"
+    try:
+        for _ in range(240):
+            assert process.poll() is None, "the app ended"
+            try:
+                urllib.request.urlopen(address, timeout=2).close()
+                break
+            except OSError:
+                time.sleep(0.25)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def wait(browser, script):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(browser, 60, poll_frequency=0.1).until(lambda driver: driver.execute_script(script))
+
+
+def test_the_table_and_a_submission(browser, space):
+    browser.get(space)
+    wait(browser, "return document.querySelector('#board')?.innerText.includes('ERASER v1 (2019), Table 4')")
+    browser.execute_script(
+        "[...document.querySelectorAll('button[role=tab]')].find(b => b.innerText === 'Submit').click()"
+    )
+    wait(browser, "return document.querySelector('input[type=file]') !== null")
+    browser.find_element("css selector", "input[type=file]").send_keys(str(PREDICTIONS / "movies.val.jsonl"))
+    wait(browser, "return document.body.innerText.includes('movies.val')")
+    browser.execute_script("[...document.querySelectorAll('button')].find(b => b.innerText === 'Score').click()")
+    wait(browser, "return document.querySelector('#scores')?.innerText.includes('auprc')")
+    signature = "return [...document.querySelectorAll('textarea')].some(t => t.value.includes('eraser_agreement|'))"
+    assert wait(browser, signature)
+
+
+def test_board_json_is_what_the_app_shows(space, tmp_path):
+    (tmp_path / "x").mkdir()
+    files = write_space(tmp_path / "x", board_entries())
+    data = json.loads(next(path for path in files if path.name == "board.json").read_text())
+    assert len(data["rows"]) == len(board_entries())

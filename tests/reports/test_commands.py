@@ -1,0 +1,201 @@
+"""``eraser-hub report``, ``highlight`` and ``board`` from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eraser_hub.reports.board import board_entries, write_board
+from eraser_hub.reports.documents import unpack
+from eraser_hub.reports.entries import read_score_file
+
+PREDICTIONS = Path(__file__).resolve().parents[2] / "samples" / "predictions" / "eraser"
+
+
+def run(*arguments, **more):
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
+    command = [sys.executable, "-m", "eraser_hub", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False, **more)
+
+
+def chunks_of(page):
+    text = page.read_text(encoding="utf-8")
+    return [unpack(packed) for packed in re.findall(r'id="chunk-\d+">([^<]*)</script>', text)]
+
+
+def test_report_and_board_from_its_score_files(hub, tmp_path):
+    done = run(
+        "report", "--dataset", hub / "eraser", "--config", "movies", "--split", "validation", "--resamples", 50,
+        "--predictions", PREDICTIONS / "movies.val.jsonl", PREDICTIONS / "movies.val.baseline.jsonl", "--out", tmp_path / "report",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.split()
+    assert [Path(line).name for line in lines] == [
+        "index.html",
+        "movies.val.scores.json",
+        "movies.val.baseline.scores.json",
+    ]
+    rows = [row for chunk in chunks_of(Path(lines[0])) for row in chunk["rows"]]
+    assert len(rows) > 10 and all(len(row["systems"]) == 2 for row in rows)
+    board = run("board", "--scores", lines[1], "--scores", f"second@movies={lines[2]}", "--out", tmp_path / "board")
+    assert board.returncode == 0, board.stderr
+    data = json.loads((tmp_path / "board" / "board.json").read_text())
+    mine = {row["system"]: row for row in data["rows"] if row["kind"] == "scored"}
+    assert set(mine) == {"movies.val", "second"}
+    assert mine["movies.val"]["scores"]["auprc"] == json.loads(Path(lines[1]).read_text())["auprc"]
+    assert "eraser_agreement|" in mine["second"]["detail"]
+
+
+def test_a_submission_gives_what_score_gives(hub, tmp_path):
+    done = run(
+        "board", "--submission", f"ours={PREDICTIONS / 'movies.val.jsonl'}", "--dataset", hub / "eraser", "--config", "movies",
+        "--split", "val", "--no-published", "--out", tmp_path / "board", "--space", tmp_path / "space",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "board" / "board.json").read_text())["rows"]
+    scored = run(
+        "score", "--dataset", hub / "eraser", "--config", "movies", "--split", "val",
+        "--results", PREDICTIONS / "movies.val.jsonl", "--score-file", tmp_path / "s.json",
+    )  # fmt: skip
+    assert scored.returncode == 0, scored.stderr
+    theirs = read_score_file(tmp_path / "s.json", dataset="movies").scores
+    for key in ("auprc", "token_macro_f1", "iou_macro_f1", "comprehensiveness", "sufficiency_aopc", "macro_f1"):
+        assert row["scores"][key] == pytest.approx(theirs[key], abs=1e-12), key
+    assert sorted(p.name for p in (tmp_path / "space").iterdir()) == [
+        "README.md",
+        "app.py",
+        "board.json",
+        "requirements.txt",
+    ]
+    assert (tmp_path / "space" / "board.json").read_text() == (tmp_path / "board" / "board.json").read_text()
+
+
+def test_gold_alone(hub, tmp_path):
+    done = run("report", "--dataset", hub / "eraser", "--config", "esnli", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "index.html").read_text()
+    assert "No predictions were given" in text and len(chunks_of(tmp_path / "index.html")) == 1
+
+
+@pytest.mark.parametrize(
+    "config", ["boolq", "multirc", "fever", "evidence_inference", "cose", "cose_simplified", "esnli_flat"]
+)
+def test_every_config(hub, tmp_path, config):
+    from eraser_hub.reports.report import make_report, named_systems
+    from eraser_hub.reports.scoring import Settings
+
+    systems = named_systems([str(PREDICTIONS / f"{config}.val.jsonl")])
+    written = make_report(
+        hub / "eraser",
+        config=config,
+        split="validation",
+        systems=systems,
+        out=tmp_path,
+        settings=Settings(n_resamples=20),
+    )
+    assert read_score_file(written.score_files[0]).dataset == config
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["--config", "nothing"], 1, "expected one of the configs"),
+        (["--config", "../eraser"], 1, "expected one of the configs"),
+        (["--config", "movies", "--split", "nothing"], 1, "expected one of the splits"),
+        (["--config", "movies", "--predictions", "none.jsonl"], 1, "expected a file of predictions"),
+        (["--config", "movies", "--confidence-level", "2"], 2, "between 0 and 1"),
+        (["--config", "movies", "--resamples", "0"], 2, "1 or more"),
+    ],
+)
+def test_what_report_refuses(hub, tmp_path, arguments, status, words):
+    done = run("report", "--dataset", hub / "eraser", "--out", tmp_path / "out", *arguments)
+    assert done.returncode == status and words in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists(), "nothing half-written"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ("{", "p.jsonl:1"),
+        ("[]\n", "p.jsonl:1: expected a JSON object"),
+        ('{"rationales": []}\n', "expected an id"),
+        ('{"annotation_id": "unknown", "rationales": []}\n', "expected a prediction for every annotation"),
+    ],
+)
+def test_predictions_that_are_none(hub, tmp_path, text, words):
+    path = tmp_path / "p.jsonl"
+    path.write_text(text)
+    done = run(
+        "report", "--dataset", hub / "eraser", "--config", "movies", "--predictions", path, "--out", tmp_path / "out"
+    )
+    assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_broken_utf8_names_its_line(hub, tmp_path):
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(b'{"annotation_id": "a"}\n{"annotation_id": "\xff"}\n')
+    done = run(
+        "report", "--dataset", hub / "eraser", "--config", "movies", "--predictions", path, "--out", tmp_path / "out"
+    )
+    assert done.returncode == 1 and "p.jsonl:2" in done.stderr
+
+
+def test_two_systems_of_one_name(hub, tmp_path):
+    same = f"a={PREDICTIONS / 'movies.val.jsonl'}"
+    done = run(
+        "report", "--dataset", hub / "eraser", "--config", "movies", "--predictions", same, "--predictions", same, "--out", tmp_path
+    )  # fmt: skip
+    assert done.returncode == 1 and "a name of its own" in done.stderr
+
+
+def test_highlight(hub, tmp_path):
+    done = run(
+        "highlight",
+        "--dataset",
+        hub / "eraser",
+        "--config",
+        "movies",
+        "--predictions",
+        PREDICTIONS / "movies.val.jsonl",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "‹¹" in done.stdout and "⟦" in done.stdout and "\x1b" not in done.stdout
+    page = run("highlight", "--dataset", hub / "eraser", "--config", "boolq", "--html", tmp_path / "h.html")
+    assert page.returncode == 0 and "<div" in (tmp_path / "h.html").read_text()
+    lost = run("highlight", "--dataset", hub / "eraser", "--config", "movies", "--id", "none")
+    assert lost.returncode == 1 and "expected an annotation id" in lost.stderr
+
+
+def test_board_refuses_a_bare_number(tmp_path):
+    (tmp_path / "s.json").write_text('{"config": "movies", "auprc": 1.0}')
+    done = run("board", "--scores", tmp_path / "s.json", "--out", tmp_path / "board")
+    assert done.returncode == 1 and "expected a signature" in done.stderr and not (tmp_path / "board").exists()
+    assert run("board", "--submission", "x=y", "--out", tmp_path / "board").returncode == 2
+    assert run("board", "--no-published", "--out", tmp_path / "board").returncode == 2
+
+
+def test_figures_beside_the_report(hub, tmp_path):
+    pytest.importorskip("matplotlib", reason="skipped: no matplotlib")
+    done = run(
+        "report", "--dataset", hub / "eraser", "--config", "movies", "--predictions", PREDICTIONS / "movies.val.jsonl",
+        "--resamples", 20, "--figures", tmp_path / "figures", "--out", tmp_path / "report",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert {"aopc_comprehensiveness.png", "aopc_sufficiency.svg"} <= {
+        path.name for path in (tmp_path / "figures").iterdir()
+    }
+
+
+def test_board_of_published_rows_is_the_default(tmp_path):
+    done = run("board", "--out", tmp_path / "cli")
+    assert done.returncode == 0, done.stderr
+    page, _ = write_board(tmp_path / "api", board_entries())
+    assert page.read_bytes() == (tmp_path / "cli" / "index.html").read_bytes()

@@ -1,0 +1,111 @@
+"""Perturbation pairs side by side."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eraser_hub.errors import DataError
+from eraser_hub.reports.documents import browse, unpack
+from eraser_hub.reports.pairs import marked_pair, pairs_of, runs
+from eraser_hub.reports.report import make_report, named_systems
+from eraser_hub.reports.rows import read_table
+from eraser_hub.reports.scoring import Settings
+
+
+@pytest.fixture(scope="module")
+def bilingual(samples, tmp_path_factory):
+    from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+
+    out = tmp_path_factory.mktemp("hub")
+    HUB_DATASETS["bilingual_perturbation"].build(None, out=out, source=samples / "bilingual_perturbation")
+    return out / "bilingual_perturbation"
+
+
+def predictions_for(rows):
+    """A system that takes each sequence's longest tokens first."""
+    out = []
+    for row in rows:
+        orders = [sorted(range(len(sequence)), key=lambda i, s=sequence: (-len(s[i]), i)) for sequence in row["tokens"]]
+        out.append(
+            {
+                "id": row["id"],
+                "rationale": [order[: max(1, len(order) // 4)] for order in orders],
+                "rationale_tokens": [[s[i] for i in order] for s, order in zip(row["tokens"], orders, strict=True)],
+                "pred_label": 1,
+            }
+        )
+    return out
+
+
+@pytest.mark.parametrize("config", ["senti_en", "senti_ch", "similarity_en", "similarity_ch", "mrc_en", "mrc_ch"])
+def test_report_of_every_config(bilingual, tmp_path, config):
+    table = read_table(bilingual, config, "test")
+    path = tmp_path / "longest.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in predictions_for(table.rows)))
+    systems = named_systems([str(path)])
+    written = make_report(
+        bilingual, config=config, split="test", systems=systems, out=tmp_path / "out", settings=Settings(n_resamples=20)
+    )
+    content = json.loads(written.score_files[0].read_text())
+    assert 0 <= content["map"] <= 1 and content["config"] == config and len(content["signature"]) >= 1
+    assert f"{len(pairs_of(table.rows))} pairs" in written.page.read_text()
+
+
+def test_sides_ranks_and_shared_tokens():
+    original = {
+        "id": "1", "tokens": [["very", "good", "film", "good"]], "sample_type": "ori", "rel_ids": ["2"], "label": 1,
+        "rationale_ids": [[[0, 1], [3]]], "language": "en",
+    }  # fmt: skip
+    perturbed = {"id": "2", "tokens": [["good", "movie"]], "sample_type": "disturb", "rel_ids": None, "label": 1}
+    outputs = {
+        "1": {
+            "id": "1",
+            "rationale": [[3, 1]],
+            "rationale_tokens": [["good", "good", "film", "very"]],
+            "pred_label": 0,
+        },
+        "2": {"id": "2", "rationale": [[0]], "rationale_tokens": [["good", "movie"]], "pred_label": 1},
+    }
+    ((a, b),) = pairs_of([original, perturbed])
+    marked = marked_pair((a, b), outputs, ("neg", "pos"))
+    assert (marked.label, marked.predicted_label, marked.right) == ("pos", "neg", False)
+    assert marked.documents[0].gold == ((0, 2, 0), (3, 4, 1))
+    assert marked.documents[0].predicted == ((1, 2), (3, 4))
+    assert marked.ranks == ({1: 1, 3: 2}, {0: 1}) and marked.tops == (("good", "good"), ("good",))
+    (chunk,) = map(unpack, browse([[marked]], ["s"]).packed)
+    assert chunk["rows"][0]["pair"] and chunk["rows"][0]["titles"] == ["original", "perturbed"]
+    assert chunk["rows"][0]["systems"][0]["shared"] == ["good"] and chunk["docs"][0]["lang"] == "en"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda o: o.pop("2"), "a prediction for every record"),
+        (lambda o: o["1"].update(rationale=[[9]]), "rationale[0]: expected a token's index below 2"),
+        (lambda o: o["1"].update(rationale=[[-1]]), "index below 2"),
+        (lambda o: o["1"].update(rationale=[[True]]), "index below 2"),
+        (lambda o: o["1"].update(rationale=[[0], [0]]), "each of the 1 sequences"),
+        (lambda o: o["1"].update(rationale_tokens="word"), "each of the 1 sequences"),
+    ],
+)
+def test_outputs_that_do_not_fit(change, words):
+    rows = [
+        {"id": "1", "tokens": [["a", "b"]], "sample_type": "ori", "rel_ids": ["2"], "label": None},
+        {"id": "2", "tokens": [["a", "b"]], "sample_type": "disturb", "rel_ids": [], "label": None},
+    ]
+    outputs = {row["id"]: {"id": row["id"], "rationale": [[0]], "rationale_tokens": [["a", "b"]]} for row in rows}
+    change(outputs)
+    with pytest.raises(DataError) as caught:
+        marked_pair((rows[0], rows[1]), outputs)
+    assert words in str(caught.value)
+
+
+def test_a_perturbed_record_that_is_not_there():
+    with pytest.raises(DataError, match="among the rows"):
+        pairs_of([{"id": "1", "tokens": [["a"]], "sample_type": "ori", "rel_ids": ["2"]}])
+
+
+def test_runs():
+    assert runs([]) == [] and runs([3, 2, 7], 10) == [(12, 14), (17, 18)]
