@@ -21,7 +21,7 @@ from eraser_hub.errors import DataError, shown
 
 Level = Literal["violation", "quirk", "note"]
 MOST_EXAMPLES = 5
-BATCH_ROWS = 1000
+BATCH_ROWS = 400
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from .downloading import NotThere, Retries, download
 __all__ = [
     "BusyError",
     "Limits",
+    "NotReleased",
     "Source",
     "archive_folder",
     "cache_folder",
@@ -42,6 +43,10 @@ __all__ = [
 ]
 
 Say = Callable[[str], None]
+
+
+class NotReleased(DataError):
+    """The servers answer, and none of the archives that may hold the corpus does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ def corpus_folder(
         if found is not None:
             return found
         missing.append(f"{archive} holds no folder {known[config]['folder']!r} with split files")
-    raise DataError(
+    raise NotReleased(
         f"the release's {config} was not found: {'; '.join(missing)}. "
         "Download it by hand and give its folder with --source DIR (DIR holds a folder or a .tar.gz per corpus)"
     )

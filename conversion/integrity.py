@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from eraser_hub.errors import shown
 
+from .archives import SPLIT_FILES
 from .checks import Finding, Report, Rules, Tally, UniqueStrings, batches, check_folder
 from .configs import CONFIGS
 from .token_arrays import TokenArrays, ranges, string_bytes, token_arrays
@@ -198,7 +199,7 @@ class EraserSplitCheck:
         hashes = np.zeros(len(bounds) - 1, np.uint64)
         for text in used:
             data = content[bounds[text] : bounds[text + 1]]
-            hashes[text] = int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+            hashes[text] = int.from_bytes(hashlib.blake2b(data.tobytes(), digest_size=8).digest(), "little")
         per_document = hashes[flat.doc_text]
         codes = flat.docids.cast(pa.string()).dictionary_encode()
         numbers = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -449,7 +450,9 @@ def leaks(config: str, checks: Mapping[str, EraserSplitCheck]) -> list[Finding]:
 
 
 def _is_raw(folder: Path) -> bool:
-    """Whether a folder holds raw corpora (a folder with split files, or an archive, named like a configuration)."""
+    """Whether a folder holds raw corpora (folders with split files, or archives, named like configurations), or is one."""
+    if any((folder / name).is_file() for name in SPLIT_FILES):
+        return True
     return any((folder / f"{name}.tar.gz").is_file() or any((folder / name).glob("*.jsonl")) for name in CONFIGS)
 
 
