@@ -22,15 +22,7 @@ import gradio as gr
 MOST_CHARACTERS = 5_000_000
 MOST_ROWS_DRAWN = 5
 MOST_TOKENS_DRAWN = 2_000
-COLOURS = {
-    "both": "#2e7d32",
-    "predicted": "#f9a825",
-    "reference": "#1565c0",
-    "all": "#2e7d32",
-    "some": "#f9a825",
-    "kept": "#2e7d32",
-    "changed": "#c62828",
-}
+GREEN, AMBER, BLUE, RED = "#2e7d32", "#f9a825", "#1565c0", "#c62828"
 Segments = list[tuple[str, str | float | None]]
 
 
@@ -192,6 +184,13 @@ def _erased(without: float, alone: float) -> dict[str, dict[str, float]]:
     }
 
 
+# what draws -> label -> colour; probabilities are shaded by their size
+COLOURS: dict[Callable[..., Iterator[Segments]], dict[str, str]] = {
+    draw_instances: {"both": GREEN, "predicted": AMBER, "reference": BLUE},
+    draw_sets: {"both": GREEN, "predicted": AMBER, "reference": BLUE},
+    draw_pairs: {"kept": GREEN, "changed": RED},
+    draw_annotators: {"all": GREEN, "some": AMBER},
+}
 # name -> (predictions, references, options, what draws the tokens)
 Example = tuple[list[Any], list[Any] | None, dict[str, Any], Callable[[list[Any], list[Any]], Iterator[Segments]]]
 EXAMPLES: dict[str, Example] = {
@@ -305,6 +304,13 @@ def parsed(text: str | None, box: str, kind: type) -> Any:
     return value
 
 
+def written(value: list[Any] | dict[str, Any] | None) -> str:
+    """JSON for a box, a row a line."""
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(f" {json.dumps(row, ensure_ascii=False)}" for row in value) + "\n]"
+    return json.dumps(value, ensure_ascii=False) if value else ""
+
+
 def shown(value: float) -> str:
     """A score for the table."""
     return repr(value) if isinstance(value, (int, bool)) or not math.isfinite(value) else f"{value:.6g}"
@@ -337,7 +343,7 @@ def drawn(draw: Callable[..., Iterator[Segments]], predictions: list[Any], refer
 def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
     """The page of one metric."""
     predictions, references, options, draw = EXAMPLES.get(name, ([], None, {}, draw_instances))
-    filled = [json.dumps(value, indent=1) if value else "" for value in (predictions, references, options)]
+    filled = [written(value) for value in (predictions, references, options)]
 
     def submit(predictions_text: str, references_text: str, options_text: str) -> tuple[Any, ...]:
         try:
@@ -360,7 +366,7 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
         gr.Markdown(f"# {name}\n\n{module.description or ''}")
         with gr.Row():
             inputs = [
-                gr.Code(value, language="json", label=label, elem_id=label, max_lines=24)
+                gr.Code(value, language="json", label=label, elem_id=label, max_lines=24, wrap_lines=True)
                 for value, label in zip(filled, ("predictions", "references", "options"), strict=True)
             ]
         with gr.Row():
@@ -370,8 +376,7 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
         scores = gr.Dataframe(
             headers=["score", "value", "interval"], label="scores", elem_id="scores", interactive=False
         )
-        colours = {label: colour for label, colour in COLOURS.items() if draw is not draw_probabilities}
-        tokens = gr.HighlightedText(label="tokens", elem_id="tokens", color_map=colours, show_legend=True)
+        tokens = gr.HighlightedText(label="tokens", elem_id="tokens", color_map=COLOURS.get(draw), show_legend=True)
         with gr.Accordion("The whole result as JSON", open=False):
             whole = gr.JSON(elem_id="whole")
         with gr.Accordion("What goes in", open=False):

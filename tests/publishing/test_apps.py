@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,7 @@ def paste(browser, box: str, text: str) -> None:
         editor,
         text,
     )
+    time.sleep(0.7)  # the editor tells the page a moment later
 
 
 @pytest.mark.browser
@@ -154,6 +156,7 @@ def test_the_page_scores_draws_and_refuses(browser, app, tmp_path, name):
 
         browser.find_element("id", "example").click()
         wait_for(browser, lambda page: "no such value" not in text_of(page, box), "the example")
+        time.sleep(0.7)
         submit(browser)
         wait_for(browser, lambda page: not message(page) and text_of(page, "tokens").strip(), "scores again")
         assert tokens
