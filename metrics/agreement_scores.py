@@ -71,15 +71,18 @@ class Pool:
         self.add_mean("any_group_coverage", whole, everyone)
         self.add_mean("best_group_recall", best, everyone)
 
-    def add_ranked(self, ranked: Any, chosen: np.ndarray, owner: np.ndarray, prefix: str = "") -> None:
+    def add_ranked(
+        self, ranked: Any, chosen: np.ndarray, owner: np.ndarray, prefix: str = "", decided: bool = True
+    ) -> None:
         """Means of a `rankings.Ranked` over documents; sentences' decisions as well.
 
         Args:
             chosen: the rationales that have scores.
             owner: the annotation of each of those.
             prefix: "" for tokens, "sentence_" for sentences.
+            decided: whether sentences' precision and recall mean something: the evidence says its sentences.
         """
-        if prefix:
+        if prefix and decided:
             truth, predicted, hits = ranked.decided[chosen].T
             self.add_prf(prefix.rstrip("_"), (truth, predicted, hits), owner)
         self._add_rankings(ranked.rankings(chosen), owner, prefix, "")

@@ -15,7 +15,7 @@ from .batches import concatenate, pack, unpack
 from .input_policy import check_classes, check_documents, check_fields, check_finite, check_score_lengths, name_labels
 from .inputs import Offences, PredictionFlattener, Predictions, ReferenceFlattener, References
 from .instance_batches import InstanceBatches, Tools, stop
-from .joining import Documents, EvidenceIndex, join, number_keys, pairs
+from .joining import Documents, EvidenceIndex, has_sentences, join, number_keys, pairs
 from .rankings import baseline_seeds, check_policy, rank_rationales
 from .resampling import intervals
 from .results import Statistics, report
@@ -180,7 +180,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
             spans = where, bounds[0][evidence], bounds[1][evidence]
             ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, shuffles, sentence_threshold)
             chosen = np.flatnonzero(sizes >= 0)
-            pool.add_ranked(ranked, chosen, owner[chosen], prefix)
+            pool.add_ranked(ranked, chosen, owner[chosen], prefix, has_sentences(r))
         settings: dict[str, object] = {"iou": thresholds} if used.hard else {}
         if used.soft or used.sentence:
             settings["auprc_no_positives"] = auprc_policy

@@ -153,7 +153,7 @@ def check_finite(
         "prediction",
         predictions.instance[first_rationale + owner],
         f"rationales.{field}",
-        lambda k: f"expected finite numbers, found {scores[bad[k]]}",
+        lambda k: f"expected finite numbers, found {'NaN' if np.isnan(scores[bad[k]]) else 'infinity'}",
     )
 
 

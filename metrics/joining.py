@@ -98,6 +98,11 @@ class EvidenceIndex:
         return where, self.order[at]
 
 
+def has_sentences(references: Any) -> bool:
+    """Whether evidences say their sentences (a release that does not know them writes -1)."""
+    return not references.start.size or bool((references.start_sentence >= 0).any())
+
+
 class Documents:
     """Lengths of documents: of an annotation's own ones first, else of the one document of that name."""
 

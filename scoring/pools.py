@@ -9,7 +9,7 @@ import numpy as np
 from eraser_hub.metrics.agreement_scores import Pool, group_coverage
 from eraser_hub.metrics.input_policy import Used
 from eraser_hub.metrics.inputs import Predictions, References
-from eraser_hub.metrics.joining import Join, number_keys
+from eraser_hub.metrics.joining import Join, has_sentences, number_keys
 from eraser_hub.metrics.spans import as_spans, count_spans, group_counts
 
 from .soft import SoftScores
@@ -36,5 +36,5 @@ def pool_agreement(
     for ranked, sizes, prefix in ((soft.token, p.soft, ""), (soft.sentence, p.sentence, "sentence_")):
         chosen = np.flatnonzero(sizes >= 0)
         if chosen.size:
-            pool.add_ranked(ranked, chosen, owner[chosen], prefix)
+            pool.add_ranked(ranked, chosen, owner[chosen], prefix, has_sentences(r))
     return pool

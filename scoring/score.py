@@ -338,3 +338,14 @@ def run_signature(results: Path) -> dict[str, object]:
         raise DataError(f"not JSON: {error}", file=path) from None
     own = run.get("signature") if isinstance(run, dict) else None
     return {"run": own} if isinstance(own, str) else {}
+
+
+def statistics_of(data_dir: Path, split: str, results: Path) -> dict[str, Statistics]:
+    """The statistics of a prediction file, by name (``agreement``, ``faithfulness``): what `compare` tests.
+
+    Raises:
+        DataError: as `score`.
+    """
+    scored = score(Inputs(Path(data_dir), split, Path(results)))
+    both = {"agreement": scored.agreement, "faithfulness": scored.faithfulness}
+    return {name: statistics for name, statistics in both.items() if statistics is not None}
