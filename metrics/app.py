@@ -163,14 +163,14 @@ DOCUMENTS = [{"docid": "review_7", "text": "the plot is thin .\nthe cast , thoug
 EVIDENCE = {
     "docid": "review_7",
     "text": "a delight",
-    "start_token": 10,
-    "end_token": 12,
+    "start_token": 11,
+    "end_token": 13,
     "start_sentence": 1,
     "end_sentence": 2,
 }
 GOLD = {"annotation_id": "review_7", "classification": "positive", "documents": DOCUMENTS, "evidences": [[EVIDENCE]]}
-SPAN = {"start_token": 9, "end_token": 12}
-SOFT = [0.0, 0.1, 0.0, 0.4, 0.0, 0.0, 0.3, 0.0, 0.1, 0.6, 0.7, 0.9, 0.0]
+SPAN = {"start_token": 10, "end_token": 13}
+SOFT = [0.0, 0.1, 0.0, 0.4, 0.0, 0.0, 0.3, 0.0, 0.1, 0.0, 0.6, 0.7, 0.9, 0.0]
 
 
 def _probabilities(positive: float) -> dict[str, float]:
@@ -228,7 +228,7 @@ EXAMPLES: dict[str, Example] = {
             }
         ],
         [GOLD],
-        {},
+        {"aopc_thresholds": [0.1, 0.5]},
         draw_instances,
     ),
     "perturbation_map": (
@@ -244,8 +244,8 @@ EXAMPLES: dict[str, Example] = {
         draw_pairs,
     ),
     "rationale_set_agreement": (
-        [{"id": 1, "rationale": [[5, 9, 10, 11]]}],
-        [{"id": 1, "rationale_ids": [[[10, 11], [3]]]}],
+        [{"id": 1, "rationale": [[5, 10, 11, 12]]}],
+        [{"id": 1, "rationale_ids": [[[11, 12], [3]]]}],
         {},
         draw_sets,
     ),

@@ -1,0 +1,124 @@
+"""The wheel, in empty environments: the oldest dependencies that setup.cfg allows, and the newest there are."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SMOKE = """
+import json, os, subprocess, sys
+from pathlib import Path
+import datasets, evaluate
+import eraser_hub, eraser_hub.samples
+
+datasets.disable_progress_bars()
+samples = Path(eraser_hub.samples.__path__[0]) / "eraser"
+command = [sys.executable, "-m", "eraser_hub"]
+subprocess.run([*command, "--version"], check=True)
+build = ["build", "eraser", "--source", str(samples), "--config", "movies", "--config", "cose", "--out", ".", "--no-progress"]
+subprocess.run([*command, *build], check=True)
+subprocess.run([*command, "build", "metrics", "--out", "."], check=True)
+movies = datasets.load_dataset("eraser", "movies")
+assert movies["train"].features["classification"].names == ["NEG", "POS"], movies["train"].features
+row = next(row for row in movies["train"] if row["evidences"])
+assert row["evidences"][0][0]["docid"] == row["documents"][0]["docid"]
+streamed = next(iter(datasets.load_dataset("eraser", "cose", split="train", streaming=True)))
+assert streamed["annotation_id"]
+agreement = evaluate.load("eraser_agreement")
+perfect = {
+    "annotation_id": row["annotation_id"],
+    "rationales": [
+        {
+            "docid": row["documents"][0]["docid"],
+            "hard_rationale_predictions": [
+                {"start_token": span["start_token"], "end_token": span["end_token"]}
+                for group in row["evidences"] for span in group
+            ],
+        }
+    ],
+}
+scores = agreement.compute(predictions=[perfect], references=[row])
+assert scores["exact_micro_f1"] == scores["token_micro_f1"] == 1.0, scores
+assert len(list(Path(".").glob("*/app.py"))) == 6
+with_table = subprocess.run([*command, "check", "--dataset", "eraser"], check=True, capture_output=True, text=True)
+assert "no violation" in with_table.stdout
+print("smoke test passed with datasets", datasets.__version__)
+"""
+
+
+def run(command: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PYTHON"))}
+    environment |= {"HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1", **more}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the source as it stands; skipped where no package registry can be reached."""
+    folder = tmp_path_factory.mktemp("wheel")
+    reachable = run(
+        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "wheel", "-d", str(folder / "x")], folder
+    )
+    if reachable.returncode:
+        pytest.skip("skipped: no package registry")
+    built = run([sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)], folder)
+    assert built.returncode == 0, built.stderr[-2000:] + built.stdout[-2000:]
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def lower_bounds() -> list[str]:
+    """``name==oldest`` for each dependency of setup.cfg."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    found = [
+        re.fullmatch(r"([\w.-]+)>=([\d.]+)", line.strip())
+        for line in config["options"]["install_requires"].splitlines()
+        if line.strip()
+    ]
+    assert all(found), "each dependency names its oldest version"
+    return [f"{match[1]}=={match[2]}" for match in found if match]
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_what_runs(wheel):
+    import zipfile
+
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for name in (
+        "eraser_hub/__main__.py",
+        "eraser_hub/py.typed",
+        "eraser_hub/metrics/app.py",
+        "eraser_hub/metrics/requirements.txt",
+        "eraser_hub/metrics/cards/eraser_agreement.md",
+        "eraser_hub/conversion/sources.json",
+        "eraser_hub/datasets_scripts/cards/eraser.md",
+    ):
+        assert name in names, name
+    assert any(name.startswith("eraser_hub/samples/eraser/movies/") for name in names)
+    assert not any(name.startswith(("tests/", "eraser_hub/tests/")) or "__pycache__" in name for name in names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("age", ["oldest", "newest"])
+def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path, age):
+    place = tmp_path / "environment"
+    venv.create(place, with_pip=True)
+    python = str(place / "bin" / "python")
+    wanted = [*lower_bounds(), "click<8.2"] if age == "oldest" else []
+    upgrade = [] if age == "oldest" else ["--upgrade", "--upgrade-strategy", "eager"]
+    installed = run([python, "-m", "pip", "install", "-q", *upgrade, str(wheel), *wanted], tmp_path)
+    assert installed.returncode == 0, installed.stderr[-3000:]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = run([python, "-c", SMOKE], empty)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    assert "smoke test passed" in done.stdout
