@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from eraser_hub.errors import DataError, DataErrors, shown
 
@@ -67,9 +68,11 @@ def join(
         rel_ids = record.rel_ids
         if match is not None:
             if match.tokens is not None and match.tokens != record.tokens:
-                other = f"line {record.record.line} of {public_file}, which has the same id"
-                found = shown(" ".join(match.tokens[0]))
-                message = f"expected the tokens of {other}, found {found} (are the two files of one release?)"
+                wanted, found = _first_difference(record.tokens, match.tokens)
+                message = (
+                    f"expected the tokens of {public_file}:{record.record.line}, which has the same id, {wanted}, found "
+                    f"{found} (the gold file alone builds too, if the two number their examples differently)"
+                )
                 offences.append(DataError(message, file=gold_file, line=match.record.line, instance=match.id))
                 continue
             check_inside(
@@ -81,7 +84,8 @@ def join(
                 field="rationale",
             )
             if match.rel_ids is not None and match.rel_ids != record.rel_ids:
-                disagreeing.append(record.id)
+                given = " ".join(record.rel_ids or ["none"])
+                disagreeing.append(f"{record.id}: {given} -> {' '.join(match.rel_ids)}")
                 rel_ids = match.rel_ids
         examples.append(
             Example(
@@ -131,11 +135,18 @@ def join(
     if disagreeing:
         some = ", ".join(disagreeing[:10]) + (" .." if len(disagreeing) > 10 else "")
         reports.append(
-            f"{len(disagreeing)} records whose rel_ids differ between public and gold; the gold's win (id {some})"
+            f"rel_ids differ between public and gold file in {len(disagreeing)} of the records; the gold's win ({some})"
         )
     if golds and public_file is not None:
         reports.append(f"{len(golds)} gold records without a public one, appended in the gold's order")
     return Joined(_with_originals(examples), reports)
+
+
+def _first_difference(one: Sequence[Sequence[str]], other: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """The first sequence that differs, of either side, in words."""
+    pairs = [pair for pair in zip_longest(one, other, fillvalue=()) if pair[0] != pair[1]]
+    wanted, found = pairs[0]
+    return shown(" ".join(wanted)), shown(" ".join(found))
 
 
 def _with_originals(examples: list[Example]) -> list[Example]:

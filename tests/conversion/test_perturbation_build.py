@@ -316,7 +316,7 @@ def test_the_real_files_come_back_letter_by_letter(corpora: Path, tmp_path: Path
         pytest.skip("skipped: no luge/senti_ch")
     result = build(corpora, tmp_path / "hub")
     assert result.rows == {name: {"test": 40} for name in CONFIGS}
-    assert any("the gold's win (id 1, 4)" in note for note in result.notes)
+    assert any("the gold's win (1: 1647 -> 2162, 4: 1650 -> 2165)" in note for note in result.notes)
     assert any("senti_ch_predict_2records.jsonl: skipped" in note for note in result.notes)
     assert DATASET.check(result.folder).violations == 0
     files = DATASET.export(result.folder, None, out=tmp_path / "raw").files

@@ -182,7 +182,9 @@ def test_the_golds_rel_ids_win_and_are_reported(tmp_path: Path) -> None:
     result, _ = joined(tmp_path, [GOOD, *perturbed], [changed(GOLD, rel_ids=["3"])])
     assert result.examples[0].rel_ids == ("3",)
     assert [example.original_id for example in result.examples] == [None, None, "1"]
-    assert result.reports == ["1 records whose rel_ids differ between public and gold; the gold's win (id 1)"]
+    assert result.reports == [
+        "rel_ids differ between public and gold file in 1 of the records; the gold's win (1: 2 -> 3)"
+    ]
     assert [example.gold is not None for example in result.examples] == [True, False, False]
 
 
@@ -204,7 +206,8 @@ def test_gold_of_other_tokens_is_refused_and_counted(tmp_path: Path) -> None:
     with pytest.raises(DataErrors) as error:
         joined(tmp_path, public, gold)
     assert error.value.total == 12
-    assert "gold:1: instance '0': expected the tokens of line 1 of" in str(error.value)
+    assert "gold:1: instance '0': expected the tokens of" in str(error.value)
+    assert "senti_en:1, which has the same id, 'so good', found 'so bad'" in str(error.value)
     assert "(12 in all)" in str(error.value)
 
 
@@ -265,4 +268,4 @@ def test_the_real_gold_records(corpora: Path) -> None:
     assert first.rationale_ids == (((2, 3, 7), (11, 12, 13)),)
     assert (second.id, second.label, second.rel_ids) == ("4", 1, ("2165",))
     assert second.rationale_ids == (((5, 6, 9), (15, 16, 17, 18)),)
-    assert len(result.reports) == 1 and "(id 1, 4)" in result.reports[0]
+    assert len(result.reports) == 1 and "(1: 1647 -> 2162, 4: 1650 -> 2165)" in result.reports[0]
