@@ -48,7 +48,7 @@ def drawn(dataset: str, family: str) -> gr.Dataframe:
     value = table(dataset, family)
     numbers = len(value["headers"]) - 3
     kinds: list[Any] = ["str"] * 3 + ["number"] * numbers
-    widths: list[Any] = ["15rem", "11rem", "14rem"] + ["8.5rem"] * numbers
+    widths: list[Any] = [250, 170, 250] + [130] * numbers
     return gr.Dataframe(
         value=value,
         datatype=kinds,
@@ -137,7 +137,7 @@ def build() -> gr.Blocks:
                 "A submission is a predictions file (one ERASER instance a line, JSON), never a number: it is scored "
                 "here by the scorer of every other line. Open a pull request with the file to have it on the board."
             )
-            file = gr.File(label="Predictions", file_types=[".jsonl", ".json"], type="filepath")
+            file = gr.File(label="Predictions", file_types=[".jsonl", ".json"], type="filepath", elem_id="predictions")
             with gr.Row():
                 config = gr.Textbox("movies", label="Config")
                 split = gr.Textbox("validation", label="Split")
