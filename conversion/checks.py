@@ -163,6 +163,7 @@ class Rules:
         quirks: (config, split, check) -> what is known; ``*`` stands for any config or split.
         notes: check -> what is known; a finding of these checks is no violation anywhere.
         batch_rows: rows in memory at a time.
+        kinds: a schema that says of what kind the columns are; see `batches`.
     """
 
     dataset: str
@@ -172,6 +173,7 @@ class Rules:
     quirks: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     batch_rows: int = BATCH_ROWS
+    kinds: pa.Schema | None = None
 
     def findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
         """The tally as findings, each with its level; violations first."""
@@ -209,7 +211,7 @@ def check_folder(
         checks: dict[str, Any] = {}
         for split, paths in split_files(card, config, folder).items():
             check, tally = rules.split(config, split), Tally()
-            for batch in batches(paths, rules.columns, rules.batch_rows):
+            for batch in batches(paths, rules.columns, rules.batch_rows, rules.kinds):
                 check.batch(batch, tally)
             check.finish(tally)
             checks[split] = check
@@ -279,11 +281,19 @@ def split_files(card: Mapping[str, Any], config: str, folder: Path) -> dict[str,
     return files
 
 
-def batches(paths: Iterable[Path], columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
-    """The rows of Parquet files, some at a time.
+def batches(
+    paths: Iterable[Path], columns: Sequence[str], rows: int = BATCH_ROWS, kinds: pa.Schema | None = None
+) -> Iterator[pa.Table]:
+    """The rows of Parquet files, some at a time; strings are known to be UTF-8 then.
+
+    Args:
+        paths: the files, one after another.
+        columns: the columns to read.
+        rows: most rows at a time.
+        kinds: a schema; each column has to be of the same kind there (nested alike, or a string, an integer, a float).
 
     Raises:
-        DataError: a file that is no Parquet, is damaged, or lacks a column.
+        DataError: a file that is no Parquet, is damaged, or lacks a column, or a column of another kind.
     """
     for path in paths:
         try:
@@ -291,9 +301,14 @@ def batches(paths: Iterable[Path], columns: Sequence[str], rows: int = BATCH_ROW
                 lacking = [name for name in columns if name not in file.schema_arrow.names]
                 if lacking:
                     raise DataError(f"expected the column {lacking[0]}, found {file.schema_arrow.names}", file=path)
+                for name in columns if kinds is not None else ():
+                    expected, there = kinds.field(name).type, file.schema_arrow.field(name).type
+                    if not _same_kind(expected, there):
+                        raise DataError(f"expected the column {name} as {expected}, found {there}", file=path)
                 for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
+                    batch.validate(full=True)
                     yield pa.Table.from_batches([batch])
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeError) as error:
             raise DataError(f"cannot be read as Parquet ({str(error).splitlines()[0]})", file=path) from None
 
 
@@ -346,9 +361,12 @@ def card_agrees(card: Mapping[str, Any], config: str, folder: Path, tally: Tally
     for split, paths in files.items():
         rows = 0
         for path in paths:
-            with pq.ParquetFile(path) as file:
-                rows += file.metadata.num_rows
-                found = file.schema_arrow
+            try:
+                with pq.ParquetFile(path) as file:
+                    rows += file.metadata.num_rows
+                    found = file.schema_arrow
+            except (pa.ArrowException, OSError, UnicodeError) as error:
+                raise DataError(f"cannot be read as Parquet ({str(error).splitlines()[0]})", file=path) from None
             for line in _schema_differences(expected, found):
                 tally.add("card", 1, [f"{path.name}: {line}"])
             if b"huggingface" in (found.metadata or {}):
@@ -368,6 +386,15 @@ def _schema_differences(expected: pa.Schema, found: pa.Schema) -> Iterator[str]:
     for name in found.names:
         if name not in expected.names:
             yield f"the column {name} is not in the card"
+
+
+def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
+    if pa.types.is_nested(one):
+        return _same_type(one, other)
+    for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean):
+        if kind(one):
+            return kind(other)
+    return pa.types.is_string(other) or pa.types.is_large_string(other)
 
 
 def _same_type(one: pa.DataType, other: pa.DataType) -> bool:

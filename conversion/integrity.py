@@ -25,12 +25,14 @@ from eraser_hub.errors import shown
 from .archives import SPLIT_FILES
 from .checks import Finding, Report, Rules, Tally, UniqueStrings, batches, check_folder
 from .configs import CONFIGS
+from .eraser_schema import SCHEMA
 from .token_arrays import TokenArrays, ranges, string_bytes, token_arrays
 
 COLUMNS = (
     "annotation_id", "classification", "documents", "evidences", "rationale_mask",
     "num_tokens", "num_sentences", "rationale_ratio", "position",
 )  # fmt: skip
+MOST_LISTED = 1000  # documents or spans that a leakage list names; all are counted
 MAIN_SPLITS = ("train", "validation", "test")
 
 # (config, split, check) -> what is known about it; FORMATS: the releases' own quirks, none of them repaired
@@ -358,7 +360,7 @@ class EraserSplitCheck:
             self.ambiguous += document.find(span, found + 1) >= 0
             if found != place:
                 self.misplaced += 1
-                if len(self.misplaced_examples) < 5:
+                if len(self.misplaced_examples) < MOST_LISTED:
                     self.misplaced_examples.append(f"{flat.ids[flat.span_row[i]]}: {shown(span.decode(), 50)}")
 
 
@@ -427,7 +429,7 @@ def leaks(config: str, checks: Mapping[str, EraserSplitCheck]) -> list[Finding]:
         kind = "within" if len({split for _, split in members}) == 1 else "across"
         counts[kind] += 1
         lines = within if kind == "within" else across
-        if len(lines) < 20:
+        if len(lines) < MOST_LISTED:
             lines.append(" = ".join(f"{name} ({splits[split]})" for name, split in members[:6]))
     for kind, lines in (("within", within), ("across", across)):
         if counts[kind]:
@@ -436,7 +438,7 @@ def leaks(config: str, checks: Mapping[str, EraserSplitCheck]) -> list[Finding]:
     misplaced = sum(check.misplaced for check in checks.values())
     if misplaced:
         ambiguous = sum(check.ambiguous for check in checks.values())
-        examples = [line for check in checks.values() for line in check.misplaced_examples][:5]
+        examples = [line for check in checks.values() for line in check.misplaced_examples][:MOST_LISTED]
         found.append(
             Finding(
                 f"{config}: evidence that a search by text misplaces",
@@ -492,6 +494,7 @@ def check_eraser(folder: Path, configs: Sequence[str] | None = None, *, leakage:
             across=across,
             quirks=QUIRKS,
             notes=NOTES,
+            kinds=SCHEMA,
         )
         report, seen = check_folder(built, rules, configs)
     report.folder = Path(folder)

@@ -16,8 +16,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from eraser_hub.errors import DataError
+
 from .checks import batches, chosen_configs, read_card, split_files
 from .configs import CONFIGS
+from .eraser_schema import SCHEMA
 from .integrity import MAIN_SPLITS, built_folder, flatten
 from .statistics_printed import printed_tables
 from .tables import Figure, Statistics, StatisticsTable
@@ -45,12 +48,19 @@ class SplitStatistics:
     def add(self, rows: pa.Table) -> None:
         """Take up the next rows."""
         flat = flatten(rows)
-        good = np.flatnonzero(flat.span_doc >= 0)
-        document, start, end = flat.span_doc[good], flat.start[good], flat.end[good]
-        self.instances += rows.num_rows
-        self.evidences += len(good)
-        self.evidence_tokens += int((end - start).sum())
+        document, start, end = flat.span_doc, flat.start, flat.end
         lengths = flat.tokens.tokens[flat.doc_text] if len(flat.doc_text) else np.zeros(0, np.int64)
+        inside = (document >= 0) & (start >= 0) & (start <= end)
+        inside[inside] &= end[inside] <= lengths[document[inside]]
+        if not inside.all():
+            place = int(np.flatnonzero(~inside)[0])
+            raise DataError(
+                f"expected a span inside a document of the row, found [{start[place]}, {end[place]}); see `eraser-hub check`",
+                instance=flat.ids[flat.span_row[place]],
+            )
+        self.instances += rows.num_rows
+        self.evidences += len(document)
+        self.evidence_tokens += int((end - start).sum())
         base = np.cumsum(lengths) - lengths
         edges = np.zeros(int(lengths.sum()) + 1, np.int32)
         np.add.at(edges, base[document] + start, 1)
@@ -113,7 +123,7 @@ def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> Sta
             splits = by_config[config] = {}
             for split, paths in split_files(card, config, built).items():
                 splits[split] = SplitStatistics()
-                for batch in batches(paths, COLUMNS):
+                for batch in batches(paths, COLUMNS, kinds=SCHEMA):
                     splits[split].add(batch)
                 splits[split].finish()
     return tables_of(by_config)

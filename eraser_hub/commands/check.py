@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from eraser_hub.conversion.checks import Finding, Report
 
 _NAMES = ("eraser", "bilingual_perturbation", "human_rationales")
+MOST_LINES = 10
 _STYLE = {"violation": "bold red", "quirk": "yellow", "note": "dim"}
 
 
@@ -111,10 +112,11 @@ def _print(report: Report) -> None:
     console.print(table)
     for finding in report.leakage:
         console.print(f"[bold]{escape(finding.check)}[/]: {finding.count:,} {escape(finding.why)}", highlight=False)
-        for example in finding.examples:
+        for example in finding.examples[:MOST_LINES]:
             console.print(f"    {escape(example)}", highlight=False)
-        if finding.count > len(finding.examples) > 0:
-            console.print(f"    … and {finding.count - len(finding.examples):,} more", highlight=False)
+        if finding.count > MOST_LINES:
+            more = f"    … and {finding.count - MOST_LINES:,} more (--format json lists up to a thousand)"
+            console.print(more, highlight=False)
     total = report.violations
     console.print(f"[bold red]{total:,} violations[/]" if total else "[green]no violation[/]", highlight=False)
 

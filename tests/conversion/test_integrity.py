@@ -254,6 +254,40 @@ def test_a_folder_that_cannot_be_read(tmp_path, harm):
         check_eraser(folder, configs)
 
 
+def test_damaged_parquet_is_an_error_or_a_finding(tmp_path):
+    """Flipped and cut files end in a DataError or in a report, never in another exception."""
+    from eraser_hub.conversion.statistics import eraser_statistics
+
+    folder = built.write_built(tmp_path / "eraser", built.rows())
+    path = folder / "movies" / "train-00000-of-00001.parquet"
+    whole, random = path.read_bytes(), np.random.default_rng(0)
+    refused = 0
+    for k in range(150):
+        content = bytearray(whole)
+        for place in random.integers(0, len(content), size=1 + k % 3):
+            content[place] = random.integers(0, 256)
+        path.write_bytes(bytes(content[: int(random.integers(1, len(content)))] if k % 5 == 0 else content))
+        for look in (lambda: check_eraser(folder, leakage=True), lambda: eraser_statistics(folder)):
+            try:
+                look()
+            except DataError:
+                refused += 1
+    assert refused > 100
+
+
+@pytest.mark.parametrize(("column", "values"), [
+    ("classification", ["NEG", "POS", "NEG"]), ("num_tokens", [1.5] * 3), ("evidences", [[], [], []]),
+    ("documents", [[{"docid": "a"}]] * 3), ("annotation_id", [1, 2, 3]),
+])  # fmt: skip
+def test_a_column_of_another_kind_is_an_error(tmp_path, column, values):
+    folder = built.write_built(tmp_path / "eraser", built.rows())
+    path = folder / "movies" / "train-00000-of-00001.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(table.column_names.index(column), column, pa.array(values)), path)
+    with pytest.raises(DataError, match=f"expected the column {column} as"):
+        check_eraser(folder)
+
+
 def test_the_command_line(tmp_path, monkeypatch):
     from eraser_hub.__main__ import _register, app
 

@@ -15,6 +15,7 @@ from eraser_hub.conversion.hub_datasets import HUB_DATASETS
 from eraser_hub.conversion.statistics import eraser_statistics
 from eraser_hub.conversion.statistics_printed import printed_tables
 from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
+from eraser_hub.errors import DataError
 
 _spec = importlib.util.spec_from_file_location("built_for_statistics", Path(__file__).with_name("built.py"))
 assert _spec is not None and _spec.loader is not None
@@ -66,7 +67,7 @@ def test_figures_over_many_batches_are_those_of_one(sample_folder, monkeypatch):
     from eraser_hub.conversion import checks, statistics
 
     whole = eraser_statistics(sample_folder).as_dict()
-    monkeypatch.setattr(statistics, "batches", lambda paths, columns: checks.batches(paths, columns, rows=2))
+    monkeypatch.setattr(statistics, "batches", lambda paths, columns, kinds: checks.batches(paths, columns, 2, kinds))
 
     def rounded(value: object) -> object:
         if isinstance(value, dict):
@@ -140,6 +141,13 @@ def test_every_form_holds_every_figure(sample_folder):
     assert "test_comprehensive" in text
     for line in markdown.splitlines():
         assert not line.startswith("|") or line.endswith("|")
+
+
+def test_a_span_outside_of_its_document_is_an_error(tmp_path):
+    rows = built.rows()
+    rows["train"][1]["evidences"][0][0]["end_token"] = 10**6
+    with pytest.raises(DataError, match=r"'t1': expected a span inside a document of the row, found \[0, 1000000\)"):
+        eraser_statistics(built.write_built(tmp_path / "eraser", rows))
 
 
 def test_markdown_escapes_bars():
