@@ -53,9 +53,15 @@ class Runner:
     def run(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
         """Probabilities of each erased input, shape (len(erased), classes), columns in the dataset's label order."""
         keys: list[bytes] = []
+        seen: dict[tuple[int, bool, bytes], bytes] = {}
         waiting: dict[bytes, tuple[Erased, tuple[int, ...]]] = {}
         for one in erased:
+            place = (one.instance, one.keep, one.positions.tobytes())
+            if place in seen:
+                keys.append(seen[place])
+                continue
             view = self._view(encoded, one)
+            seen[place] = view.key
             keys.append(view.key)
             if view.key not in self._known and view.key not in waiting:
                 waiting[view.key] = (one, view.sizes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -308,15 +309,13 @@ def rationales_of(one: Instance, scores: NDArray[np.float64], hard: NDArray[np.i
 
 def top_of_each(one: Instance, scores: NDArray[np.float64], kd: float) -> NDArray[np.int64]:
     """Ascending flat positions of the top kd of every sequence (the perturbation benchmark counts within sequences)."""
-    parts = [
-        erasure.top(scores[start:end], kd) + start for start, end in zip(one.bounds[:-1], one.bounds[1:], strict=True)
-    ]
+    parts = [erasure.top(scores[start:end], kd) + start for start, end in pairwise(one.bounds)]
     return np.concatenate([*parts, erasure.NONE])
 
 
 def sequences_of(one: Instance, scores: NDArray[np.float64], hard: NDArray[np.int64]) -> dict[str, Any]:
     """Per sequence the rationale's indices, and all its tokens, most important first (which is what MAP reads)."""
-    pairs = list(zip(one.bounds[:-1], one.bounds[1:], strict=True))
+    pairs = list(pairwise(one.bounds))
     return {
         "rationale": [[int(at) - start for at in hard if start <= at < end] for start, end in pairs],
         "rationale_tokens": [

@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def shifted_rationale(
     differs from the rationale in place alone.
     """
     moved = []
-    for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for start, end in pairwise(bounds):
         inside = positions[(positions >= start) & (positions < end)]
         length = end - start
         step = int(random.integers(1, length)) if length > 1 else 0

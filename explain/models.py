@@ -189,7 +189,7 @@ class PlainModel(Adapter):
             raise DataError(f"expected a model with predict_proba(token lists), found {type(model).__name__}")
         self.model, self.uses_query = model, uses_query
         self.description = type(model).__name__
-        names = getattr(model, "label_names", None)
+        names: Any = getattr(model, "label_names", None)
         names = getattr(model, "classes_", ()) if names is None else names
         self.label_names = tuple(map(str, names))
         self._separate = "queries" in inspect.signature(model.predict_proba).parameters
@@ -319,7 +319,7 @@ def open_model(
     pipeline = path / "model.skops" if (path / "model.skops").is_file() else path
     if pipeline.is_file():
         need("sklearn", "skops")
-        from .sklearn_model import load_pipeline, PipelineModel
+        from .sklearn_model import PipelineModel, load_pipeline
 
         return PipelineModel(load_pipeline(pipeline, trust_pickle), uses_query=seen, joiner=facts.get("joiner", " "))
     if path.is_dir() and not (path / "config.json").is_file():

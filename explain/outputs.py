@@ -55,7 +55,7 @@ class Partial:
         self.path = partial_path(out)
         self.places: dict[int, int] = {}
         out.parent.mkdir(parents=True, exist_ok=True)
-        self._file: IO[bytes] = open(self.path, "a+b")
+        self._file: IO[bytes] = open(self.path, "a+b")  # noqa: SIM115 (held open for the run's length, with its lock)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -152,7 +152,7 @@ def replacing(out: Path) -> Iterator[Path]:
     beside = out.with_name(f".{out.name}.{os.getpid()}.new")
     try:
         yield beside
-        os.replace(beside, out)
+        beside.replace(out)
     finally:
         beside.unlink(missing_ok=True)
 
@@ -175,8 +175,9 @@ def _write_parquet(path: Path, lines: Iterable[str], labels: Sequence[str], kind
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    count, batch, writer = 0, [], None
-    schema = None
+    count = 0
+    batch: list[dict[str, Any]] = []
+    schema = writer = None
 
     def write() -> None:
         nonlocal writer, schema

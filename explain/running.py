@@ -19,7 +19,7 @@ from .batching import Runner
 from .engine import Settings, chunks_of, explain_chunk, kd_of
 from .instances import Instance, Split, open_split, queries_differ
 from .models import Adapter, Notes, align_labels, open_model
-from .outputs import Partial, check_format, run_path, replacing, write_predictions
+from .outputs import Partial, check_format, replacing, run_path, write_predictions
 
 ENGINES = ("local", "ray")
 
@@ -330,6 +330,6 @@ def explain_draws(
             workers=workers,
             model=model,
             on_progress=on_progress,
-        )  # fmt: skip
+        )
         for draw, out in enumerate(outs)
     ]

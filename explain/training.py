@@ -123,7 +123,9 @@ def fit_baseline(
             say(
                 f"{'C' if baseline == 'logistic-regression' else 'trees'} {size:g}: {scores[size]:.3f} on the held-out tenth"
             )
-    best = max(scores, key=lambda size: scores[size]) if scores else grid[len(grid) // 2]
+    # of equally good ones the one nearest to the middle of the grid: neither extreme without need
+    near = sorted(grid, key=lambda size: abs(grid.index(size) - len(grid) // 2))
+    best = max(near, key=lambda size: scores.get(size, 0.0))
     model = pipeline_for(baseline, features, best, seed).fit(texts, list(labels))
     return model, {"baseline": baseline, "size": best, "features": features, "joiner": joiner, "seed": seed}
 

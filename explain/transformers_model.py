@@ -343,8 +343,10 @@ class SequenceModel(Adapter):
         return encoded
 
     def rows_for(self, size: int, batch_size: int) -> int:
-        # as many sub-words as batch_size inputs of full length (or of 512, whichever is less) have
-        return max(1, min(batch_size * min(self.window, 512) // max(size, 1), 32 * batch_size))
+        # as many sub-words as batch_size inputs of full length (512, if that is less) have; on a processor a quarter
+        # of that, since larger matrices leave its caches and go slower
+        longest = min(self.window, 512 if self.device.type == "cuda" else 128)
+        return max(1, min(batch_size * longest // max(size, 1), 32 * batch_size))
 
     def tensors(self, windows: Sequence[Window]) -> dict[str, Any]:
         """Padded model inputs on the device."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ scores = st.lists(st.integers(-3, 3).map(float), max_size=40).map(np.array)
 def test_ties_break_by_position(values):
     order = erasure.ranking(values)
     assert sorted(order.tolist()) == list(range(len(values)))
-    for left, right in zip(order[:-1], order[1:], strict=True):
+    for left, right in pairwise(order):
         assert (-values[left], left) < (-values[right], right)
 
 
@@ -43,7 +45,7 @@ def test_spans_cover_exactly_the_positions_and_never_touch(lengths, data):
     assert back == chosen
     for length, inside in zip(lengths, spans, strict=True):
         assert all(0 <= start < end <= length for start, end in inside)
-        assert all(one[1] < other[0] for one, other in zip(inside[:-1], inside[1:], strict=True))
+        assert all(one[1] < other[0] for one, other in pairwise(inside))
 
 
 @quick
@@ -54,7 +56,7 @@ def test_shifted_spans_stay_in_their_document_and_keep_their_size(lengths, seed,
         sorted(data.draw(st.sets(st.integers(0, max(bounds[-1] - 1, 0)), max_size=bounds[-1]))), dtype=int
     )
     moved = erasure.shifted_rationale(np.random.default_rng(seed), chosen, bounds)
-    for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for start, end in pairwise(bounds):
         inside = (chosen >= start) & (chosen < end)
         assert inside.sum() == ((moved >= start) & (moved < end)).sum()
     assert len(set(moved.tolist())) == len(chosen)

@@ -203,7 +203,13 @@ def test_usage_errors_exit_2(hub, linear, tmp_path, words):
     ],
 )
 def test_bad_data_is_said_without_a_traceback(hub, linear, tmp_path, words, says):
-    options = {"--dataset": str(hub), "--split": "val", "--model": str(linear), "--out": str(tmp_path / "p.jsonl"), **words}
+    options = {
+        "--dataset": str(hub),
+        "--split": "val",
+        "--model": str(linear),
+        "--out": str(tmp_path / "p.jsonl"),
+        **words,
+    }
     found = call(*(part for pair in options.items() for part in pair), "--quiet")
     assert isinstance(found.exception, DataError) and says in str(found.exception)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
 from eraser_hub.errors import DataError
 from eraser_hub.explain.attribution import METHODS
 from eraser_hub.explain.batching import Runner
@@ -19,6 +19,9 @@ from eraser_hub.explain.question_answering import AnswerModel
 from eraser_hub.explain.transformers_model import SequenceModel, Words
 
 from .conftest import instance, word_tokenizer
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
 
 DOCUMENT = "the good plays - with bad 好电影 scene"
 
@@ -89,7 +92,7 @@ def test_long_texts_go_in_as_overlapping_windows(model):
     covered = {int(piece) for window in windows for piece in window.piece if piece >= 0}
     assert covered == set(range(80))
     held = [set(window.piece[window.piece >= 0].tolist()) for window in windows]
-    assert all(one & other for one, other in zip(held[:-1], held[1:], strict=True))
+    assert all(one & other for one, other in pairwise(held))
     alone = model.forward([(encoded.view(np.ones(80, dtype=bool), "remove"), n) for n in range(len(windows))])
     together = Runner(model, "remove", 4).run([encoded], [full(0)])[0]
     np.testing.assert_allclose(together, alone.mean(axis=0), atol=1e-6)
@@ -318,7 +321,9 @@ def test_multiple_choice(network, tokenizer):
 
 def test_question_answering_gives_rankings(network, tokenizer):
     adapter = AnswerModel(network("BertForQuestionAnswering"), tokenizer)
-    one = Instance("7", ("Is", "it", "?"), ("sequence_0",), (tuple("the good film with a bad plot".split()),))
+    one = Instance(
+        "7", ("Is", "it", "?"), ("sequence_0",), (("the", "good", "film", "with", "a", "bad", "plot"),)
+    )
     for method in ("random", "gradient", "input-x-gradient", "integrated-gradients", "attention"):
         (found,) = explain_instances(adapter, [one], Settings(method=method, kd=0.3, steps=20), kind="perturbation")
         assert sorted(found["rationale_tokens"][0]) == sorted(one.tokens)

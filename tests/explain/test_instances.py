@@ -1,0 +1,126 @@
+"""Rows of the three datasets as instances, kd, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from eraser_hub.errors import DataError
+from eraser_hub.explain.engine import kd_of
+from eraser_hub.explain.instances import (
+    Split,
+    instance_of_eraser,
+    instance_of_perturbation,
+    instance_of_tokens,
+    kind_of,
+    label_of,
+    open_split,
+    queries_differ,
+)
+
+from .conftest import made_row
+
+
+def test_eraser_rows():
+    one = instance_of_eraser(made_row(3), ("NEG", "POS"))
+    assert (one.id, one.label, one.names) == ("doc3", "POS", ("doc3",))
+    assert len(one.tokens) == 30 and sum(one.rationale[0]) == 4
+    assert one.query == ("Is", "it", "good", "?")
+    without_mask = {key: value for key, value in made_row(3).items() if key != "rationale_mask"}
+    assert instance_of_eraser(without_mask, ("NEG", "POS")) == one
+    kept = one.rationale_only()
+    assert [t for t, m in zip(one.tokens, one.rationale[0], strict=True) if m] == kept.tokens
+
+
+def test_tokens_are_split_on_the_blank_alone():
+    row = {
+        "annotation_id": 7,
+        "documents": [{"docid": "d", "text": "a\u00a0b  c\n\u200b d"}],
+        "query": None,
+        "classification": None,
+    }
+    one = instance_of_eraser(row)
+    assert one.id == "7" and one.tokens == ["a\u00a0b", "c", "\u200b", "d"]
+    assert one.label is None and one.rationale is None and one.query == ()
+    with pytest.raises(DataError, match="human rationale"):
+        one.rationale_only()
+
+
+def test_a_mask_of_another_length():
+    row = made_row(1)
+    row["rationale_mask"][0].pop()
+    with pytest.raises(DataError, match="expected one flag for each of 30 tokens of doc1, found 29"):
+        instance_of_eraser(row, ("NEG", "POS"))
+
+
+@pytest.mark.parametrize("value", [2, -2, 1.5, ["POS"]])
+def test_a_label_that_is_none(value):
+    with pytest.raises(DataError, match="expected a label name or 0 to 1"):
+        label_of(value, ("NEG", "POS"), "x")
+    assert label_of(-1, ("NEG",), "x") is None
+
+
+def test_perturbation_rows():
+    row = {
+        "id": 4, "tokens": [["好", "电影"], ["坏"]], "question": "谁 ？", "label": 1,
+        "rationale_ids": [[[0], [1]], []], "sample_type": "ori", "rel_ids": [9],
+    }  # fmt: skip
+    one = instance_of_perturbation(row, ("different", "same"))
+    assert one.documents == (("好", "电影"), ("坏",)) and one.names == ("sequence_0", "sequence_1")
+    assert one.rationale == ((True, True), (False,)) and one.label == "same" and one.query == ("谁", "？")
+
+
+def test_rows_of_one_text():
+    row = {"id": "s1", "tokens": ["a", "b"], "label": 0, "rationale_mask": [True, False]}
+    one = instance_of_tokens(row, ("negative", "positive"))
+    assert one.documents == (("a", "b"),) and one.names == ("s1",) and one.rationale == ((True, False),)
+    with pytest.raises(DataError, match="expected one flag for each of 2 tokens"):
+        instance_of_tokens({**row, "rationale_mask": [True]})
+
+
+def test_columns_tell_the_reader():
+    import datasets
+
+    text, many = datasets.Value("string"), datasets.List(datasets.Value("string"))
+    assert kind_of({"annotation_id": text, "documents": many}) == "eraser"
+    assert kind_of({"id": text, "tokens": datasets.List(many)}) == "perturbation"
+    assert kind_of({"id": text, "tokens": many}) == "tokens"
+    with pytest.raises(DataError, match=r"expected the columns annotation_id and documents .*found a, b"):
+        kind_of({"a": text, "b": text})
+
+
+def test_a_split_is_read_from_any_row_on(hub):
+    split = open_split(hub, None, "val")
+    assert split.config == "movies" and split.kind == "eraser" and split.label_names == ("NEG", "POS")
+    ids = [one.id for one in split.instances()]
+    assert ids == [f"doc{n}" for n in range(100, 121)]
+    assert [one.id for one in split.instances(5)] == ids[5:]
+    assert split.fingerprint() == open_split(hub, "movies", "validation").fingerprint()
+    assert split.fingerprint(3) != split.fingerprint(4)
+    assert not queries_differ(split)
+
+
+def test_kd_is_the_papers_or_the_datas():
+    def split(config, kind, rows):
+        return Split(rows, (), kind, None, config)
+
+    assert kd_of(split("movies", "eraser", [])) == 0.1
+    assert kd_of(split("cose_simplified", "eraser", [])) == 0.3
+    assert kd_of(split("senti_ch", "perturbation", [])) == 0.276
+    rows = [
+        {"id": "1", "tokens": ["a", "b"], "rationale_mask": [True, False]},
+        {"id": "2", "tokens": [], "rationale_mask": []},
+    ]
+    assert kd_of(split("sst", "tokens", rows)) == 0.5
+    with pytest.raises(DataError, match="give --kd"):
+        kd_of(split("own", "eraser", []))
+
+
+def test_a_folder_without_a_card(tmp_path):
+    with pytest.raises(DataError, match=r"found no README.md"):
+        open_split(tmp_path, None, "val")
+
+
+def test_a_broken_card(tmp_path):
+    (tmp_path / "README.md").write_text("---\nconfigs: [\n---\n")
+    with pytest.raises(DataError, match="cannot open config"):
+        open_split(tmp_path, None, "val")
