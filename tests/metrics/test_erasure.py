@@ -1,0 +1,96 @@
+"""Faithfulness leaves: closed forms, scipy and scikit-learn as second opinions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.metrics.erasure import (
+    KD,
+    Pool,
+    aopc,
+    drop,
+    entropy,
+    entropy_difference,
+    kl_divergence,
+    threshold_columns,
+    tokens_to_flip_ratio,
+)
+
+row = st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).filter(lambda p: sum(p) > 0.01)
+
+
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(st.lists(st.tuples(row, row), min_size=1, max_size=5))
+def test_scipy_agrees(rows: list[tuple[list[float], list[float]]]) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    full, erased = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
+    for k in range(len(rows)):
+        assert entropy(full)[k] == pytest.approx(stats.entropy(full[k]), abs=1e-9)
+        assert kl_divergence(erased, full)[k] == pytest.approx(stats.entropy(erased[k], full[k]), abs=1e-9, rel=1e-9)
+    assert entropy_difference(full, full) == pytest.approx(np.zeros(len(rows)))
+
+
+def test_nothing_erased_changes_nothing() -> None:
+    full, label = np.array([[0.2, 0.8], [0.5, 0.5]]), np.array([1, 0])
+    assert drop(full, full, label).tolist() == [0.0, 0.0]
+    assert kl_divergence(full, full) == pytest.approx([0.0, 0.0])
+    assert aopc(full, full[:, None, :].repeat(3, axis=1), label).tolist() == [[0.0] * 3] * 2
+
+
+def test_kl_is_infinite_where_the_original_is_zero() -> None:
+    assert kl_divergence(np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]])).tolist() == [np.inf]
+    assert kl_divergence(np.array([[1.0, 0.0]]), np.array([[0.5, 0.5]])) == pytest.approx([np.log(2)])
+
+
+def test_thresholds_in_any_order_and_within_rounding() -> None:
+    thresholds = np.array([0.3, 0.1, 0.1, 0.1 + 0.2, 0.1, 0.1, 0.3])
+    positions, good = threshold_columns(thresholds, np.array([0, 2, 4, 6, 7]), np.array([0.1, 0.3]))
+    assert good.tolist() == [True, True, False, False]
+    assert positions[:2].tolist() == [[1, 0], [2, 3]]
+
+
+def test_tokens_to_flip_without_evidence_is_undefined() -> None:
+    found = tokens_to_flip_ratio(np.array([5.0, 5.0]), np.array([10, 0]))
+    assert found[0] == 0.5 and np.isnan(found[1])
+
+
+def test_kd_of_every_config() -> None:
+    """The first version of the paper, table 4."""
+    assert KD == {
+        "evidence_inference": 0.20, "boolq": 0.10, "movies": 0.10, "fever": 0.20, "multirc": 0.20, "cose": 0.30,
+        "esnli": 0.30,
+    }  # fmt: skip
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20))
+def test_scikit_learn_report_agrees(pairs: list[tuple[int, int]]) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    labels = ["a", "b", "c"]
+    truth, predicted = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
+    pool = Pool(len(pairs))
+    pool.add_labels(labels, truth, predicted)
+    scores = pool.finalize(pool.values().sum(axis=0))
+    names = [[labels[k] for k in column] for column in (truth, predicted)]
+    expected = metrics.classification_report(*names, output_dict=True, zero_division=0)
+    assert scores["accuracy"] == pytest.approx(metrics.accuracy_score(*names))
+    assert scores["macro_f1"] == pytest.approx(expected["macro avg"]["f1-score"])
+    report = pool.report()
+    assert report.keys() == expected.keys() | {"accuracy"} if "accuracy" in expected else True
+    for key, value in expected.items():
+        assert report[key] == pytest.approx(value)
+
+
+def test_sums_of_parts_give_the_parts_scores() -> None:
+    pool = Pool(4)
+    pool.add_mean("x", np.array([1.0, np.nan, 3.0, np.nan]))
+    pool.add_curve("y_aopc", np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.0]]))
+    values = pool.values()
+    whole = pool.finalize(values.sum(axis=0))
+    assert whole["x"] == 2.0 and whole["y_aopc_points"].tolist() == [0.375, 0.625] and whole["y_aopc"] == 0.5
+    assert np.isnan(pool.finalize(values[1])["x"])
+    rows = pool.finalize(values)
+    assert rows["x"].shape == (4,) and rows["y_aopc_points"].shape == (4, 2)
