@@ -23,6 +23,7 @@ from eraser_hub.errors import DataError
 from eraser_hub.version import __version__
 
 BLOCK = 1 << 16
+MOST_TRIES = 100  # a server that cuts after every few bytes is given up on, too
 MOST_BYTES = 4 << 30  # no archive of the release comes near
 
 
@@ -103,8 +104,9 @@ def download(
     except OSError as error:
         raise DataError(f"cannot make the folder {part.parent} ({error.strerror})") from None
     had = part.stat().st_size if part.exists() else 0
-    failures = 0
+    failures = tries = 0
     while True:
+        tries += 1
         before = part.stat().st_size if part.exists() else 0
         try:
             _go_on(url, part, name, size, progress, retries.timeout)
@@ -114,9 +116,9 @@ def download(
                 part.unlink(missing_ok=True)
             now = part.stat().st_size if part.exists() else 0
             failures = 1 if now > before else failures + 1
-            if failures >= retries.attempts:
+            if failures >= retries.attempts or tries >= MOST_TRIES:
                 kept = f"; the {now} bytes that came are kept, the next run goes on after them" if now else ""
-                raise DataError(f"{url}: {failure}, also after {failures} tries{kept}") from None
+                raise DataError(f"{url}: {failure}, also after {tries} tries{kept}") from None
             wait = failure.wait if failure.wait is not None else retries.wait * 2 ** (failures - 1)
             wait = min(wait, retries.most_wait)
             say(f"{name}: {failure}; next try in {wait:.0f} s")

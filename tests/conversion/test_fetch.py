@@ -250,6 +250,37 @@ def test_nobody_there(tmp_path):
         fetched("http://127.0.0.1:9", tmp_path)
 
 
+def test_a_server_that_never_answers(tmp_path):
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/movies.tar.gz"
+        impatient = downloading.Retries(attempts=2, wait=0.0, timeout=0.1)
+        with pytest.raises(DataError, match="no answer in time"):
+            downloading.download(
+                url, tmp_path / "part", name="x", progress=False, say=lambda line: None, retries=impatient
+            )
+
+
+def test_a_server_that_hands_out_crumbs_is_given_up_on(server, tmp_path, monkeypatch):
+    url, behaviour = server
+    behaviour.script = ["cut"]  # each time half of what is left: something new, and never the end
+    monkeypatch.setattr(downloading, "MOST_TRIES", 5)
+    with pytest.raises(DataError, match=r"cut after .* also after 5 tries; the .* bytes that came are kept"):
+        fetched(url, tmp_path)
+    assert len(behaviour.requests) == 5
+
+
+def test_a_redirect_away_from_https_is_refused():
+    import urllib.request
+
+    request = urllib.request.Request("https://www.eraserbenchmark.com/zipped/movies.tar.gz")
+    follow = downloading._NoDowngrade().redirect_request
+    with pytest.raises(DataError, match="redirect away from https"):
+        follow(request, None, 302, "Found", {}, "http://elsewhere.invalid/movies.tar.gz")
+    assert follow(request, None, 302, "Found", {}, "https://elsewhere.invalid/m.tar.gz").full_url.startswith("https:")
+
+
 def test_no_such_host(tmp_path, monkeypatch):
     import socket
 
