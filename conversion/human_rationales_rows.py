@@ -115,7 +115,7 @@ def wikiattack_rows(
             made.skip("ids without a comment")
         tokens = None if comment is None else comment_tokens(comment.text)
         if comment is not None and tokens is not None and len(tokens) != len(record.mask):
-            where = f"line {comment.line} of {comments_file}"
+            where = f"{comments_file}:{comment.line}"
             message = f"expected a mask of {len(tokens)} tokens, those of {where}, found one of {len(record.mask)}"
             offences.append(
                 DataError(message, file=path, line=record.line, instance=record.comment_id, field="rationale")

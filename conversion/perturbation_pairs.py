@@ -53,6 +53,26 @@ def pairs(
     return joined
 
 
+def map_references(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows ``{id, sample_type, rel_ids}`` whose ``rel_ids`` all name rows that are there.
+
+    `perturbation_map` takes rows of a whole configuration as they are. In a partial one (a gold file that holds a few
+    records names perturbed ones that are not at hand) it rightly misses them; this leaves them out knowingly.
+
+    >>> map_references([{"id": "1", "sample_type": "ori", "rel_ids": ["2", "9"]}, {"id": "2", "sample_type": "disturb"}])[0]
+    {'id': '1', 'sample_type': 'ori', 'rel_ids': ['2']}
+    """
+    by_id = _by_id(rows, "row")
+    return [
+        {
+            "id": identifier,
+            "sample_type": row["sample_type"],
+            "rel_ids": [rel_id for rel_id in map(str, row.get("rel_ids") or ()) if rel_id in by_id],
+        }
+        for identifier, row in by_id.items()
+    ]
+
+
 def _by_id(items: Iterable[Mapping[str, Any]], what: str) -> dict[str, Mapping[str, Any]]:
     by_id: dict[str, Mapping[str, Any]] = {}
     for item in items:

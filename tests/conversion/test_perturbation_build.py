@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from eraser_hub.conversion.hub_datasets import HUB_DATASETS
 from eraser_hub.conversion.perturbation_configs import CONFIGS
-from eraser_hub.conversion.perturbation_pairs import pairs
+from eraser_hub.conversion.perturbation_pairs import map_references, pairs
 from eraser_hub.conversion.small_dataset import read_release, read_split
 from eraser_hub.errors import DataError
 
@@ -103,7 +103,7 @@ def test_building_one_config_keeps_the_others_and_a_failing_build_keeps_all(samp
 
 
 IDS = st.lists(st.one_of(st.integers(0, 10**9), st.text("ab-1é", min_size=1, max_size=4)), unique_by=str, max_size=6)
-TOKENS = st.lists(st.text(st.characters(blacklist_categories=("Cs",)), max_size=3), max_size=5)
+TOKENS = st.lists(st.text(st.characters(codec="utf-8"), max_size=3), max_size=5)
 EXTRA = st.dictionaries(
     st.sampled_from(["url", "note", "质量", "score"]),
     st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=4), st.lists(st.integers(), max_size=2)),
@@ -323,3 +323,6 @@ def test_the_real_files_come_back_letter_by_letter(corpora: Path, tmp_path: Path
     assert len(files) == 7
     for path in files:
         assert path.read_bytes() == (corpora / "luge" / path.name).read_bytes()
+    rows = read_split(result.folder, "senti_ch", "test")
+    assert len(pairs(rows)) == 18  # the gold's two name records that are not in the excerpt
+    assert sum(len(row["rel_ids"]) for row in map_references(rows)) == 18

@@ -23,7 +23,7 @@ from eraser_hub.conversion.sentiment_trees import (
 )
 from eraser_hub.errors import DataError
 
-WORDS = st.text(st.characters(blacklist_characters="() \t\n\r", blacklist_categories=("Cs",)), min_size=1, max_size=6)
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="() \t\n\r"), min_size=1, max_size=6)
 LABELS = st.integers(0, 4)
 
 

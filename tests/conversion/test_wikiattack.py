@@ -133,7 +133,7 @@ def test_a_mask_longer_or_shorter_than_its_comment_is_refused(tmp_path: Path, ma
     with pytest.raises(DataError) as error:
         wikiattack_rows(rationales, read_comments(comments, {"1"}), None, comments)
     assert f"{rationales}:2: instance '1': rationale: expected a mask of 2 tokens" in str(error.value)
-    assert f"line 2 of {comments}" in str(error.value)
+    assert f"those of {comments}:2, found one of" in str(error.value)
 
 
 def test_a_comment_that_is_missing_leaves_its_row_without_text_and_is_counted(tmp_path: Path) -> None:
