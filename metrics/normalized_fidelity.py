@@ -293,7 +293,10 @@ def _statistics(points: Mapping[str, list[_Point]], grid: list[tuple[float, int]
     table: dict[tuple[float | None, int], np.ndarray] = {}
     for at, own in enumerate(points.values()):
         for point in own:
-            table.setdefault((point.rate, point.trial), np.full((n, 4), np.nan))[at] = point.p
+            place = (point.rate, point.trial)
+            if place not in table:
+                table[place] = np.full((n, 4), np.nan)
+            table[place][at] = point.p
     if (None, 0) in table and (0.0, 0) not in table and grid:
         table[0.0, 0] = table[None, 0]
     scored = {place: _scored(p, smallest) for place, p in table.items()}

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from eraser_hub.conversion.spaces import build_metrics
 from eraser_hub.metrics.results import merge
+from eraser_hub.metrics.rows import rows_of
 
 _spec = importlib.util.spec_from_file_location("family", Path(__file__).with_name("family.py"))
 family = importlib.util.module_from_spec(_spec)
@@ -207,6 +208,21 @@ def test_dataset_table_columns_and_rows_are_the_same_input(name):
     metric.add_batch(predictions=table.slice(0, 3), references=datasets.Dataset.from_list(texts) if texts else None)
     metric.add_batch(predictions=table.slice(3))
     same(metric.compute(), whole)
+
+
+def test_arrow_cells_are_what_pyarrow_gives():
+    rows = [
+        {"s": "a", "l": ["x", None, "x"], "n": [[["1"], []], []], "i": [1, 2], "f": 0.5, "d": {"k": [1]}},
+        {"s": None, "l": None, "n": [[None], None], "i": [], "f": None, "d": None},
+        {"s": "", "l": [], "n": None, "i": None, "f": 1.5, "d": {"k": None}},
+    ]
+    table = pa.Table.from_pylist(rows)
+    for one in (table, table.slice(1), table.slice(1, 1), table.slice(3), pa.concat_tables([table.slice(2), table])):
+        assert rows_of(one, "prediction") == one.to_pylist()
+        assert rows_of(datasets.Dataset(one), "prediction") == one.to_pylist()
+    shuffled = datasets.Dataset(table).select([2, 0])
+    assert rows_of(shuffled, "prediction") == [rows[2], rows[0]]
+    assert rows_of(table.to_struct_array(), "prediction") == rows
 
 
 def test_class_numbers_of_a_dataset_become_their_names():
