@@ -34,7 +34,7 @@ from .eraser_shards import ShardDone, Work, done_before, run_all
 from .eraser_sources import chosen_configs, corpus_folder, fingerprint
 from .hub_datasets import BuildResult
 from .hub_parquet import content_version, file_digest, verify_folder, viewer_trips, without_columns, write_parquet
-from .progress import Progress
+from .progress import Progress, no_cycles
 from .safe_folder import atomic_write, link_or_copy, rebuilding
 
 FORMAT = 1
@@ -143,7 +143,7 @@ def _build_config(
     if include_backup_records:
         splits, backups, skipped = _with_backups(corpus, parts)
     total = sum(split.path.stat().st_size for split in splits)
-    with Progress(f"{name}: reading", total, "B", progress) as bar:
+    with Progress(f"{name}: reading", total, "B", progress) as bar, no_cycles():
         index = document_index(corpus.folder)
         skipped += [Skipped(path, "is no document file") for path in index.folders]
         plans = [

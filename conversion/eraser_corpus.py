@@ -219,10 +219,8 @@ class DocumentLines:
             for batch in batches_of_lines(path):
                 documents = decode_documents(batch.lines, file=path, first=batch.first)
                 hashes.extend([hash(document.docid) for document in documents])
-                place = batch.start
-                for line in batch.lines:
-                    place += len(line) + 1
-                    starts.append(place)
+                ends = np.cumsum(np.fromiter(map(len, batch.lines), np.int64, len(batch.lines)) + 1) + batch.start
+                starts.frombytes(ends.tobytes())
                 self.final_newline = batch.ends_with_newline
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", file=path) from None
@@ -261,7 +259,7 @@ class DocumentLines:
 
     def read(self, numbers: np.ndarray) -> list[tuple[str, str]]:
         """(id, text) of each."""
-        return read_document_lines(self.path, self.starts[numbers], self.sizes[numbers], numbers)
+        return read_document_lines(self.path, self.starts[numbers], self.sizes[numbers])
 
 
 class _RawDocument(msgspec.Struct, gc=False):
@@ -272,24 +270,30 @@ class _RawDocument(msgspec.Struct, gc=False):
 _decode_document = msgspec.json.Decoder(_RawDocument).decode
 
 
-def read_document_lines(
-    path: Path, starts: np.ndarray, sizes: np.ndarray, numbers: np.ndarray
-) -> list[tuple[str, str]]:
+def read_document_lines(path: Path, starts: np.ndarray, sizes: np.ndarray) -> list[tuple[str, str]]:
     """Documents of docs.jsonl at known places (checked when the index was made); neighbours are read in one go."""
-    out: list[tuple[str, str]] = []
-    with path.open("rb", buffering=1 << 18) as file:
-        place = -1
-        for number, start, size in zip(numbers.tolist(), starts.tolist(), sizes.tolist(), strict=True):
-            if start != place:
-                file.seek(start)
-            line = file.read(size + 1)
-            place = start + len(line)
-            try:
-                raw = _decode_document(line)
-            except (msgspec.MsgspecError, UnicodeError):
-                raise DataError("changed while it was read", file=path, line=number + 1) from None
-            out.append((raw.docid, raw.document))
-    return out
+    lines = lines_at(path, starts, sizes)
+    try:
+        return [(raw.docid, raw.document) for raw in map(_decode_document, lines)]
+    except (msgspec.MsgspecError, UnicodeError):
+        raise DataError("changed while it was read", file=path) from None
+
+
+def lines_at(path: Path, starts: np.ndarray, sizes: np.ndarray) -> list[bytes]:
+    """Lines at known places; those that follow one another in the file are read in one go."""
+    if not len(starts):
+        return []
+    breaks = np.flatnonzero(starts[1:] != starts[:-1] + sizes[:-1] + 1) + 1
+    firsts, lasts = [0, *breaks.tolist()], [*(breaks - 1).tolist(), len(starts) - 1]
+    lines: list[bytes] = []
+    with path.open("rb") as file:
+        for first, last in zip(firsts, lasts, strict=True):
+            start, end = int(starts[first]), int(starts[last] + sizes[last])
+            file.seek(start)
+            lines += file.read(end - start).split(b"\n")
+    if len(lines) != len(starts):
+        raise DataError("changed while it was read", file=path)
+    return lines
 
 
 def document_index(folder: Path) -> DocumentFiles | DocumentLines:

@@ -28,7 +28,7 @@ from msgspec import UNSET, UnsetType
 
 from eraser_hub.errors import DataError, shown
 
-from .json_lines import batches_of_lines, found, has_half_character, plain_keys, strict_object
+from .json_lines import batches_of_lines, found, has_half_character, quotes_are, strict_object
 
 LEAST_INT, MOST_INT = -(2**31), 2**31 - 1
 
@@ -173,13 +173,17 @@ def decode_annotations(
     try:
         plain = [_STRING.decode(line).encode() for line in lines] if double else lines
         records = [decode(line) for line in plain]
-        keys = plain_keys(b"\n".join(plain))
-        expected = 0
+        strings = 0
         for record in records:
-            expected += 4 + (record.docids is not UNSET) + (record.query_type is not UNSET)
+            # the keys annotation_id, classification, evidences, query, and the values of two of them
+            strings += 6 + (type(record.annotation_id) is str)
+            if record.docids is not UNSET:
+                strings += 1 + len(record.docids or ())  # type: ignore[arg-type]
+            if record.query_type is not UNSET:
+                strings += 1 + (record.query_type is not None)
             for group in record.evidences:
-                expected += 6 * len(group)
-        if keys == expected:
+                strings += 8 * len(group)  # six keys, two of whose values are strings
+        if quotes_are(b"\n".join(plain), strings):
             return records
     except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
         pass  # the strict way below finds the line and says what is wrong with it
@@ -402,7 +406,7 @@ def decode_documents(lines: list[bytes], *, file: Path | str, first: int) -> lis
     """A run of docs.jsonl's lines; DataError with file and line at the first that is none."""
     try:
         documents = [_DOCUMENT.decode(line) for line in lines]
-        if plain_keys(b"\n".join(lines)) == 2 * len(documents):
+        if quotes_are(b"\n".join(lines), 4 * len(documents)):
             return documents
     except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
         pass  # the strict way below finds the line and says what is wrong with it

@@ -58,7 +58,7 @@ class SomeDocuments:
         """(id, text) of each of ``chosen``."""
         if self.names is not None:
             return [(self.names[n], document_text(self.path / self.names[n])) for n in chosen.tolist()]
-        return read_document_lines(self.path, self.starts[chosen], self.sizes[chosen], self.numbers[chosen])
+        return read_document_lines(self.path, self.starts[chosen], self.sizes[chosen])
 
 
 def some_documents(index: DocumentFiles | DocumentLines, chosen: np.ndarray) -> SomeDocuments:
@@ -115,11 +115,10 @@ def plan_split(
     query_types: Counter[str] = Counter()
     for batch in batches_of_lines(file.path):
         records = _records(batch.lines, file, batch.numbers)
-        place = batch.start
-        for line in batch.lines:
-            starts.append(place)
-            sizes.append(len(line))
-            place += len(line) + 1
+        length = np.fromiter(map(len, batch.lines), np.int64, len(batch.lines))
+        ends = np.cumsum(length + 1) + batch.start
+        sizes.frombytes(length.tobytes())
+        starts.frombytes((ends - length - 1).tobytes())
         wanted: list[str] = []
         lengths: list[int] = []
         for record in records:
@@ -137,8 +136,8 @@ def plan_split(
             _refuse_missing(file, batch.numbers, records, lengths, wanted, int((numbers < 0).argmax()), index)
         documents.frombytes(numbers.astype(np.int32).tobytes())
         base = offsets[-1]
-        offsets.extend((base + np.cumsum(lengths)).tolist())
-        advance(place - batch.start)
+        offsets.frombytes((base + np.cumsum(lengths, dtype=np.int64)).tobytes())
+        advance(int(ends[-1]) - batch.start)
     _refuse_repeated(file, np.frombuffer(hashes, np.int64), starts, sizes)
     facts = SplitFacts(
         ids=ids.most_common(1)[0][0],
@@ -172,6 +171,8 @@ def _document_ids(record: _Annotation | RawAnnotation) -> list[str]:
     groups = record.evidences
     if len(groups) == 1 and len(groups[0]) == 1 and (not names or names == [groups[0][0].docid]):
         return [groups[0][0].docid]
+    if names and all([evidence.docid in names for group in groups for evidence in group]):
+        return names if len(names) == 1 or len(set(names)) == len(names) else list(dict.fromkeys(names))
     return list(dict.fromkeys([*names, *[evidence.docid for group in groups for evidence in group]]))
 
 
@@ -256,8 +257,7 @@ def _arranged(
     shards: list[Shard] = []
     for begin, end in _cuts(weight, SHARD_BYTES):
         rows = order[begin:end]
-        taken = np.concatenate([np.arange(a, b) for a, b in zip(offsets[rows], offsets[rows + 1], strict=True)] or [[]])
-        chosen, local = np.unique(documents[taken.astype(np.int64)], return_inverse=True)
+        chosen, local = np.unique(documents[_ranges(offsets[rows], lengths[rows])], return_inverse=True)
         cuts = [0, *(cut for _, cut in _cuts(weight[begin:end], BATCH_BYTES))]
         shards.append(
             Shard(
@@ -272,10 +272,15 @@ def _arranged(
                 cuts,
             )
         )
-    taken = np.concatenate([np.arange(a, b) for a, b in zip(offsets[order], offsets[order + 1], strict=True)] or [[]])
-    named = documents[taken.astype(np.int64)]
+    named = documents[_ranges(offsets[order], lengths[order])]
     _, once = np.unique(named, return_index=True)
     return SplitPlan(file, facts, count, shards, named[np.sort(once)])
+
+
+def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The numbers ``start, start + 1, ..`` of each range, one range after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
 
 
 def _cuts(weight: np.ndarray, most: int) -> list[tuple[int, int]]:

@@ -130,11 +130,16 @@ def rows_of(batch: Records, label_numbers: dict[str, int], facts: SplitFacts) ->
     evidence_offsets = _list_offsets([len(group) for group in groups])
     evidence_row = np.repeat(np.arange(count), np.diff(evidence_offsets[group_offsets]))
     number_of = {docid: number for number, (docid, _) in enumerate(batch.texts)}
-    evidence_document = np.fromiter((number_of.get(e.docid, -1) for e in flat), np.int64, len(flat))
-    start = np.fromiter((e.start_token for e in flat), np.int64, len(flat))
-    end = np.fromiter((e.end_token for e in flat), np.int64, len(flat))
-    start_sentence = np.fromiter((e.start_sentence for e in flat), np.int64, len(flat))
-    end_sentence = np.fromiter((e.end_sentence for e in flat), np.int64, len(flat))
+    evidence_document = np.array([number_of.get(e.docid, -1) for e in flat], np.int64)
+    if len(flat) and evidence_document.min() < 0:
+        at = int(evidence_document.argmin())
+        raise batch.error(
+            int(evidence_row[at]), f"expected a document that is there, found {flat[at].docid!r}", "evidences"
+        )
+    start = np.array([e.start_token for e in flat], np.int64)
+    end = np.array([e.end_token for e in flat], np.int64)
+    start_sentence = np.array([e.start_sentence for e in flat], np.int64)
+    end_sentence = np.array([e.end_sentence for e in flat], np.int64)
     _check_spans(batch, flat, evidence_row, evidence_document, start, end, tokens)
     if facts.sentence_ends == "inclusive":
         end_sentence = end_sentence + (end_sentence >= 0)

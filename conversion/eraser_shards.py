@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from .eraser_corpus import lines_at
 from .eraser_format import decode_annotations
 from .eraser_plan import Shard
 from .eraser_rows import Records, SplitFacts, rows_of
 from .eraser_schema import SCHEMA
 from .hub_parquet import FileFacts, write_parquet
+from .progress import no_cycles
 from .safe_folder import atomic_write
 
 
@@ -105,7 +107,8 @@ def convert(work: Work, advance: Callable[[int], None] = lambda _: None) -> Shar
             advance(len(records.records))
 
     try:
-        facts = write_parquet(beside, SCHEMA, batches())
+        with no_cycles():
+            facts = write_parquet(beside, SCHEMA, batches())
         beside.replace(work.target)
     finally:
         beside.unlink(missing_ok=True)
@@ -116,36 +119,24 @@ def convert(work: Work, advance: Callable[[int], None] = lambda _: None) -> Shar
 
 def records_of(shard: Shard) -> Iterator[Records]:
     """The shard's records, decoded, a batch at a time, with their documents."""
-    with shard.path.open("rb", buffering=1 << 18) as file:
-        for begin, end in zip(shard.batches[:-1], shard.batches[1:], strict=True):
-            lines: list[bytes] = []
-            place = -1
-            for start, size in zip(shard.starts[begin:end].tolist(), shard.sizes[begin:end].tolist(), strict=True):
-                if start != place:
-                    file.seek(start)
-                line = file.read(size + 1)
-                place = start + len(line)
-                lines.append(line[:size])
-            numbers = shard.lines[begin:end].tolist()
-            extras: dict[int, dict[str, Any]] = {}
-            records = decode_annotations(lines, file=shard.path, numbers=numbers, double=shard.double, extras=extras)
-            offsets = shard.offsets[begin : end + 1]
-            chosen, local = np.unique(shard.documents[offsets[0] : offsets[-1]], return_inverse=True)
-            texts = shard.some.read(chosen)
-            batch = Records(shard.path, numbers, records, extras, offsets - offsets[0], local, texts)
+    for begin, end in zip(shard.batches[:-1], shard.batches[1:], strict=True):
+        lines = lines_at(shard.path, shard.starts[begin:end], shard.sizes[begin:end])
+        numbers = shard.lines[begin:end].tolist()
+        extras: dict[int, dict[str, Any]] = {}
+        records = decode_annotations(lines, file=shard.path, numbers=numbers, double=shard.double, extras=extras)
+        offsets = shard.offsets[begin : end + 1]
+        chosen, local = np.unique(shard.documents[offsets[0] : offsets[-1]], return_inverse=True)
+        texts = shard.some.read(chosen)
+        batch = Records(shard.path, numbers, records, extras, offsets - offsets[0], local, texts)
+        if shard.some.names is None:
             _same_documents(batch)
-            yield batch
+        yield batch
 
 
 def _same_documents(batch: Records) -> None:
-    """Documents were found by the hash of their ids: look whether they have these ids."""
-    ids = [docid for docid, _ in batch.texts]
-    known = set(ids)
+    """Documents of docs.jsonl were found by the hash of their ids: look whether they have these ids."""
+    known = {docid for docid, _ in batch.texts}
     for row, record in enumerate(batch.records):
-        for group in record.evidences:
-            for evidence in group:
-                if evidence.docid not in known:
-                    raise batch.error(row, f"expected a document that is there, found {evidence.docid!r}", "evidences")
         if isinstance(record.docids, list) and not known.issuperset(record.docids):
             missing = next(docid for docid in record.docids if docid not in known)
             raise batch.error(row, f"expected a document that is there, found {missing!r}", "docids")

@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ import yaml
 
 from eraser_hub.errors import DataError
 
-COMPRESSION_LEVEL = 9
+COMPRESSION_LEVEL, COMPRESSION_LEVEL_OF_MANY, MANY_ROWS = 9, 3, 8_000
 SAMPLE_ROWS, SHORT = 2_000, 64
 ROWS_A_GROUP = 20_000
 
@@ -59,6 +60,7 @@ def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
     Strings that begin as their neighbour does (ids in order, the same id again) are stored as differences; other strings
     that rarely repeat with their lengths apart, which compresses better than lengths in between; what repeats, by
     dictionary: a document that many rows share is stored once in a row group. Integers are stored as differences.
+    Batches of many short rows are compressed less hard: time counts there, and they are small as it is.
     Least and greatest values are kept for short columns alone: those of texts would be whole texts.
     """
     dictionary: list[str] = []
@@ -85,7 +87,7 @@ def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
             bounded += [path] if "." not in path else []
     return {
         "compression": "zstd",
-        "compression_level": COMPRESSION_LEVEL,
+        "compression_level": COMPRESSION_LEVEL_OF_MANY if sample.num_rows >= MANY_ROWS else COMPRESSION_LEVEL,
         "use_dictionary": dictionary,
         "column_encoding": encoding,
         "dictionary_pagesize_limit": 8 << 20,
@@ -120,19 +122,26 @@ def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         writer: pq.ParquetWriter | None = None
+        writing: Future[None] | None = None
         for batch in itertools.chain(batches, [None]):
             if batch is None and writer is not None:
                 break
             table = schema.empty_table() if batch is None else _as_table(batch)
             if writer is None:
                 writer = stack.enter_context(pq.ParquetWriter(path, schema, **writer_options(table)))
-            writer.write_table(table, row_group_size=ROWS_A_GROUP)
+                thread = stack.enter_context(ThreadPoolExecutor(1))
+            if writing is not None:
+                writing.result()
+            # compression runs outside of the interpreter's lock, while the next batch is made
+            writing = thread.submit(writer.write_table, table, row_group_size=ROWS_A_GROUP)
             num_rows += table.num_rows
             num_bytes += table.nbytes
             for name in integers:
                 bounds = pc.min_max(table[name]).as_py()
                 if bounds["min"] is not None:
                     ranges[name] = widened(ranges.get(name), (bounds["min"], bounds["max"]))
+        if writing is not None:
+            writing.result()
     return FileFacts(num_rows, num_bytes, path.stat().st_size, file_digest(path), ranges)
 
 

@@ -1,9 +1,9 @@
 """JSON lines read fast where they are in order, and line by line, strictly, where they are not.
 
 The fast way decodes with typed msgspec structs, which check every field's type in C. It cannot see a key that stands
-twice in one object (the last one wins silently), so a batch also counts its keys: in a JSON text a key is followed by
-``":``, and a quote inside of a string always has a backslash before it. Where the count differs from the number of
-fields, or anything fails, the lines are read again one by one by the strict way, which knows what to say.
+twice in one object (the last one wins silently), so a batch also counts its quotes: there have to be two for each key
+and string that was decoded, besides those that a backslash stands before. Where the count differs, or anything fails,
+the lines are read again one by one by the strict way, which knows what to say.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from eraser_hub.errors import DataError, shown
 
@@ -55,12 +57,14 @@ def batches_of_lines(path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0,
             yield Lines(first, start, [rest], False)
 
 
-def plain_keys(line_or_lines: bytes) -> int | None:
-    """How many keys stand in the text, or None when they are written in a way that this count does not see."""
-    blank_first = line_or_lines.count(b'" :') - line_or_lines.count(b'\\" :')
-    if blank_first or b'"\t' in line_or_lines or b'"\r' in line_or_lines or b'"\n:' in line_or_lines:
-        return None
-    return line_or_lines.count(b'":') - line_or_lines.count(b'\\":')
+def quotes_are(text: bytes, strings: int) -> bool:
+    """Whether exactly so many strings (keys included) stand in JSON text; False also where this cannot be told quickly."""
+    if b"\\\\" in text:  # an escaped backslash: whether a quote after it is escaped, a count cannot tell
+        return False
+    quotes = int(np.count_nonzero(np.frombuffer(text, np.uint8) == 0x22))
+    if b"\\" in text:
+        quotes -= text.count(b'\\"')
+    return quotes == 2 * strings
 
 
 class _Repeated(Exception):
