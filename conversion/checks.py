@@ -301,8 +301,9 @@ def batches(
                 lacking = [name for name in columns if name not in file.schema_arrow.names]
                 if lacking:
                     raise DataError(f"expected the column {lacking[0]}, found {file.schema_arrow.names}", file=path)
-                for name in columns if kinds is not None else ():
-                    expected, there = kinds.field(name).type, file.schema_arrow.field(name).type
+                wanted = {} if kinds is None else {name: kinds.field(name).type for name in columns}
+                for name, expected in wanted.items():
+                    there = file.schema_arrow.field(name).type
                     if not _same_kind(expected, there):
                         raise DataError(f"expected the column {name} as {expected}, found {there}", file=path)
                 for batch in file.iter_batches(batch_size=rows, columns=list(columns)):

@@ -11,7 +11,6 @@ import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,8 @@ from .archives import SPLIT_FILES
 from .checks import Finding, Report, Rules, Tally, UniqueStrings, batches, check_folder
 from .configs import CONFIGS
 from .eraser_schema import SCHEMA
-from .token_arrays import TokenArrays, ranges, string_bytes, token_arrays
+from .row_arrays import RowArrays, flatten, list_lengths
+from .token_arrays import ranges, string_bytes
 
 COLUMNS = (
     "annotation_id", "classification", "documents", "evidences", "rationale_mask",
@@ -52,75 +52,6 @@ NOTES = {
     "repeated spans": "the same span more than once in one annotation",
     "shared with an extra split": "a file beyond train, val and test annotates documents of these again",
 }
-
-
-@dataclass(slots=True)
-class _Batch:
-    """A batch of rows, flattened. Documents: ``doc_*``; spans of all evidence groups: ``span_*``."""
-
-    ids: list[str]
-    doc_row: np.ndarray
-    doc_text: np.ndarray  # index of the distinct text
-    docids: pa.Array
-    tokens: TokenArrays
-    span_row: np.ndarray
-    span_doc: np.ndarray  # index of the document; -1 where the row holds none of that name
-    span_code: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    start_sentence: np.ndarray
-    end_sentence: np.ndarray
-    texts: pa.Array
-    names: pa.Array  # the spans' docids
-    doc_twice: np.ndarray  # rows that hold a document of one name twice
-
-
-def flatten(table: pa.Table) -> _Batch:
-    """The nested columns of a batch as flat arrays with, for each entry, its row."""
-    rows = np.arange(table.num_rows)
-    documents = table["documents"].combine_chunks()
-    doc_row = np.repeat(rows, _lengths(documents))
-    held = documents.flatten()
-    docids, texts = held.field("docid").fill_null(""), held.field("text").fill_null("")
-    distinct = texts.dictionary_encode()
-    groups = table["evidences"].combine_chunks()
-    group_row = np.repeat(rows, _lengths(groups))
-    group_lists = groups.flatten()
-    span_row = np.repeat(group_row, _lengths(group_lists))
-    spans = group_lists.flatten()
-    names = spans.field("docid").fill_null("")
-    codes = pa.concat_arrays([docids.cast(pa.string()), names.cast(pa.string())]).dictionary_encode()
-    numbers, kinds = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64), max(1, len(codes.dictionary))
-    doc_key, span_key = doc_row * kinds + numbers[: len(docids)], span_row * kinds + numbers[len(docids) :]
-    order = np.argsort(doc_key, kind="stable")
-    in_order = doc_key[order]
-    place = np.minimum(np.searchsorted(in_order, span_key), max(0, len(in_order) - 1))
-    there = in_order[place] == span_key if len(in_order) else np.zeros(len(span_key), bool)
-    return _Batch(
-        ids=table["annotation_id"].cast(pa.string()).to_pylist(),
-        doc_row=doc_row,
-        doc_text=distinct.indices.to_numpy(zero_copy_only=False).astype(np.int64),
-        docids=docids,
-        tokens=token_arrays(distinct.dictionary),
-        span_row=span_row,
-        span_doc=np.where(there, order[place] if len(order) else 0, -1),
-        span_code=numbers[len(docids) :],
-        start=_numbers(spans, "start_token"),
-        end=_numbers(spans, "end_token"),
-        start_sentence=_numbers(spans, "start_sentence"),
-        end_sentence=_numbers(spans, "end_sentence"),
-        texts=spans.field("text").fill_null(""),
-        names=names,
-        doc_twice=np.unique(doc_row[order[1:]][in_order[1:] == in_order[:-1]]),
-    )
-
-
-def _lengths(lists: pa.Array) -> np.ndarray:
-    return pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _numbers(spans: pa.StructArray, name: str) -> np.ndarray:
-    return spans.field(name).fill_null(-(2**31)).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 class EraserSplitCheck:
@@ -195,7 +126,7 @@ class EraserSplitCheck:
         ids = rows["annotation_id"]
         tally.add("labels", len(bad), (f"{shown(ids[int(i)].as_py())}: label {labels[i]}" for i in bad))
 
-    def _remember_documents(self, flat: _Batch) -> None:
+    def _remember_documents(self, flat: RowArrays) -> None:
         content, bounds = flat.tokens.content, flat.tokens.first_byte
         used = np.unique(flat.doc_text)
         hashes = np.zeros(len(bounds) - 1, np.uint64)
@@ -210,7 +141,7 @@ class EraserSplitCheck:
         self._names.append(flat.docids.cast(pa.string()).take(pa.array(first)))
         self._hashes.append(per_document[first])
 
-    def _spans(self, flat: _Batch, tally: Tally) -> np.ndarray:
+    def _spans(self, flat: RowArrays, tally: Tally) -> np.ndarray:
         """Which spans lie inside a document of their row; those that do not are tallied."""
 
         def named(indices: np.ndarray, words: str = "") -> Iterator[str]:
@@ -251,7 +182,7 @@ class EraserSplitCheck:
         tally.add("no evidence", int((~marked).sum()), (shown(flat.ids[i], 40) for i in np.flatnonzero(~marked)))
         return good
 
-    def _texts(self, flat: _Batch, good: np.ndarray, tally: Tally) -> None:
+    def _texts(self, flat: RowArrays, good: np.ndarray, tally: Tally) -> None:
         """Evidence text equals its tokens joined by blanks."""
         tokens = flat.tokens
         spans = np.flatnonzero(good)
@@ -284,7 +215,7 @@ class EraserSplitCheck:
             ),
         )
 
-    def _derived(self, rows: pa.Table, flat: _Batch, good: np.ndarray, tally: Tally) -> None:
+    def _derived(self, rows: pa.Table, flat: RowArrays, good: np.ndarray, tally: Tally) -> None:
         """rationale_mask, num_tokens, num_sentences, rationale_ratio are what documents and evidences make them."""
         count = rows.num_rows
         lengths = flat.tokens.tokens[flat.doc_text] if len(flat.doc_text) else np.zeros(0, np.int64)
@@ -297,10 +228,10 @@ class EraserSplitCheck:
 
         masks = rows["rationale_mask"].combine_chunks()
         per_row = np.bincount(flat.doc_row, minlength=count)
-        wrong = _lengths(masks) != per_row
+        wrong = list_lengths(masks) != per_row
         inner = masks.flatten()
         if not wrong.any():
-            sizes = _lengths(inner)
+            sizes = list_lengths(inner)
             fits = sizes == lengths
             wrong[flat.doc_row[~fits]] = True
             values = inner.flatten().fill_null(False).to_numpy(zero_copy_only=False)
@@ -333,11 +264,11 @@ class EraserSplitCheck:
         return there
 
     @staticmethod
-    def _tally_rows(check: str, wrong: np.ndarray, flat: _Batch, tally: Tally) -> None:
+    def _tally_rows(check: str, wrong: np.ndarray, flat: RowArrays, tally: Tally) -> None:
         places = np.flatnonzero(wrong)
         tally.add(check, len(places), (shown(flat.ids[i], 40) for i in places))
 
-    def _occurrences(self, flat: _Batch, good: np.ndarray) -> None:
+    def _occurrences(self, flat: RowArrays, good: np.ndarray) -> None:
         """Evidence whose text stands in its document more than once, and that a search from the left would misplace."""
         tokens = flat.tokens
         self.spans += len(good)

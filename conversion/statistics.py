@@ -21,7 +21,8 @@ from eraser_hub.errors import DataError
 from .checks import batches, chosen_configs, read_card, split_files
 from .configs import CONFIGS
 from .eraser_schema import SCHEMA
-from .integrity import MAIN_SPLITS, built_folder, flatten
+from .integrity import MAIN_SPLITS, built_folder
+from .row_arrays import flatten
 from .statistics_printed import printed_tables
 from .tables import Figure, Statistics, StatisticsTable
 
