@@ -1,0 +1,119 @@
+"""Rows and instances for the tests of the two ERASER modules: random ones, and the golden sets as dataset rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+LABELS = ["NEG", "POS"]
+ERASED = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
+
+
+def random_case(seed: int, n: int = 6, documents: int = 2) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Predictions and references with every field, of n annotations with some documents each."""
+    random = np.random.default_rng(seed)
+    predictions, references = [], []
+    for k in range(n):
+        docs, groups, rationales = [], [], []
+        for d in range(documents):
+            docid, size = f"{k}_{d}", int(random.integers(4, 20))
+            lines = max(1, size // 4)
+            tokens = [f"w{t}" for t in range(size)]
+            docs.append({"docid": docid, "text": "\n".join(" ".join(part) for part in np.array_split(tokens, lines))})
+            start = int(random.integers(0, size - 2))
+            groups.append(
+                [
+                    {
+                        "docid": docid,
+                        "text": "",
+                        "start_token": start,
+                        "end_token": start + 2,
+                        "start_sentence": 0,
+                        "end_sentence": 1,
+                    }
+                ]
+            )
+            cut = sorted(random.choice(size, 2, replace=False).tolist())
+            rationales.append(
+                {
+                    "docid": docid,
+                    "hard_rationale_predictions": [{"start_token": cut[0], "end_token": cut[1]}],
+                    "soft_rationale_predictions": random.random(size).round(2).tolist(),
+                    "soft_sentence_predictions": random.random(lines).tolist(),
+                }
+            )
+        p = random.dirichlet(np.ones(2), 13)
+        scores = [dict(zip(LABELS, row, strict=True)) for row in p.tolist()]
+        predictions.append(
+            {
+                "annotation_id": f"a{k}",
+                "rationales": rationales,
+                "classification": LABELS[k % 2],
+                "classification_scores": scores[0],
+                ERASED[0]: scores[1],
+                ERASED[1]: scores[2],
+                "tokens_to_flip": int(random.integers(0, 9)),
+                "thresholded_scores": [
+                    {"threshold": t, ERASED[0]: scores[3 + 2 * at], ERASED[1]: scores[4 + 2 * at]}
+                    for at, t in enumerate((0.01, 0.05, 0.1, 0.2, 0.5))
+                ],
+            }
+        )
+        label = LABELS[int(random.integers(2))]
+        references.append({"annotation_id": f"a{k}", "classification": label, "documents": docs, "evidences": groups})
+        references[-1]["source"] = f"s{k % 2}"
+    return predictions, references
+
+
+def perfect(references: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Predictions that mark exactly the evidence."""
+    predictions = []
+    for row in references:
+        rationales = []
+        for document in row["documents"]:
+            lines = document["text"].split("\n")
+            soft, sentences = [0.0] * sum(len(line.split(" ")) for line in lines), [0.0] * len(lines)
+            hard = []
+            for evidence in (one for group in row["evidences"] for one in group if one["docid"] == document["docid"]):
+                start, end = evidence["start_token"], evidence["end_token"]
+                hard.append({"start_token": start, "end_token": end})
+                soft[start:end] = [1.0] * (end - start)
+                first, last = evidence["start_sentence"], evidence["end_sentence"]
+                sentences[first:last] = [1.0] * (last - first)
+            rationales.append(
+                {
+                    "docid": document["docid"],
+                    "hard_rationale_predictions": hard,
+                    "soft_rationale_predictions": soft,
+                    "soft_sentence_predictions": sentences,
+                }
+            )
+        predictions.append({"annotation_id": row["annotation_id"], "rationales": rationales})
+    return predictions
+
+
+def golden_case(golden: Path, corpora: Path, corpus: str) -> tuple[list[dict], list[dict], dict[str, Any]]:
+    """A golden set: its predictions, its annotations as dataset rows, its scores."""
+    folder, source = golden / "eraser_metrics" / corpus, corpora / corpus
+    predictions = [json.loads(line) for line in (folder / "predictions.jsonl").read_text("utf-8").splitlines()]
+    texts: dict[str, str] = {}
+    if (source / "docs.jsonl").exists():
+        for line in (source / "docs.jsonl").read_text("utf-8").splitlines():
+            record = json.loads(line)
+            texts[record["docid"]] = record["document"]
+    rows = []
+    for line in (folder / "annotations.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        docids = {one["docid"] for group in row["evidences"] for one in group} | set(row.get("docids") or ())
+        docids |= {
+            r["docid"] for p in predictions if p["annotation_id"] == row["annotation_id"] for r in p["rationales"]
+        }
+        row["documents"] = [
+            {"docid": docid, "text": texts.get(docid) or (source / "docs" / docid).read_bytes().decode()}
+            for docid in sorted(docids)
+        ]
+        rows.append({key: row[key] for key in ("annotation_id", "classification", "documents", "evidences")})
+    return predictions, rows, json.loads((folder / "scores.json").read_text())

@@ -1,0 +1,186 @@
+"""The faithfulness module: golden values, optional references, against chance, evaluate's machinery."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import math
+from pathlib import Path
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
+
+ROOT = Path(__file__).resolve().parents[2]
+_spec = importlib.util.spec_from_file_location("eraser_rows", Path(__file__).with_name("eraser_rows.py"))
+assert _spec and _spec.loader
+rows = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(rows)
+
+seeds = st.integers(0, 10_000)
+profile = settings(max_examples=15, derandomize=True, deadline=None)
+
+
+def compute(predictions: Any, references: Any = None, **options: Any) -> dict[str, Any]:
+    result = EraserFaithfulness().compute(predictions=predictions, references=references, **options)
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize("corpus", ["movies", "multirc", "fever", "evidence_inference", "cose"])
+def test_golden_values(corpus: str, golden: Path, corpora: Path) -> None:
+    """Expected values: golden/eraser_metrics/CORPUS/scores.json (the reference scorer), every key, lists and Dataset."""
+    predictions, references, scores = rows.golden_case(golden, corpora, corpus)
+    for way in (
+        (predictions, references),
+        (datasets.Dataset.from_list(predictions), datasets.Dataset.from_list(references)),
+    ):
+        found = compute(*way)
+        for key, value in scores["classification_scores"].items():
+            if key == "prf":
+                assert found["macro_f1"] == pytest.approx(value["macro avg"]["f1-score"], abs=1e-9)
+            else:
+                assert found[key] == pytest.approx(value, abs=1e-9)
+
+
+def test_references_are_optional() -> None:
+    predictions, references = rows.random_case(1)
+    alone, joined = compute(predictions), compute(predictions, references)
+    assert "accuracy" not in alone and "tokens_to_flip_ratio" not in alone
+    assert {"accuracy", "macro_f1", "tokens_to_flip_ratio"} <= joined.keys()
+    for key in alone:
+        if key != "signature":
+            assert joined[key] == pytest.approx(alone[key])
+
+
+def test_tokens_to_flip_counts_each_evidence_document_once() -> None:
+    predictions, references = rows.random_case(2, n=3, documents=2)
+    for row in references:
+        row["evidences"] = [row["evidences"][0], row["evidences"][0]]
+    shares = [
+        one["tokens_to_flip"] / len(row["documents"][0]["text"].replace("\n", " ").split(" "))
+        for one, row in zip(predictions, references, strict=True)
+    ]
+    assert compute(predictions, references)["tokens_to_flip_ratio"] == pytest.approx(np.mean(shares))
+
+
+@profile
+@given(seeds)
+def test_order_batches_and_label_order_do_not_matter(seed: int) -> None:
+    predictions, references = rows.random_case(seed)
+    expected = compute(predictions, references)
+    metric = EraserFaithfulness()
+    for one in predictions[::-1]:
+        flipped = {
+            key: dict(reversed(value.items())) if key.endswith("classification_scores") else value
+            for key, value in one.items()
+        }
+        metric.add(prediction=flipped)
+    metric.add_batch(references=references)
+    found = metric.compute()
+    for key, value in expected.items():
+        if key != "signature":
+            assert found[key] == pytest.approx(value, abs=1e-12)
+
+
+@profile
+@given(seeds)
+def test_ranges(seed: int) -> None:
+    predictions, references = rows.random_case(seed)
+    info = EraserFaithfulness().info
+    for key, value in compute(predictions, references).items():
+        if key in ("signature", "aopc_thresholds"):
+            continue
+        low, high = info.ranges[key]
+        assert key in info.higher_is_better
+        for number in value if isinstance(value, list) else [value]:
+            assert (low is None or number >= low - 1e-12) and (high is None or number <= high + 1e-12)
+    assert info.higher_is_better["sufficiency"] is False and info.higher_is_better["comprehensiveness"] is True
+
+
+def test_settings_extend_the_result() -> None:
+    predictions, references = rows.random_case(3, n=10)
+    found = compute(
+        predictions, references, per_instance=True, confidence_level=0.8, n_resamples=60, ci_method="bca", by="source"
+    )
+    low, high = found["comprehensiveness_ci"]
+    assert low <= found["comprehensiveness"] <= high
+    assert np.mean(found["per_instance"]["comprehensiveness"]) == pytest.approx(found["comprehensiveness"])
+    assert np.shape(found["per_instance"]["sufficiency_aopc_points"]) == (10, 5)
+    halves = [found["by"][name]["sufficiency"] for name in ("s0", "s1")]
+    assert np.mean(halves) == pytest.approx(found["sufficiency"])
+    assert "aopc:0.01,0.05,0.1,0.2,0.5" in found["signature"] and "ci:bca" in found["signature"]
+
+
+def test_points_ascend_whatever_the_order() -> None:
+    predictions, _ = rows.random_case(4)
+    expected = compute(predictions)
+    for one in predictions:
+        one["thresholded_scores"].reverse()
+    found = compute(predictions, aopc_thresholds=[0.5, 0.2, 0.1, 0.05, 0.01])
+    assert found["aopc_thresholds"] == [0.01, 0.05, 0.1, 0.2, 0.5]
+    assert found["comprehensiveness_aopc_points"] == expected["comprehensiveness_aopc_points"]
+
+
+def test_against_random_rationales() -> None:
+    predictions, _ = rows.random_case(5)
+    for one in predictions:
+        one["comprehensiveness_classification_scores"] = {"NEG": 0.5, "POS": 0.5} | {one["classification"]: 0.0}
+        other = next(label for label in rows.LABELS if label != one["classification"])
+        one["comprehensiveness_classification_scores"][other] = 1.0
+        drawn = {one["classification"]: 0.9, other: 0.1}
+        one["random_rationales"] = [
+            dict.fromkeys(rows.ERASED, drawn), {name: dict(drawn) for name in rows.ERASED}, dict.fromkeys(rows.ERASED, drawn)
+        ]  # fmt: skip
+    chance = compute(predictions)["comprehensiveness_chance"]
+    assert chance["p_value"] == 0.25 and chance["win_rate"] == 1.0 and chance["mean_win_rate"] == 1.0
+    assert chance["draws"] == 3
+    predictions[2]["random_rationales"].pop()
+    with pytest.raises(ValueError, match=r"'a2'.*3 draws"):
+        compute(predictions)
+
+
+def test_class_label_numbers_need_names() -> None:
+    predictions, references = rows.random_case(6)
+    expected = compute(predictions, references)
+    numbered = [{**row, "classification": rows.LABELS.index(row["classification"])} for row in references]
+    with pytest.raises(ValueError, match="label_names"):
+        compute(predictions, numbered)
+    assert compute(predictions, numbered, label_names=rows.LABELS)["accuracy"] == expected["accuracy"]
+    features = datasets.Dataset.from_list(numbered).cast_column(
+        "classification", datasets.ClassLabel(names=rows.LABELS)
+    )
+    found = compute(predictions, features, by="classification")
+    assert found["accuracy"] == expected["accuracy"] and set(found["by"]) <= set(rows.LABELS)
+    numbered[0]["classification"] = 7
+    with pytest.raises(ValueError, match=r"'a0'.*7"):
+        compute(predictions, numbered, label_names=rows.LABELS)
+
+
+def test_a_label_that_no_partial_file_shows_is_known_by_name() -> None:
+    predictions, references = rows.random_case(7, n=2)
+    for row in references:
+        row["classification"] = "NEG"
+    assert not math.isnan(compute(predictions, references)["accuracy"])
+
+
+def test_nothing_to_score() -> None:
+    with pytest.raises(ValueError, match="found neither"):
+        compute([{"annotation_id": "a", "rationales": []}])
+    with pytest.raises(ValueError, match="at least one instance"):
+        compute([])
+
+
+def test_doctests_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    load = evaluate.load
+    monkeypatch.setattr(evaluate, "load", lambda name: load(str(ROOT / "metrics" / f"{name}.py")))
+    tests = doctest.DocTestParser().get_doctest(EraserFaithfulness().inputs_description, {}, "inputs", None, None)
+    runner = doctest.DocTestRunner()
+    runner.run(tests)
+    assert tests.examples and runner.failures == 0
