@@ -58,7 +58,7 @@ def fidelity_section(systems: Sequence[SystemScores]) -> Section:
             section.missing.append(
                 f"No curve for {system.name}: the predictions have no occluded_scores or no null_classification_scores "
                 "(probabilities on the rationale with tokens occluded, and on the empty input; "
-                "`eraser-hub explain` writes them)."
+                "`eraser-hub explain --fidelity-trials 5` writes them)."
             )
     if rows:
         head = ("system", "slope, sufficiency", "slope, comprehensiveness", "reading")

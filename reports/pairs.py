@@ -18,7 +18,7 @@ from .page import write_pieces, write_report
 from .rows import Table, by_id, read_predictions
 from .scores import SystemScores
 from .scoring import Settings, compare_systems, score_file, score_pairs
-from .tables import Note, Section, class_blocks, comparison_section, score_blocks
+from .tables import Note, Section, class_blocks, comparison_section, place_of, score_blocks
 
 MOST_TOP = 10
 
@@ -228,7 +228,7 @@ def make_pair_report(
     values = [
         {
             key: [column[place[str(original["id"])]] for original, _ in pairs]
-            for key, column in system.per_instance.items()
+            for key, column in sorted(system.per_instance.items(), key=lambda item: place_of(item[0]))
             if any(v is not None for v in column)
         }
         for system in scored

@@ -21,7 +21,7 @@ from .page import write_pieces, write_report
 from .rows import Table, by_id, paired, read_predictions, read_table
 from .scores import SystemScores
 from .scoring import Settings, compare_systems, score_file, score_system
-from .tables import Note, Section, chance_block, class_blocks, comparison_section, score_blocks
+from .tables import Note, Section, chance_block, class_blocks, comparison_section, place_of, score_blocks
 
 # per-instance scores that are drawn as distributions, where they exist; the list of documents offers all of them
 DISTRIBUTIONS = (
@@ -136,7 +136,11 @@ def make_report(
     ]
     browsed = browse(marked, [system.name for system in systems], table.label_names or ())
     values = [
-        {key: column for key, column in system.per_instance.items() if any(v is not None for v in column)}
+        {
+            key: column
+            for key, column in sorted(system.per_instance.items(), key=lambda item: place_of(item[0]))
+            if any(v is not None for v in column)
+        }
         for system in scored
     ]
     name = f"{table.folder.resolve().name} {table.config}, {table.split}"

@@ -150,8 +150,15 @@
       const p = said && said.p ? said.p[label] : undefined;
       fact("predicted", label + (p === undefined ? "" : " (p = " + number(p) + ")") + (verdict ? " ✓ right" : " ✗ wrong"));
     }
-    const values = scores();
-    for (const key of Object.keys(values)) fact(index.names[key] || key, number(values[key][i]));
+    const values = scores(), chosen = shownScore(), all = byId("all-scores").querySelector("dl");
+    if (values[chosen]) fact(index.names[chosen] || chosen, number(values[chosen][i]));
+    all.replaceChildren();
+    for (const key of Object.keys(values)) {
+      const pair = make("div");
+      pair.append(make("dt", "", index.names[key] || key), make("dd", "", number(values[key][i])));
+      all.append(pair);
+    }
+    byId("all-scores").hidden = !all.children.length;
     if (row.empty) fact("empty evidence spans, not drawn:", String(row.empty));
     byId("view").classList.toggle("haspair", Boolean(row.pair));
     view.className = "documents" + (row.pair ? " pair" : "");
