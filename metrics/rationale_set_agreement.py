@@ -47,7 +47,8 @@ Args:
     predictions: rows {id, rationale}; rationale holds, per sequence of the input, the indices of the chosen tokens:
         [[index, ..], ..]. Optional, in all rows or in none: pred_label with pred_proba, rationale_pred_proba and
         non_rationale_pred_proba (a list of probabilities with a class number as label, or {label: probability});
-        answer (a string; "" for none).
+        answer (a string; "" for none; a pred_label that is a string, without probabilities, is one where the
+        references have answers).
     references: rows {id, rationale_ids}; per sequence the alternative gold sets: [[[index, ..], ..], ..]; with answers
         also answers (a list of strings) or answer.
     iou_threshold: 0.5.
@@ -205,23 +206,33 @@ def _label_scores(rows: Sequence[tuple[str, Row]], fields: set[str], faults: Fau
     return result
 
 
+def _answers_as_labels(rows: Sequence[tuple[str, Row, Row]], fields: set[str]) -> str | None:
+    """ "pred_label" where the labels are answers: strings without probabilities, and every reference has an answer."""
+    if "pred_label" not in fields or fields & set(PROBABILITIES):
+        return None
+    texts = all(isinstance(row["pred_label"], str) for _, row, _ in rows)
+    answered = all(reference.get("answer", reference.get("answers")) is not None for _, _, reference in rows)
+    return "pred_label" if texts and answered else None
+
+
 def _answer_scores(
     rows: Sequence[tuple[str, Row, Row]], fields: set[str], language: str | None, faults: Faults
 ) -> dict[str, np.ndarray]:
     """F1 of each instance's answer, where predictions carry one."""
-    if "answer" not in fields:
+    field = "answer" if "answer" in fields else _answers_as_labels(rows, fields)
+    if field is None:
         return {}
     scores = np.zeros(len(rows))
     for at, (name, row, reference) in enumerate(rows):
         gold = reference.get("answers")
         gold = reference.get("answer") if gold is None else as_list(gold)
         golds = [gold] if isinstance(gold, str) else gold
-        if not isinstance(row["answer"], str):
-            faults.say("prediction", name, "answer", f"expected a string, found {found(row['answer'])}")
+        if not isinstance(row[field], str):
+            faults.say("prediction", name, field, f"expected a string, found {found(row[field])}")
         elif golds is None or not all(isinstance(one, str) for one in golds):
             faults.say("reference", name, "answers", f"expected the gold answers (strings), found {found(gold)}")
         else:
-            scores[at] = answer_f1(row["answer"], golds, language)
+            scores[at] = answer_f1(row[field], golds, language)
     return {"answer_f1": scores}
 
 

@@ -137,6 +137,8 @@ def test_answers():
     found = compute([{"id": 1, "rationale": [[1]], "answer": "in the north"}], gold)
     assert found["answer_f1"] == pytest.approx(2 / 3)
     assert "answers:by text" in found["signature"]
+    label = compute([{"id": 1, "rationale": [[1]], "pred_label": "in the north"}], gold)
+    assert label["answer_f1"] == found["answer_f1"]
     none = compute([{"id": 1, "rationale": [[1]], "answer": ""}], [{**GOLD[0], "answer": ""}], language="zh")
     assert none["answer_f1"] == 1.0
 

@@ -170,7 +170,7 @@ def test_two_processes_share_the_work(name, tmp_path):
         (predictions[cut:], references[cut - 1 :] if references else None),
     ]
     workers = [
-        context.Process(target=_worker, args=(name, str(tmp_path), process, *parts[process], queue))
+        context.Process(target=_worker, args=(name, str(tmp_path), process, *parts[process], queue), daemon=True)
         for process in range(2)
     ]
     for worker in workers:
