@@ -23,12 +23,10 @@ from .small_dataset import (
     ConfigTables,
     SmallDataset,
     ends_of,
-    read_records_table,
+    export_files,
     read_release,
     read_split,
-    safe_target,
     write_dataset,
-    write_lines,
 )
 from .wikiattack import RATIONALE_COLUMNS, format_rationale, read_attacks, read_comments, read_rationales
 
@@ -134,29 +132,17 @@ def export_human_rationales(dataset: Path, configs: Sequence[str] | None, *, out
     Raises:
         DataError: a configuration that is not there, a damaged folder, a file that stands in ``out`` already.
     """
-    release = read_release(dataset)
-    chosen = list(configs) if configs else [name for name in CONFIGS if name in release]
-    planned: list[tuple[Path, list[str], Mapping[str, Any]]] = []
-    for name in chosen:
-        if name not in release:
-            raise DataError(f"expected one of the configs {', '.join(release)}, found {name!r}", file=dataset)
-        kept = read_records_table(dataset, name)
-        try:
-            for facts in release[name]["files"]:
-                target = safe_target(out / name, facts["file"], dataset / "release.json")
-                rows = read_split(dataset, name, facts["split"]) if facts["split"] else []
-                lines = _tree_lines if name == "sst" else _csv_lines
-                planned.append((target, lines(rows, kept.get(facts["file"], {})), facts))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"cannot be understood ({error!r})", file=dataset / "release.json", field=name) from None
-    for target, lines_of_file, facts in planned:
-        write_lines(
-            target, lines_of_file, byte_order_mark=facts["byte_order_mark"], final_newline=facts["final_newline"]
-        )
+    chosen = list(configs) if configs else [name for name in CONFIGS if name in read_release(dataset)]
+
+    def lines_of(name: str, facts: Mapping[str, Any], kept: Mapping[int, str]) -> list[str]:
+        rows = read_split(dataset, name, facts["split"]) if facts["split"] else []
+        return (_tree_lines if name == "sst" else _csv_lines)(rows, kept)
+
+    files = export_files(dataset, chosen, lambda name: out / name, lines_of)
     notes = ["wikiattack: masks alone; comments and annotations are files of another release"] * (
         "wikiattack" in chosen
     )
-    return ExportResult(out, [target for target, _, _ in planned], notes)
+    return ExportResult(out, files, notes)
 
 
 def _tree_lines(rows: Sequence[Mapping[str, Any]], kept: Mapping[int, str]) -> list[str]:

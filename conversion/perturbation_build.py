@@ -20,12 +20,10 @@ from .small_dataset import (
     ConfigTables,
     SmallDataset,
     ends_of,
-    read_records_table,
+    export_files,
     read_release,
     read_split,
-    safe_target,
     write_dataset,
-    write_lines,
 )
 
 SPLIT = "test"
@@ -157,25 +155,15 @@ def export_bilingual_perturbation(dataset: Path, configs: Sequence[str] | None, 
     Raises:
         DataError: a configuration that is not there, a damaged folder, a file that stands in ``out`` already.
     """
-    release = read_release(dataset)
-    chosen = list(configs) if configs else [name for name in CONFIGS if name in release]
-    planned: list[tuple[Path, list[str], Mapping[str, Any]]] = []
-    for name in chosen:
-        if name not in release:
-            raise DataError(f"expected one of the configs {', '.join(release)}, found {name!r}", file=dataset)
-        rows = read_split(dataset, name, SPLIT)
-        kept = read_records_table(dataset, name)
-        try:
-            for facts in release[name]["files"]:
-                target = safe_target(out, facts["file"], dataset / "release.json")
-                planned.append(
-                    (target, _lines(facts, rows, kept.get(facts["file"], {}), CONFIGS[name], dataset), facts)
-                )
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
-            raise DataError(f"cannot be understood ({error!r})", file=dataset / "release.json", field=name) from None
-    for target, lines, facts in planned:
-        write_lines(target, lines, byte_order_mark=facts["byte_order_mark"], final_newline=facts["final_newline"])
-    return ExportResult(out, [target for target, _, _ in planned])
+    chosen = list(configs) if configs else [name for name in CONFIGS if name in read_release(dataset)]
+    rows: dict[str, list[dict[str, Any]]] = {}
+
+    def lines_of(name: str, facts: Mapping[str, Any], kept: Mapping[int, str]) -> list[str]:
+        if name not in rows:
+            rows[name] = read_split(dataset, name, SPLIT)
+        return _lines(facts, rows[name], kept, CONFIGS[name], dataset)
+
+    return ExportResult(out, export_files(dataset, chosen, lambda name: out, lines_of))
 
 
 def _lines(

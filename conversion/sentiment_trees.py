@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 from eraser_hub.errors import DataError, shown
 
+from .text_lines import utf8_lines
+
 NEUTRAL = 2
 HIGHEST = 4
 # Only these separate: the treebank has words with a no-break space inside ("3 1\/2"), so str.split() is not the rule.
@@ -236,22 +238,11 @@ def read_trees(path: str | PathLike[str]) -> Iterator[TreeLine]:
     Raises:
         DataError: broken UTF-8, or what :func:`parse_tree` refuses, with the file and the line.
     """
-    with Path(path).open("rb") as lines:
-        for number, raw in enumerate(lines, 1):
-            try:
-                text = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"expected UTF-8, found byte 0x{raw[error.start]:02x} at byte {error.start + 1} of the line",
-                    file=path,
-                    line=number,
-                ) from None
-            if number == 1:
-                text = text.removeprefix("\ufeff")
-            text = text.removesuffix("\n")
-            content = text.removesuffix("\r")
-            tree = parse_tree(content, file=path, line=number) if content.strip(" \t") else None
-            yield TreeLine(number - 1, text, tree)
+    for position, line in enumerate(utf8_lines(path)):
+        text = line.removesuffix("\n")
+        content = text.removesuffix("\r")
+        tree = parse_tree(content, file=path, line=position + 1) if content.strip(" \t") else None
+        yield TreeLine(position, text, tree)
 
 
 def write_trees(

@@ -265,6 +265,43 @@ def safe_target(out: Path, name: str, release: Path) -> Path:
     return target
 
 
+def export_files(
+    dataset: Path,
+    configs: Sequence[str],
+    folder_of: Callable[[str], Path],
+    lines_of: Callable[[str, Mapping[str, Any], Mapping[int, str]], list[str]],
+) -> list[Path]:
+    """Write the released files of configurations back; nothing is written when one of them cannot be.
+
+    Args:
+        dataset: the built folder.
+        configs: which configurations.
+        folder_of: configuration -> the folder that its files' names are relative to.
+        lines_of: (configuration, a file's part of release.json, the lines that are kept whole) -> the file's lines.
+
+    Raises:
+        DataError: a configuration that is not there, a damaged folder, a file that stands there already.
+    """
+    release = read_release(dataset)
+    planned: list[tuple[Path, list[str], bool, bool]] = []
+    for config in configs:
+        if config not in release:
+            raise DataError(f"expected one of the configs {', '.join(release)}, found {config!r}", file=dataset)
+        kept = read_records_table(dataset, config)
+        try:
+            for facts in release[config]["files"]:
+                target = safe_target(folder_of(config), facts["file"], dataset / RELEASE)
+                lines = lines_of(config, facts, kept.get(facts["file"], {}))
+                planned.append((target, lines, facts["byte_order_mark"], facts["final_newline"]))
+        except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"cannot be understood ({error!r})", file=dataset / RELEASE, field=config) from None
+    for target, lines, mark, newline in planned:
+        write_lines(target, lines, byte_order_mark=mark, final_newline=newline)
+    return [target for target, *_ in planned]
+
+
 def write_lines(target: Path, lines: Sequence[str], *, byte_order_mark: bool, final_newline: bool) -> None:
     """Write a released file: its lines, byte order mark and last newline as they were."""
     target.parent.mkdir(parents=True, exist_ok=True)

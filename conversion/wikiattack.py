@@ -20,6 +20,8 @@ from pathlib import Path
 
 from eraser_hub.errors import DataError, shown
 
+from .text_lines import utf8_lines
+
 RATIONALE_COLUMNS = ("platform_comment_id", "rationale")
 COMMENTS_FILE = "attack_annotated_comments.tsv"
 ANNOTATIONS_FILE = "attack_annotations.tsv"
@@ -66,20 +68,6 @@ def comment_tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def _physical_lines(path: str | PathLike[str]) -> Iterator[str]:
-    with Path(path).open("rb") as lines:
-        for number, raw in enumerate(lines, 1):
-            try:
-                text = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"expected UTF-8, found byte 0x{raw[error.start]:02x} at byte {error.start + 1} of the line",
-                    file=path,
-                    line=number,
-                ) from None
-            yield text.removeprefix("\ufeff") if number == 1 else text
-
-
 def _mask(value: str, path: str | PathLike[str], line: int, comment_id: str) -> tuple[bool, ...]:
     def wrong(message: str) -> DataError:
         return DataError(message, file=path, line=line, instance=comment_id, field="rationale")
@@ -108,7 +96,7 @@ def read_rationales(path: str | PathLike[str]) -> Iterator[Rationale]:
     kept: list[str] = []
 
     def remembered() -> Iterator[str]:
-        for text in _physical_lines(path):
+        for text in utf8_lines(path):
             kept.append(text)
             yield text
 
@@ -163,7 +151,7 @@ def format_rationale(comment_id: str, mask: Collection[bool]) -> str:
 
 def _table(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:
     """(line, fields) of a comments or annotations file: tabs without quoting in a .tsv, CSV else."""
-    lines = _physical_lines(path)
+    lines = utf8_lines(path)
     if Path(path).suffix.lower() == ".csv":
         reader = csv.reader(lines, strict=True)
         while True:
