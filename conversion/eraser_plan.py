@@ -122,9 +122,9 @@ def plan_split(
         wanted: list[str] = []
         lengths: list[int] = []
         for record in records:
-            names = _document_ids(record)
+            names = document_ids(record)
             if not names:
-                names = _named_by_id(str(record.annotation_id), index)
+                names = named_by_id(str(record.annotation_id), index)
             wanted += names
             lengths.append(len(names))
             docids_states["absent" if record.docids is UNSET else "null" if record.docids is None else "list"] += 1
@@ -165,7 +165,7 @@ def _records(lines: list[bytes], file: SplitFile, numbers: range) -> list[Any]:
         return decode_annotations(lines, file=file.path, numbers=numbers, double=file.double, extras={})
 
 
-def _document_ids(record: _Annotation | RawAnnotation) -> list[str]:
+def document_ids(record: _Annotation | RawAnnotation) -> list[str]:
     """docids, then those of the evidences, each once."""
     names = record.docids if isinstance(record.docids, list) else []
     groups = record.evidences
@@ -176,7 +176,7 @@ def _document_ids(record: _Annotation | RawAnnotation) -> list[str]:
     return list(dict.fromkeys([*names, *[evidence.docid for group in groups for evidence in group]]))
 
 
-def _named_by_id(identity: str, index: DocumentFiles | DocumentLines) -> list[str]:
+def named_by_id(identity: str, index: DocumentFiles | DocumentLines) -> list[str]:
     """The document of a record that names none (no docids, no evidences): the one that has its id (movies' posR_161),
     or whose id its own begins with (multirc's ``DOCID:QUESTION:ANSWER``); none where there is no such document."""
     for candidate in (identity, identity.rsplit(":", 2)[0]):

@@ -1,0 +1,215 @@
+"""ERASER as builder classes: raw files in, datasets out, by the classes of the datasets library.
+
+    Eraser("movies", data_dir="corpora").as_streaming_dataset("train")
+    builder = Eraser("cose", data_dir="corpora"); builder.download_and_prepare(); builder.as_dataset("validation")
+
+``data_dir`` holds the corpus's folder (or archive), or is it; without it the release is downloaded. With datasets before
+version 4, which still runs scripts, this file is also one: ``load_dataset("eraser.py", "movies", data_dir=...,
+trust_remote_code=True)``, where eraser-hub is installed. Published folders hold Parquet and no script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+
+from eraser_hub.conversion.configs import CONFIGS, DEFAULT_CONFIG
+from eraser_hub.conversion.eraser_card import CITATION, HOMEPAGE
+from eraser_hub.conversion.eraser_corpus import (
+    CorpusFolder,
+    DocumentFiles,
+    SplitFile,
+    document_index,
+    look_into,
+    read_document_lines,
+)
+from eraser_hub.conversion.eraser_format import RawAnnotation, decode_annotations, decode_documents
+from eraser_hub.conversion.eraser_plan import document_ids, named_by_id
+from eraser_hub.conversion.eraser_rows import Records, SplitFacts, rows_of
+from eraser_hub.conversion.eraser_schema import SCHEMA, features_of
+from eraser_hub.conversion.eraser_sources import corpus_folder, fingerprint
+from eraser_hub.conversion.hub_parquet import content_version
+from eraser_hub.conversion.json_lines import batches_of_lines
+from eraser_hub.errors import DataError, shown
+from eraser_hub.splits import dataset_split
+
+FIRST_BYTES, BATCH_BYTES = 1 << 14, 1 << 20
+
+
+@dataclass
+class EraserBuilderConfig(datasets.BuilderConfig):
+    """A configuration: ``name`` and ``data_dir`` are all there is to say."""
+
+
+class Eraser(datasets.ArrowBasedBuilder):
+    """Builds one configuration of ERASER from its raw files; rows as in the published Parquet, in the files' order.
+
+    Args:
+        config_name: one of `CONFIGS`.
+        data_dir: a folder with the corpus's folder or archive, or the corpus's folder; None downloads the release.
+        cache_dir: where datasets keeps what `download_and_prepare` makes.
+    """
+
+    BUILDER_CONFIG_CLASS = EraserBuilderConfig
+    BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list here
+        EraserBuilderConfig(name=name, version=datasets.Version("1.0.0"), description=facts.title)
+        for name, facts in CONFIGS.items()
+    ]
+    DEFAULT_CONFIG_NAME = DEFAULT_CONFIG
+
+    def __init__(self, config_name: str | None = None, data_dir: str | None = None, **settings: Any) -> None:
+        # datasets calls builders with keywords; users write Eraser("movies", data_dir=..)
+        cache_dir = settings.pop("cache_dir", None)
+        name = config_name or DEFAULT_CONFIG
+        if name not in CONFIGS:
+            raise DataError(f"expected one of the configs {', '.join(CONFIGS)}, found {shown(name)}")
+        self._corpus: CorpusFolder | None = None
+        version = settings.pop("version", None)
+        if data_dir is not None and version is None:
+            # the cache goes by the version, not by the files: other files, another version
+            self._corpus = _corpus(name, Path(data_dir))
+            version = content_version([name, fingerprint(self._corpus.folder)])
+        super().__init__(
+            cache_dir=cache_dir, config_name=name, data_dir=None if data_dir is None else str(data_dir),
+            **({"version": datasets.Version(version)} if isinstance(version, str) else {}), **settings,
+        )  # fmt: skip
+
+    def _info(self) -> datasets.DatasetInfo:
+        facts = CONFIGS[self.config.name]
+        return datasets.DatasetInfo(
+            description=f"ERASER: {facts.title}. {facts.license_note}",
+            citation=CITATION,
+            homepage=HOMEPAGE,
+            license=facts.license,
+            features=features_of(facts.label_names),
+            version=self.config.version,
+        )
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        if self._corpus is None:
+            source = None if self.config.data_dir is None else Path(self.config.data_dir)
+            self._corpus = _corpus(self.config.name, source)
+        return [
+            datasets.SplitGenerator(name=file.split, gen_kwargs={"folder": str(self._corpus.folder), "path": str(file.path)})
+            for file in self._corpus.splits
+        ]
+
+    def _generate_tables(self, folder: str, path: str) -> Iterator[tuple[int, pa.Table]]:
+        facts = CONFIGS[self.config.name]
+        corpus = look_into(Path(folder), facts)
+        (file,) = [each for each in corpus.splits if str(each.path) == path]
+        yield from enumerate(tables_in_order(file, Path(folder), facts.label_names, facts.sentence_end_inclusive))
+
+    def as_streaming_dataset(self, split: str | None = None, base_path: str | None = None) -> Any:
+        """As in datasets; the release's split names (``val``) are understood too."""
+        return super().as_streaming_dataset(None if split is None else dataset_split(split), base_path)
+
+    def as_dataset(self, split: Any = None, **settings: Any) -> Any:
+        """As in datasets; the release's split names (``val``) are understood too."""
+        return super().as_dataset(dataset_split(split) if isinstance(split, str) else split, **settings)
+
+
+def _corpus(name: str, source: Path | None) -> CorpusFolder:
+    folder = corpus_folder(name, source, progress=source is None, say=lambda _: None)
+    return look_into(folder, CONFIGS[name])
+
+
+def tables_in_order(file: SplitFile, folder: Path, label_names: Sequence[str], inclusive: bool) -> Iterator[pa.Table]:
+    """A split's rows in the file's order, without a plan: the first batch is small, so the first row comes at once.
+
+    Raises:
+        DataError: at the first record that is not in order.
+    """
+    documents = _LazyLines(folder / "docs.jsonl") if (folder / "docs.jsonl").is_file() else _Files(document_index(folder))
+    numbers = {name: number for number, name in enumerate(label_names)}
+    facts = SplitFacts(docids="list", sentence_ends="inclusive" if inclusive else "exclusive")
+    size = FIRST_BYTES
+    start, first = 0, 1
+    while True:
+        batch = next(batches_of_lines(file.path, size, start, first), None)
+        if batch is None:
+            return
+        raw = decode_annotations(batch.lines, file=file.path, numbers=batch.numbers, double=file.double, extras={})
+        yield pa.Table.from_batches([rows_of(_records(file, list(batch.numbers), raw, documents), numbers, facts).rows])
+        start += sum(map(len, batch.lines)) + len(batch.lines)
+        first += len(batch.lines)
+        size = BATCH_BYTES
+
+
+def _records(file: SplitFile, numbers: list[int], raw: list[RawAnnotation], documents: _Files | _LazyLines) -> Records:
+    texts: dict[str, tuple[int, str]] = {}
+    places: list[int] = []
+    offsets = [0]
+    for line, record in zip(numbers, raw, strict=True):
+        for docid in document_ids(record) or documents.of(str(record.annotation_id)):
+            if docid not in texts:
+                text = documents.text(docid)
+                if text is None:
+                    raise DataError(
+                        f"expected a document that is there, found {shown(docid)}",
+                        file=file.path, line=line, instance=record.annotation_id,
+                    )  # fmt: skip
+                texts[docid] = (len(texts), text)
+            places.append(texts[docid][0])
+        offsets.append(len(places))
+    pairs = [(docid, text) for docid, (_, text) in texts.items()]
+    return Records(file.path, numbers, raw, {}, np.array(offsets), np.array(places, np.int64), pairs)
+
+
+class _Files:
+    """docs/: read when asked for."""
+
+    def __init__(self, index: Any) -> None:
+        self._index: DocumentFiles = index
+
+    def text(self, docid: str) -> str | None:
+        number = self._index.find([docid])
+        return self._index.read(number)[0][1] if number[0] >= 0 else None
+
+    def of(self, identity: str) -> list[str]:
+        return named_by_id(identity, self._index)
+
+
+class _LazyLines:
+    """docs.jsonl: read on only until the document that is asked for, so that a first row does not wait for the last
+    document. Places are kept, texts are not."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._places: dict[str, tuple[int, int]] = {}
+        self._batches = batches_of_lines(path)
+
+    def _find(self, docid: str) -> tuple[int, int] | None:
+        while docid not in self._places:
+            batch = next(self._batches, None)
+            if batch is None:
+                return None
+            start = batch.start
+            for number, (raw, line) in enumerate(
+                zip(decode_documents(batch.lines, file=self._path, first=batch.first), batch.lines, strict=True)
+            ):
+                if raw.docid in self._places:
+                    raise DataError(
+                        f"expected each document once, found {shown(raw.docid)} again",
+                        file=self._path, line=batch.first + number,
+                    )  # fmt: skip
+                self._places[raw.docid] = (start, len(line))
+                start += len(line) + 1
+        return self._places[docid]
+
+    def text(self, docid: str) -> str | None:
+        place = self._find(docid)
+        if place is None:
+            return None
+        return read_document_lines(self._path, np.array([place[0]]), np.array([place[1]]))[0][1]
+
+    def of(self, identity: str) -> list[str]:
+        return next(([name] for name in (identity, identity.rsplit(":", 2)[0]) if self._find(name)), [])
+
+
