@@ -112,7 +112,7 @@ def tables(seen: Mapping[str, Overview]) -> Statistics:
     counts = StatisticsTable(
         "rows",
         "Rows",
-        "no paper",
+        "no paper counts them",
         ("config", "language", "task"),
         ("rows", "originals", "perturbed", "with_rationales", "tokens"),
     )
