@@ -142,3 +142,78 @@ def test_olah_and_serve_give_the_same(olah, toy_hub, child, tmp_path):
         server.server_close()
     assert json.dumps(ours) == json.dumps(theirs)
     assert ours[1:] == [40, {"share": 0.5}]
+
+
+# -- what the project itself builds -----------------------------------------------------------------------------------
+
+REAL = """
+import json, datasets, evaluate
+movies = datasets.load_dataset("org/eraser", "movies")
+cose = list(datasets.load_dataset("org/eraser", "cose", split="train", streaming=True))
+row = next(row for row in movies["train"] if row["evidences"])
+spans = [{"start_token": span["start_token"], "end_token": span["end_token"]} for group in row["evidences"] for span in group]
+instance = {
+    "annotation_id": row["annotation_id"],
+    "rationales": [{"docid": row["documents"][0]["docid"], "hard_rationale_predictions": spans}],
+    "classification": "POS",
+    "classification_scores": {"NEG": 0.2, "POS": 0.8},
+    "comprehensiveness_classification_scores": {"NEG": 0.7, "POS": 0.3},
+    "sufficiency_classification_scores": {"NEG": 0.3, "POS": 0.7},
+}
+faithfulness = evaluate.load("org/eraser_faithfulness").compute(predictions=[instance])
+agreement = evaluate.load("org/eraser_agreement").compute(
+    predictions=[{key: instance[key] for key in ("annotation_id", "rationales")}], references=[row]
+)
+print(json.dumps([movies["train"].num_rows, len(cose), instance, row, faithfulness, agreement]))
+"""
+
+
+@pytest.mark.slow
+def test_the_projects_own_folders_are_checked_published_loaded_and_score_the_same(loopback, child, samples, tmp_path):
+    import evaluate
+
+    hub = tmp_path / "hub"
+    command = [sys.executable, "-m", "eraser_hub"]
+    build = ["build", "eraser", "--source", str(samples / "eraser"), "--out", str(hub), "--no-progress"]
+    for arguments in (build, ["build", "metrics", "--out", str(hub)]):
+        done = child.call([*command, *arguments], loopback.url)
+        assert done.returncode == 0, done.stderr
+    publish = [*command, "publish", "--namespace", "org", "--dir", str(hub)]
+    dry = child.call([*publish, "--dry-run"], "http://127.0.0.1:9", HF_HUB_OFFLINE="1")
+    assert dry.returncode == 0 and "dataset org/eraser" in dry.stdout and loopback.requests == [], dry.stderr
+    done = child.call(publish, loopback.url, HF_TOKEN=TOKEN)
+    assert done.returncode == 0, done.stderr
+    assert f"published {loopback.url}/spaces/org/eraser_faithfulness" in done.stdout
+    assert TOKEN not in done.stdout + done.stderr
+    again = child.call(publish, loopback.url, HF_TOKEN=TOKEN)
+    assert again.stdout.count("nothing to upload") == 7 and "  add " not in again.stdout
+    rows, streamed, instance, row, faithfulness, agreement = child.run(REAL, loopback.url)
+    assert rows and streamed
+    local = {name: evaluate.load(str(hub / name)) for name in ("eraser_faithfulness", "eraser_agreement")}
+    assert faithfulness == local["eraser_faithfulness"].compute(predictions=[instance])
+    hard = {key: instance[key] for key in ("annotation_id", "rationales")}
+    assert agreement == local["eraser_agreement"].compute(predictions=[hard], references=[row])
+    assert agreement["token_micro_f1"] == 1.0
+
+
+@pytest.mark.slow
+def test_a_corrupted_dataset_is_not_published(loopback, child, samples, tmp_path):
+    """A folder whose card and Parquet agree, and whose data the integrity check does not pass."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from eraser_hub.conversion.croissant import write_croissant
+
+    hub = tmp_path / "hub"
+    command = [sys.executable, "-m", "eraser_hub"]
+    build = ["build", "eraser", "--source", str(samples / "eraser"), "--config", "movies", "--out", str(hub)]
+    assert child.call([*command, *build, "--no-progress"], loopback.url).returncode == 0
+    path = next((hub / "eraser" / "movies").glob("train-*.parquet"))
+    table = pq.read_table(path)
+    ids = table["annotation_id"].to_pylist()
+    at = table.schema.get_field_index("annotation_id")
+    pq.write_table(table.set_column(at, "annotation_id", pa.array([ids[0], *ids[:1], *ids[2:]])), path)
+    write_croissant(hub / "eraser", "eraser")
+    done = child.call([*command, "publish", "--namespace", "org", "--dir", str(hub)], loopback.url, HF_TOKEN=TOKEN)
+    assert done.returncode == 1 and "`eraser-hub check` does not pass eraser" in done.stderr, done.stderr
+    assert not loopback.repos
