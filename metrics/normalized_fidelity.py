@@ -98,10 +98,15 @@ def _probability(value: Any, name: str, field: str, faults: Faults) -> float:
 
 
 def _of_label(scores: Any, label: Any, name: str, field: str, faults: Faults) -> float:
+    """The label's probability in {label: probability}; a fault where that is no distribution or lacks the label."""
     if not isinstance(scores, Mapping) or scores.get(label) is None:
         faults.say("prediction", name, field, f"expected a probability of the label {label!r}, found {found(scores)}")
         return 0.0
-    return _probability(scores[label], name, field, faults)
+    before = faults.total
+    numbers = [_probability(p, name, field, faults) for p in scores.values() if p is not None]
+    if faults.total == before and abs(sum(numbers) - 1) > 1e-3:
+        faults.say("prediction", name, field, f"expected probabilities that sum to 1, found a sum of {sum(numbers):g}")
+    return as_number(scores[label]) or 0.0
 
 
 def _place(row: Row, name: str, where: str, faults: Faults) -> tuple[float, int]:

@@ -186,6 +186,8 @@ def test_eraser_instances_are_understood_and_their_own_scores_start_the_curve():
         ),
         ([instance(label=None)], r"classification: expected a label"),
         ([instance(null_classification_scores=None)], r"null_classification_scores"),
+        ([instance(null_classification_scores={"NEG": 0.5, "POS": 0.6})], r"null_classification_scores: .*sum to 1"),
+        ([instance(null_classification_scores={"NEG": 0.5, "POS": -0.5})], r"null_classification_scores: .*found -0.5"),
         ([instance(occluded_scores=[3])], r"occluded_scores: expected a list of objects"),
         (
             [instance(), instance(annotation_id=8, occluded=False)],
