@@ -321,9 +321,7 @@ def test_multiple_choice(network, tokenizer):
 
 def test_question_answering_gives_rankings(network, tokenizer):
     adapter = AnswerModel(network("BertForQuestionAnswering"), tokenizer)
-    one = Instance(
-        "7", ("Is", "it", "?"), ("sequence_0",), (("the", "good", "film", "with", "a", "bad", "plot"),)
-    )
+    one = Instance("7", ("Is", "it", "?"), ("sequence_0",), (("the", "good", "film", "with", "a", "bad", "plot"),))
     for method in ("random", "gradient", "input-x-gradient", "integrated-gradients", "attention"):
         (found,) = explain_instances(adapter, [one], Settings(method=method, kd=0.3, steps=20), kind="perturbation")
         assert sorted(found["rationale_tokens"][0]) == sorted(one.tokens)

@@ -1,0 +1,80 @@
+"""The bundled samples end to end: built, trained on, explained, and scored by the metric modules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sklearn")
+from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+from eraser_hub.explain.recipes import Recipe, train_model
+from eraser_hub.explain.running import Source, explain, open_split, settings_for
+
+CONFIGS = {"eraser": ["esnli", "boolq", "cose"], "human_rationales": ["sst"], "bilingual_perturbation": ["senti_ch"]}
+
+
+@pytest.fixture(scope="session")
+def built(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """hub/ with some configs of every dataset."""
+    out = tmp_path_factory.mktemp("samples_hub")
+    for name, configs in CONFIGS.items():
+        HUB_DATASETS[name].build(configs, source=samples / name, out=out)
+    return out
+
+
+def explained(
+    built: Path, dataset: str, config: str, split: str, out: Path, train: str = "train", **more
+) -> list[dict]:
+    model = out.with_name(f"{config}-model")
+    features = "characters" if config.endswith("_ch") else "words"
+    recipe = Recipe(str(built / dataset), config, train, "", "logistic-regression", features=features)
+    list(train_model(recipe, model, "full", False, say=lambda words: None))
+    source = Source(str(built / dataset), config, split, str(model))
+    explain(source, settings_for(open_split(source.dataset, config, split), None, **more), out)
+    return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("config", CONFIGS["eraser"])
+def test_eraser_predictions_are_taken_as_they_are(built, config, tmp_path):
+    import evaluate
+
+    rows = explained(built, "eraser", config, "val", tmp_path / "p.jsonl", method="occlusion", tokens_to_flip=True)
+    references = list(open_split(built / "eraser", config, "val").rows)
+    folder = Path(__file__).resolve().parents[2] / "metrics"
+    names = list(open_split(built / "eraser", config, "val").label_names)
+    agreement = evaluate.load(str(folder / "eraser_agreement.py"), keep_in_memory=True)
+    found = agreement.compute(predictions=rows, references=references)
+    assert 0 <= found["auprc"] <= 1
+    faithfulness = evaluate.load(str(folder / "eraser_faithfulness.py"), keep_in_memory=True)
+    found = faithfulness.compute(predictions=rows, references=references, label_names=names)
+    assert -1 <= found["comprehensiveness"] <= 1 and found["tokens_to_flip_ratio"] > 0
+
+
+def test_one_text_rows_are_explained(built, tmp_path):
+    rows = explained(built, "human_rationales", "sst", "test", tmp_path / "p.jsonl", method="lime", lime_samples=50)
+    assert all(len(row["rationales"]) == 1 for row in rows)
+
+
+def test_chinese_pairs_give_a_map_above_chance(built, tmp_path):
+    import evaluate
+
+    references = list(open_split(built / "bilingual_perturbation", "senti_ch", "test").rows)
+    scores = {}
+    for method in ("coefficients", "random"):
+        rows = explained(
+            built,
+            "bilingual_perturbation",
+            "senti_ch",
+            "test",
+            tmp_path / f"{method}.jsonl",
+            train="test",
+            method=method,
+        )
+        assert [len(row["rationale_tokens"][0]) for row in rows] == [len(one["tokens"][0]) for one in references]
+        metric = evaluate.load(
+            str(Path(__file__).resolve().parents[2] / "metrics" / "perturbation_map.py"), keep_in_memory=True
+        )
+        scores[method] = metric.compute(predictions=rows, references=references)["map"]
+    assert scores["coefficients"] > scores["random"] + 0.1
