@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +46,11 @@ def generate(folder: Path, name: str) -> None:
     random = np.random.default_rng(0)
     labels = [f"label {k}" for k in range(n_labels)]
     (folder / "docs").mkdir(parents=True)
-    documents = open(folder / "docs.jsonl", "wb") if jsonl else None
-    with open(folder / "test.jsonl", "wb") as gold, open(folder / "predictions.jsonl", "wb") as predictions:
+    with (
+        open(folder / "docs.jsonl", "wb") if jsonl else nullcontext() as documents,
+        open(folder / "test.jsonl", "wb") as gold,
+        open(folder / "predictions.jsonl", "wb") as predictions,
+    ):
         for k in range(n):
             docids = [f"{k}_premise", f"{k}_hypothesis"] if per_instance == 2 else [f"document {k}"]
             evidences, rationales = [], []
@@ -92,8 +96,7 @@ def generate(folder: Path, name: str) -> None:
                 "query_type": None,
             }
             gold.write(orjson.dumps(annotation) + b"\n")
-    if documents is not None:
-        documents.close()
+    if jsonl:
         (folder / "docs").rmdir()
 
 
@@ -101,7 +104,11 @@ def ours(folder: Path) -> dict[str, object]:
     """One scoring, as the command does it."""
     from eraser_hub.scoring.score import Inputs, Settings, nested, score
 
-    return nested(score(Inputs(folder, "test", folder / "predictions.jsonl"), Settings(iou_thresholds=THRESHOLDS)))
+    return nested(
+        score(
+            Inputs(folder, "test", folder / "predictions.jsonl"), Settings(iou_thresholds=THRESHOLDS, totals_only=True)
+        )
+    )
 
 
 def plain(folder: Path) -> dict[str, object]:
@@ -219,10 +226,10 @@ def main(arguments: list[str]) -> int:
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             rows[name] = measure(name, Path(folder) / "corpus")
+            if not arguments:
+                (FOLDER / "results_scoring.md").write_text(table(rows), encoding="utf-8")
             print(name, json.dumps({key: round(value, 3) for key, value in rows[name].items()}), flush=True)
     print(table(rows))
-    if not arguments:
-        (FOLDER / "results_scoring.md").write_text(table(rows), encoding="utf-8")
     return 0
 
 

@@ -39,10 +39,11 @@ class Pool:
     Args:
         owner: the annotation of each key, int (keys,).
         n: how many annotations there are.
+        totals: keep one row, the sums over all annotations.
     """
 
-    def __init__(self, owner: np.ndarray, n: int) -> None:
-        self.owner, self.n = owner, n
+    def __init__(self, owner: np.ndarray, n: int, totals: bool = False) -> None:
+        self.owner, self.n, self.totals = owner, n, totals
         self.columns: list[np.ndarray] = []
         self.place: dict[str, int] = {}
         self.prf_names: list[str] = []
@@ -51,6 +52,9 @@ class Pool:
 
     def _add(self, name: str, per_key: np.ndarray, owner: np.ndarray | None = None) -> None:
         owner = self.owner if owner is None else owner
+        if self.totals:
+            self.add_row(name, np.asarray([per_key.sum()]))
+            return
         self.add_row(name, np.bincount(owner, weights=per_key, minlength=self.n))
 
     def add_row(self, name: str, per_annotation: np.ndarray) -> None:
@@ -133,7 +137,7 @@ class Pool:
 
     def values(self) -> np.ndarray:
         """float64 (annotations, statistics)."""
-        return np.stack(self.columns, axis=1) if self.columns else np.zeros((self.n, 0))
+        return np.stack(self.columns, axis=1) if self.columns else np.zeros((1 if self.totals else self.n, 0))
 
     def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
         """Scores of sums (..., statistics): {key: (...)}."""

@@ -135,10 +135,11 @@ class Pool:
 
     Args:
         n: how many instances there are.
+        totals: keep one row, the sums over all instances.
     """
 
-    def __init__(self, n: int) -> None:
-        self.n = n
+    def __init__(self, n: int, totals: bool = False) -> None:
+        self.n, self.totals = n, totals
         self.columns: list[np.ndarray] = []
         self.means: dict[str, tuple[int, int]] = {}
         self.curves: dict[str, tuple[int, int]] = {}
@@ -146,7 +147,7 @@ class Pool:
         self.first_label = -1
 
     def _column(self, values: np.ndarray) -> int:
-        self.columns.append(np.asarray(values, dtype=np.float64))
+        self.columns.append(np.asarray([values.sum()] if self.totals else values, dtype=np.float64))
         return len(self.columns) - 1
 
     def add_mean(self, key: str, values: np.ndarray) -> None:
@@ -183,7 +184,7 @@ class Pool:
 
     def values(self) -> np.ndarray:
         """float64 (instances, statistics)."""
-        return np.stack(self.columns, axis=1) if self.columns else np.zeros((self.n, 0))
+        return np.stack(self.columns, axis=1) if self.columns else np.zeros((1 if self.totals else self.n, 0))
 
     def per_label(self, sums: np.ndarray) -> dict[str, np.ndarray]:
         """Per label ``support predicted precision recall f1-score used``: each (..., labels)."""
@@ -246,6 +247,7 @@ def pool(
     known: Sequence[str],
     aopc_thresholds: Sequence[float],
     evidence_tokens: np.ndarray | None,
+    totals: bool = False,
 ) -> tuple[Pool, np.ndarray]:
     """The statistics of `eraser_faithfulness`, one row per reference, of checked predictions.
 
@@ -256,11 +258,12 @@ def pool(
         known: the labels that count for accuracy and macro F1.
         aopc_thresholds: those asked for.
         evidence_tokens: tokens of each row's evidence documents; None where documents are not known.
+        totals: keep one row, the sums over all.
 
     Returns:
         the pool, and which predictions have exactly the thresholds asked for, bool (predictions,).
     """
-    pooled = Pool(rows.size)
+    pooled = Pool(rows.size, totals)
     label = p.classification[rows]
     full = np.nan_to_num(p.full[rows], nan=0.0)
     for side in ("comprehensiveness", "sufficiency"):

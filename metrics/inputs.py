@@ -136,7 +136,7 @@ class _ScoreTable:
     """Rows of {label: probability}, as flat values and the layout (tuple of labels) of each row."""
 
     def __init__(self, layouts: dict[tuple[str, ...], int]) -> None:
-        self.layouts, self.layout, self.values = layouts, _ints(), array("d")
+        self.layouts, self.layout, self.values = layouts, array("i"), array("d")
 
     def add(self, scores: Mapping[str, float | None] | None, checked: bool = False) -> str | None:
         """Append a row; returns what is wrong with it, if something is."""
@@ -165,11 +165,18 @@ class _ScoreTable:
 
     def matrix(self, labels: dict[str, int]) -> np.ndarray:
         """float64 (rows, labels), NaN where a row does not name a label (a NaN that was given becomes infinite)."""
-        layout = _flat(self.layout)
-        values = _flat(self.values)
+        layout, values = _flat(self.layout), _flat(self.values)
+        self.layout, self.values = array("i"), array("d")
         values[np.isnan(values)] = np.inf
-        out = np.full((layout.size, len(labels)), np.nan)
         names = {number: name for name, number in self.layouts.items()}
+        if (
+            layout.size
+            and layout[0] >= 0
+            and (layout == layout[0]).all()
+            and list(names[int(layout[0])]) == list(labels)
+        ):
+            return values.reshape(layout.size, len(labels))
+        out = np.full((layout.size, len(labels)), np.nan)
         sizes = np.array([len(names[k]) for k in range(len(names))] + [0], dtype=np.int64)[layout]
         first = np.cumsum(sizes) - sizes
         for number in np.unique(layout[layout >= 0]).tolist():
@@ -189,12 +196,13 @@ class PredictionFlattener:
     Args:
         offences: where what is wrong is told; the instance is kept with the field absent.
         checked: the instances' types have been checked by whoever decoded them.
+        docs: a vocabulary of docids to share and to add to.
     """
 
-    def __init__(self, offences: Offences, checked: bool = False) -> None:
+    def __init__(self, offences: Offences, checked: bool = False, docs: dict[str, int] | None = None) -> None:
         self.offences, self.checked, self.n = offences, checked, 0
         self.ids: list[str] = []
-        self.docs: dict[str, int] = {}
+        self.docs: dict[str, int] = {} if docs is None else docs
         self.layouts: dict[tuple[str, ...], int] = {}
         self.labels: dict[str, int] = {}
         for name in ("instance", "doc", "rationales", "hard", "start", "end", "soft", "sentence", "classification"):

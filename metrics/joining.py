@@ -49,6 +49,8 @@ def join(predictions: Any, references: Any, offences: Any) -> Join:
     if predictions.ids:
         missing = np.flatnonzero(row < 0)
         offences.say_all("reference", missing, "annotation_id", "expected an instance for this annotation, found none")
+    if predictions.docids is references.docids:  # one vocabulary for both
+        return Join(row, reference, predictions.doc, len(references.docids))
     codes = {docid: code for code, docid in enumerate(references.docids)}
     known = np.array([*(codes.get(docid, -1) for docid in predictions.docids), -1], dtype=np.int64)
     return Join(row, reference, known[predictions.doc], len(references.docids))

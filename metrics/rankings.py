@@ -290,7 +290,7 @@ def rank_rationales(
         n_shuffles: of the random baseline; 0: none.
         threshold: of the decisions.
     """
-    m = sizes.size
+    m = sizes.size if (sizes >= 0).any() else 0  # nothing is kept of a field that is absent
     result = Ranked(
         np.full((m, 3), np.nan), np.full((m if n_shuffles else 0, 3), np.nan), np.zeros((m, 3), dtype=np.int64)
     )

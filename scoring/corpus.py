@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from eraser_hub.errors import MOST_SHOWN, DataError, DataErrors
@@ -136,56 +139,75 @@ class CorpusDocuments:
 
     Args:
         data_dir: the corpus folder, with ``docs/`` (one file a document) or ``docs.jsonl``.
+        docs: the vocabulary of docids, which others add to.
     """
 
-    def __init__(self, data_dir: Path) -> None:
-        self.folder, self.lines = data_dir / "docs", data_dir / "docs.jsonl"
-        self.counts: dict[str, tuple[int, int]] = {}
+    def __init__(self, data_dir: Path, docs: dict[str, int]) -> None:
+        self.folder, self.lines, self.docs = data_dir / "docs", data_dir / "docs.jsonl", docs
+        self.tokens, self.sentences = array("q"), array("q")
         self.whole = False
+        self.known: tuple[np.ndarray, np.ndarray] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         if not self.folder.is_dir() and not self.lines.is_file():
             raise DataError("expected the documents in docs/ or docs.jsonl, found neither", file=data_dir)
 
-    def count(self, docids: Iterable[str]) -> None:
-        """Make sure that these are in ``counts``; a document that does not exist stays out."""
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """(tokens, sentences) of every document of the vocabulary; -1 for one that does not exist."""
         if self.lines.is_file():
             if not self.whole:
                 self._read_lines()
-            return
-        counts, folder = self.counts, str(self.folder)
-        for docid in docids:
-            if docid in counts:
-                continue
-            # a docid is a file's name: it never leads out of the folder
-            if not docid or "/" in docid or "\0" in docid or docid in (".", ".."):
-                continue
-            try:
-                with open(f"{folder}/{docid}", "rb") as file:
-                    data = file.read()
-            except (FileNotFoundError, IsADirectoryError, OSError):
-                continue
-            counts[docid] = count_bytes(data)
+            self._extend()
+        else:
+            first = len(self.tokens)
+            self._extend()
+            folder = str(self.folder)
+            for code, docid in enumerate(islice(self.docs, first, None), first):
+                # a docid is a file's name: it never leads out of the folder
+                if not docid or "/" in docid or "\0" in docid or docid in (".", ".."):
+                    continue
+                try:
+                    with open(f"{folder}/{docid}", "rb") as file:
+                        data = file.read()
+                except OSError:
+                    continue
+                self.tokens[code], self.sentences[code] = count_bytes(data)
+        if self.known[0].size != len(self.tokens):
+            self.known = np.array(self.tokens), np.array(self.sentences)
+        return self.known
+
+    def _extend(self) -> None:
+        missing = len(self.docs) - len(self.tokens)
+        self.tokens.extend([-1] * missing)
+        self.sentences.extend([-1] * missing)
 
     def _read_lines(self) -> None:
-        counts, loads = self.counts, orjson.loads
+        self._extend()
+        docs, tokens, sentences, loads = self.docs, self.tokens, self.sentences, orjson.loads
         for number, line in enumerate(lines_of(self.lines), 1):
             if not line.strip():
                 continue
             try:
                 record = loads(line)
                 docid, text = record["docid"], record["document"]
-                counts[docid if type(docid) is str else str(docid)] = count_bytes(text.encode())
+                both = count_bytes(text.encode())
             except ValueError as error:
                 raise DataError(said(error, line), file=self.lines, line=number) from None
             except (TypeError, KeyError, AttributeError):
                 raise DataError(
                     f"expected docid and document (a text), found {found(line)}", file=self.lines, line=number
                 ) from None
+            code = docs.setdefault(docid if type(docid) is str else str(docid), len(docs))
+            if code == len(tokens):
+                tokens.append(both[0])
+                sentences.append(both[1])
+            else:
+                tokens[code], sentences[code] = both
         self.whole = True
 
 
-def finish_references(flattener: ReferenceFlattener, documents: CorpusDocuments) -> References:
-    """The annotations with the documents that they speak of."""
-    documents.count(flattener.docs)
-    counts = documents.counts
-    flattener.add_documents({name: counts[name] for name in list(flattener.docs) if name in counts})
-    return flattener.finish()
+def with_documents(references: References, docs: dict[str, int], lengths: tuple[np.ndarray, np.ndarray]) -> References:
+    """The references (changed) with all documents of the vocabulary that exist, every annotation's."""
+    known = np.flatnonzero(lengths[0] >= 0)
+    references.docids = list(docs)
+    references.document, references.document_instance = known, np.full(known.size, -1, dtype=np.int64)
+    references.tokens, references.sentences = lengths[0][known], lengths[1][known]
+    return references

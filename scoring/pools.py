@@ -23,10 +23,11 @@ def pool_agreement(
     soft: SoftScores,
     iou_thresholds: Sequence[float],
     main: float,
+    totals: bool = False,
 ) -> Pool:
     """The statistics of `eraser_agreement`, one row per annotation in the references' order."""
     keys = number_keys(r, p, joined)
-    pool = Pool(keys.owner, len(r.ids))
+    pool = Pool(keys.owner, len(r.ids), totals)
     if used.hard:
         truth, predicted = as_spans(keys.evidence, r.start, r.end), as_spans(keys.span, p.start, p.end)
         pool.add_spans(count_spans(truth, predicted, keys.owner.size, iou_thresholds), main)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
 import msgspec
-import numpy as np
 
 from eraser_hub.errors import DataError
 from eraser_hub.metrics.inputs import Offences, PredictionFlattener, Predictions, References
 
 from .corpus import is_parquet, lines_of, said
-from .soft import SoftReducer, SoftScores, lookup
+from .soft import SoftReducer, SoftScores
 
 
 class _Span(TypedDict):
@@ -56,13 +56,13 @@ def read_jsonl(
     start: int = 0,
     stop: int | None = None,
     first_line: int = 1,
-) -> list[int]:
+) -> array:
     """Read a prediction file, or its bytes [start, stop), into the flattener; returns the line of each instance.
 
     A line of the wrong type is an offence, told with the path of the field; a line that is no JSON ends the reading.
     """
     decode = msgspec.json.Decoder(Instance).decode
-    numbers: list[int] = []
+    numbers = array("q")
     add = flattener.add
     for number, line in enumerate(lines_of(path, start, stop), first_line):
         try:
@@ -119,31 +119,13 @@ def read_predictions(
 
     The soft scores themselves are not kept.
     """
-    flattener = PredictionFlattener(offences, checked=True)
-    reducer = SoftReducer(flattener, references, lookup(documents), no_positives, n_shuffles, sentence_threshold)
+    flattener = PredictionFlattener(offences, checked=True, docs=documents.docs)
+    reducer = SoftReducer(flattener, references, documents, no_positives, n_shuffles, sentence_threshold)
     if is_parquet(path):
         from .tables import read_parquet  # the Arrow libraries are slow to import: only where they are needed
 
-        batches = read_parquet(path, offences, reducer)
-        documents_known(batches.docids, references, documents)
-        return batches, reducer.finish(), range(1, len(batches.ids) + 1)
+        predictions = read_parquet(path, offences, reducer)
+        return predictions, reducer.finish(), range(1, len(predictions.ids) + 1)
     numbers = read_jsonl(path, flattener, reducer)
     soft = reducer.finish()
-    documents_known(list(flattener.docs), references, documents)
     return flattener.finish(), soft, numbers
-
-
-def documents_known(docids: list[str], references: References, documents: Any) -> None:
-    """Add to the references the documents that only predictions speak of."""
-    codes = set(references.docids)
-    documents.count(docids)
-    new = [name for name in docids if name not in codes and name in documents.counts]
-    if not new:
-        return
-    first = len(references.docids)
-    references.docids = [*references.docids, *new]
-    lengths = np.array([documents.counts[name] for name in new], dtype=np.int64)
-    references.document = np.concatenate([references.document, np.arange(first, first + len(new))])
-    references.document_instance = np.concatenate([references.document_instance, np.full(len(new), -1)])
-    references.tokens = np.concatenate([references.tokens, lengths[:, 0]])
-    references.sentences = np.concatenate([references.sentences, lengths[:, 1]])

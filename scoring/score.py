@@ -26,7 +26,7 @@ from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import against_chance, check_settings, intervals
 from eraser_hub.metrics.results import Statistics, assemble, plain, resampling_settings, signature
 
-from .corpus import CorpusDocuments, annotation_file, finish_references, raise_offences, read_annotations
+from .corpus import CorpusDocuments, annotation_file, raise_offences, read_annotations, with_documents
 from .pools import pool_agreement
 from .predictions import read_predictions
 
@@ -43,6 +43,7 @@ class Settings:
         random_baseline: shuffles of the soft scores to average; 0: none.
         sentence_threshold: a sentence is predicted from this score on.
         by: a column of the annotations to break scores down by.
+        totals_only: keep no row per annotation where the rest of the settings does not need any: less memory.
     """
 
     iou_thresholds: tuple[float, ...] = (0.5,)
@@ -57,6 +58,13 @@ class Settings:
     seed: int = 0
     ci_method: str = "percentile"
     by: str | None = None
+    totals_only: bool = False
+
+    @property
+    def totals(self) -> bool:
+        """Whether sums over all annotations are enough, and no row per annotation need be kept."""
+        wanted = self.per_instance or self.by is not None
+        return self.totals_only and not wanted and self.confidence_level is None and self.n_resamples is None
 
     def check(self) -> None:
         """Raise a ValueError for a setting out of its range."""
@@ -172,8 +180,8 @@ def score(inputs: Inputs, settings: Settings | None = None) -> Scored:
         if inputs.data_dir is None:
             raise ValueError("expected a corpus folder or a dataset, found neither")
         path = inputs.annotations or annotation_file(inputs.data_dir, inputs.split)
-        documents = CorpusDocuments(inputs.data_dir)
         flattener, numbers, columns = read_annotations(path, inputs.labels, offences, settings.by)
+        documents = CorpusDocuments(inputs.data_dir, flattener.docs)
         names = {"reference": flattener.ids, "prediction": []}
     places: dict[str, tuple[Path, Any]] = {
         "reference": (path, range(1, len(names["reference"]) + 1) if numbers is None else numbers),
@@ -181,12 +189,16 @@ def score(inputs: Inputs, settings: Settings | None = None) -> Scored:
     }
     raise_offences(offences, places, names)
     if inputs.dataset is None:
-        r = finish_references(flattener, documents)
+        r = flattener.finish()
 
     p, soft, lines = read_predictions(
         inputs.results, r, documents, offences, no_positives, settings.random_baseline, settings.sentence_threshold
     )
     places["prediction"] = (inputs.results, lines)
+    if inputs.dataset is None:
+        with_documents(r, documents.docs, documents.lengths())
+        if p.docids == r.docids:  # one vocabulary: join need not look docids up
+            p.docids = r.docids
     names = {"reference": r.ids, "prediction": p.ids}
     raise_offences(offences, places, names)
     return assess(
@@ -216,9 +228,9 @@ def assess(
         _check_strict(used, offences)
     stop()
     rows = joined.row
-    agreement = pool_agreement(p, r, joined, used, soft, settings.iou_thresholds, settings.main_iou)
+    agreement = pool_agreement(p, r, joined, used, soft, settings.iou_thresholds, settings.main_iou, settings.totals)
     evidence = documents.evidence_tokens(r) if used.tokens_to_flip else None
-    faithfulness, good = erasure.pool(p, r, rows, known, settings.aopc_thresholds, evidence)
+    faithfulness, good = erasure.pool(p, r, rows, known, settings.aopc_thresholds, evidence, settings.totals)
     if used.thresholds:
         check_thresholds(good, sorted(settings.aopc_thresholds), p, offences)
     stop()
@@ -232,8 +244,8 @@ def assess(
         if settings.per_instance:
             chance[side]["per_instance"] = {key: plain(value) for key, value in own.items()}
     return Scored(
-        agreement=_statistics(agreement, r.ids),
-        faithfulness=_statistics(faithfulness, r.ids),
+        agreement=_statistics(agreement, r.ids, settings),
+        faithfulness=_statistics(faithfulness, r.ids, settings),
         report=faithfulness.report() if faithfulness.first_label >= 0 else None,
         chance=chance,
         used=used,
@@ -243,11 +255,12 @@ def assess(
     )
 
 
-def _statistics(pool: Any, ids: list[str]) -> Statistics | None:
+def _statistics(pool: Any, ids: list[str], settings: Settings) -> Statistics | None:
     if not pool.columns:
         return None
     values = pool.values()
-    return Statistics(ids, values, pool.finalize, pool.finalize(values))
+    ids = ids if len(values) == len(ids) else ["all"]
+    return Statistics(ids, values, pool.finalize, pool.finalize(values) if settings.per_instance else {})
 
 
 def _check_strict(used: Used, offences: Offences) -> None:
@@ -346,6 +359,6 @@ def statistics_of(data_dir: Path, split: str, results: Path) -> dict[str, Statis
     Raises:
         DataError: as `score`.
     """
-    scored = score(Inputs(Path(data_dir), split, Path(results)))
+    scored = score(Inputs(Path(data_dir), split, Path(results)), Settings(per_instance=True))
     both = {"agreement": scored.agreement, "faithfulness": scored.faithfulness}
     return {name: statistics for name, statistics in both.items() if statistics is not None}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from itertools import islice
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,71 +22,57 @@ class SoftScores(NamedTuple):
     sentence: Ranked
 
 
+# wide enough for every vocabulary of documents, so that it may grow
+WIDTH = 1 << 31
+
+
 class SoftReducer:
     """Ranks the soft scores that a flattener has gathered since the last call.
 
     Args:
-        flattener: of the predictions.
-        references: their annotations (documents need not be complete).
-        counts: docids to {docid: (tokens, sentences)}; unknown ones stay out.
+        flattener: of the predictions; its vocabulary of docids is that of the documents.
+        references: their annotations (documents need not be there).
+        documents: `corpus.CorpusDocuments` or `tables.RowDocuments`.
         no_positives: AUPRC of a document without positives.
         n_shuffles: shuffles of the random baseline; 0: none.
+        sentence_threshold: of sentences' decisions.
     """
 
     def __init__(
         self,
         flattener: PredictionFlattener,
         references: References,
-        counts: Callable[[list[str]], dict[str, tuple[int, int]]],
+        documents: Any,
         no_positives: float,
         n_shuffles: int = 0,
         sentence_threshold: float = 0.5,
     ) -> None:
-        self.flattener, self.references, self.counts = flattener, references, counts
+        self.flattener, self.references, self.documents = flattener, references, documents
         self.no_positives, self.n_shuffles, self.sentence_threshold = no_positives, n_shuffles, sentence_threshold
         self.places = {name: row for row, name in enumerate(references.ids)}
-        self.codes = {docid: code for code, docid in enumerate(references.docids)}
-        self.width = len(self.codes) + 1
-        self.evidence = EvidenceIndex(references, self.width)
+        self.evidence = EvidenceIndex(references, WIDTH)
         self.rationales = self.rows = 0
-        self.reference = np.zeros(0, dtype=np.int64)
-        self.doc_code = np.zeros(0, dtype=np.int64)
-        self.doc_tokens = np.zeros(0, dtype=np.int64)
-        self.doc_sentences = np.zeros(0, dtype=np.int64)
         self.parts: list[SoftScores] = []
 
     def enough(self) -> bool:
         return len(self.flattener.soft_scores) + len(self.flattener.sentence_scores) >= ENOUGH
 
-    def _know(self, docids: list[str]) -> None:
-        """Look up the documents that are new."""
-        if not docids:
-            return
-        counts = self.counts(docids)
-        lengths = np.array([counts.get(docid, (-1, -1)) for docid in docids], dtype=np.int64).reshape(-1, 2)
-        self.doc_tokens = np.concatenate([self.doc_tokens, lengths[:, 0]])
-        self.doc_sentences = np.concatenate([self.doc_sentences, lengths[:, 1]])
-        codes = np.array([self.codes.get(docid, -1) for docid in docids], dtype=np.int64)
-        self.doc_code = np.concatenate([self.doc_code, codes])
-
     def reduce(self) -> None:
         """Rank what the flattener has gathered since the last call."""
         f = self.flattener
-        self._know(list(islice(f.docs, self.doc_code.size, None)))
         first_row, first = self.rows, self.rationales
         self.rows, self.rationales = f.n, len(f.doc)
         tokens, sentences = f.take_floats()
         instance, doc = np.array(f.instance[first:], dtype=np.int64), np.array(f.doc[first:], dtype=np.int64)
         columns = (np.array(f.soft[first:]), tokens, np.array(f.sentence[first:]), sentences)
-        self._rank(f.ids[first_row:], first_row, instance - first_row, doc, f.docs, columns)
+        self._rank(f.ids[first_row:], first_row, instance - first_row, doc, columns)
 
     def reduce_batch(self, batch: Predictions) -> None:
         """Rank one batch of predictions that came flat; its soft scores are not needed afterwards."""
-        self.doc_code = self.doc_tokens = self.doc_sentences = np.zeros(0, dtype=np.int64)
-        self._know(batch.docids)
+        docs = self.documents.docs
+        codes = np.array([*(docs.setdefault(docid, len(docs)) for docid in batch.docids), -1], dtype=np.int64)
         columns = (batch.soft, batch.soft_scores, batch.sentence, batch.sentence_scores)
-        docs = dict.fromkeys(batch.docids)
-        self._rank(batch.ids, self.rows, batch.instance, batch.doc, docs, columns)
+        self._rank(batch.ids, self.rows, batch.instance, codes[batch.doc], columns)
         self.rows += len(batch.ids)
 
     def _rank(
@@ -96,22 +81,23 @@ class SoftReducer:
         first_row: int,
         instance: np.ndarray,
         doc: np.ndarray,
-        docs: Mapping[str, object],
         columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     ) -> None:
         rows = np.array([self.places.get(name, -1) for name in ids], dtype=np.int64)
-        where, evidence = self.evidence.find(pairs(rows[instance], self.doc_code[doc], self.width))
+        where, evidence = self.evidence.find(pairs(rows[instance], doc, WIDTH))
+        docs = self.documents.docs
+        doc_tokens, doc_sentences = self.documents.lengths()
         seeds = self._seeds(ids, instance, list(docs), doc) if self.n_shuffles else None
         # the rules speak of rationales by position: they are shown this part alone
         view = _View(instance + first_row, doc, docs)
         offences, r = self.flattener.offences, self.references
         soft, tokens, sentence, sentences = columns
         if (soft >= 0).any():
-            check_score_lengths(view, soft, self.doc_tokens[doc], "soft_rationale_predictions", "tokens", offences)
+            check_score_lengths(view, soft, doc_tokens[doc], "soft_rationale_predictions", "tokens", offences)
             check_finite(view, 0, soft, tokens, "soft_rationale_predictions", offences)
         if (sentence >= 0).any():
             field = "soft_sentence_predictions"
-            check_score_lengths(view, sentence, self.doc_sentences[doc], field, "sentences", offences)
+            check_score_lengths(view, sentence, doc_sentences[doc], field, "sentences", offences)
             check_finite(view, 0, sentence, sentences, field, offences)
         spans = where, r.start[evidence], r.end[evidence]
         lines = where, r.start_sentence[evidence], r.end_sentence[evidence]
@@ -142,13 +128,3 @@ class _View:
     @property
     def docids(self) -> list[str]:
         return list(self.docs)
-
-
-def lookup(documents: Any) -> Callable[[list[str]], dict[str, tuple[int, int]]]:
-    """A corpus' documents as the function that `SoftReducer` asks."""
-
-    def counts(docids: list[str]) -> dict[str, tuple[int, int]]:
-        documents.count(docids)
-        return documents.counts
-
-    return counts

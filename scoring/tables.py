@@ -104,9 +104,16 @@ class RowDocuments:
     """A dataset's documents, as `corpus.CorpusDocuments` gives a corpus'."""
 
     def __init__(self, references: References) -> None:
-        names = references.docids
-        lengths = zip(references.tokens.tolist(), references.sentences.tolist(), strict=True)
-        self.counts = {names[d]: both for d, both in zip(references.document.tolist(), lengths, strict=True)}
+        self.docs = {docid: code for code, docid in enumerate(references.docids)}
+        self.tokens = np.full(len(self.docs), -1, dtype=np.int64)
+        self.sentences = self.tokens.copy()
+        self.tokens[references.document] = references.tokens
+        self.sentences[references.document] = references.sentences
 
-    def count(self, docids: object) -> None:
-        """All are known already."""
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """(tokens, sentences) of every document of the vocabulary; -1 for one that does not exist."""
+        missing = np.full(len(self.docs) - self.tokens.size, -1, dtype=np.int64)
+        if missing.size:
+            self.tokens = np.concatenate([self.tokens, missing])
+            self.sentences = np.concatenate([self.sentences, missing])
+        return self.tokens, self.sentences

@@ -79,6 +79,7 @@ def score(
             seed=seed,
             ci_method=ci_method,
             by=by,
+            totals_only=True,
         )
         settings.check()
     except ValueError as error:

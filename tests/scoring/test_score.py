@@ -1,0 +1,188 @@
+"""Scoring files: golden values, Parquet beside jsonl, built datasets, split names, the score file."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eraser_hub.errors import DataError
+from eraser_hub.metrics.arrow_inputs import count_texts
+from eraser_hub.metrics.inputs import count_tokens
+from eraser_hub.scoring.corpus import count_bytes
+from eraser_hub.scoring.score import Inputs, Settings, nested, run_signature, score, statistics_of
+from eraser_hub.scoring.writing import write_scores
+
+CORPORA = ["movies", "multirc", "fever", "evidence_inference", "cose"]
+SAMPLES = [
+    "movies",
+    "boolq",
+    "cose",
+    "esnli",
+    "evidence_inference",
+    "fever",
+    "multirc",
+    "cose_simplified",
+    "esnli_flat",
+]
+
+
+def compare(found: Any, expected: Any, path: str = "") -> None:
+    if isinstance(expected, dict):
+        for key, value in expected.items():
+            compare(found[key], value, f"{path}/{key}")
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), path
+        for k, value in enumerate(expected):
+            compare(found[k], value, f"{path}/{k}")
+    elif expected is None:
+        assert found is None or math.isnan(found), path
+    else:
+        assert found == pytest.approx(expected, abs=1e-9), path
+
+
+def golden_inputs(golden: Path, corpora: Path, corpus: str) -> Inputs:
+    folder = golden / "eraser_metrics" / corpus
+    return Inputs(corpora / corpus, "val", folder / "predictions.jsonl", folder / "annotations.jsonl")
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.parametrize("totals", [False, True])
+def test_golden_values(corpus: str, totals: bool, golden: Path, corpora: Path) -> None:
+    """Expected values: golden/eraser_metrics/CORPUS/scores.json (the reference scorer), every key."""
+    settings = Settings(iou_thresholds=(0.1, 0.5, 0.9), totals_only=totals)
+    found = nested(score(golden_inputs(golden, corpora, corpus), settings))
+    expected = json.loads((golden / "eraser_metrics" / corpus / "scores.json").read_text())
+    compare(found, expected)
+    ours = {"agreement", "faithfulness", "signature"}
+    assert found.keys() - ours == expected.keys()
+    assert found["classification_scores"].keys() == expected["classification_scores"].keys()
+
+
+@pytest.mark.parametrize("config", SAMPLES)
+def test_samples_of_every_config(config: str, samples: Path) -> None:
+    results = samples / "predictions" / "eraser" / f"{config}.val.jsonl"
+    found = nested(score(Inputs(samples / "eraser" / config, "validation", results)))
+    assert 0 <= found["token_prf"]["instance_micro"]["f1"] <= 1
+
+
+@pytest.mark.parametrize("config", SAMPLES)
+def test_parquet_predictions_score_the_same(config: str, samples: Path, tmp_path: Path) -> None:
+    results = samples / "predictions" / "eraser" / f"{config}.val.jsonl"
+    rows = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
+    datasets.Dataset.from_list(rows).to_parquet(str(tmp_path / "predictions.parquet"))
+    settings = Settings(per_instance=True, random_baseline=2)
+    inputs = Inputs(samples / "eraser" / config, "val", results)
+    expected = nested(score(inputs, settings))
+    again = Inputs(inputs.data_dir, "val", tmp_path / "predictions.parquet")
+    assert json.dumps(nested(score(again, settings))) == json.dumps(expected)
+
+
+def test_parquet_errors_name_the_row(samples: Path, tmp_path: Path) -> None:
+    results = samples / "predictions" / "eraser" / "movies.val.jsonl"
+    rows = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
+    rows[1]["rationales"][0]["soft_rationale_predictions"][0] = None
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet")
+    with pytest.raises(DataError, match=r"p\.parquet:2: .*soft_rationale_predictions\[0\]"):
+        score(Inputs(samples / "eraser" / "movies", "val", tmp_path / "p.parquet"))
+    (tmp_path / "cut.parquet").write_bytes((tmp_path / "p.parquet").read_bytes()[:400])
+    with pytest.raises(DataError, match="Parquet"):
+        score(Inputs(samples / "eraser" / "movies", "val", tmp_path / "cut.parquet"))
+
+
+def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> None:
+    from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+
+    HUB_DATASETS["eraser"].build(source=samples / "eraser", configs=["movies"], out=tmp_path)
+    results = samples / "predictions" / "eraser" / "movies.val.jsonl"
+    settings = Settings(by="classification", random_baseline=3)
+    expected = nested(score(Inputs(samples / "eraser" / "movies", "val", results), settings))
+    built = Inputs(None, "val", results, dataset=tmp_path / "eraser", config="movies")
+    assert json.dumps(nested(score(built, settings))) == json.dumps(expected)
+    with pytest.raises(DataError, match="split 'dev'"):
+        score(Inputs(None, "dev", results, dataset=tmp_path / "eraser", config="movies"))
+
+
+def test_boolq_sentences_are_read_as_the_reference_reads_them(samples: Path) -> None:
+    results = samples / "predictions" / "eraser" / "boolq.val.jsonl"
+    found = nested(score(Inputs(samples / "eraser" / "boolq", "val", results)))
+    assert "sentences:[start,end)" in found["signature"]
+
+
+def test_missing_files_are_told(samples: Path, tmp_path: Path) -> None:
+    results = samples / "predictions" / "eraser" / "movies.val.jsonl"
+    with pytest.raises(DataError, match=r"dev\.jsonl"):
+        score(Inputs(samples / "eraser" / "movies", "dev", results))
+    with pytest.raises(DataError, match="cannot be read"):
+        score(Inputs(samples / "eraser" / "movies", "val", tmp_path / "nothing.jsonl"))
+    (tmp_path / "val.jsonl").write_text("{}\n")
+    with pytest.raises(DataError, match=r"docs\.jsonl"):
+        score(Inputs(tmp_path, "val", results))
+
+
+def test_doubly_encoded_annotations(samples: Path, tmp_path: Path) -> None:
+    source = samples / "eraser" / "movies"
+    lines = (source / "val.jsonl").read_text("utf-8").splitlines()
+    path = tmp_path / "twice.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    results = samples / "predictions" / "eraser" / "movies.val.jsonl"
+    assert nested(score(Inputs(source, "val", results, path))) == nested(score(Inputs(source, "val", results)))
+
+
+def test_statistics_are_those_of_the_scores(samples: Path) -> None:
+    results = samples / "predictions" / "eraser" / "movies.val.jsonl"
+    found = statistics_of(samples / "eraser" / "movies", "val", results)
+    flat = nested(score(Inputs(samples / "eraser" / "movies", "val", results)))
+    assert found["agreement"].scores()["token_micro_f1"] == flat["agreement"]["token_micro_f1"]
+    assert found["faithfulness"].scores()["comprehensiveness"] == flat["faithfulness"]["comprehensiveness"]
+
+
+def test_score_file_holds_null_and_is_whole(tmp_path: Path) -> None:
+    write_scores(tmp_path / "deep" / "scores.json", {"a": math.nan, "b": math.inf, "c": [1.0, "é"]})
+    text = (tmp_path / "deep" / "scores.json").read_text("utf-8")
+    assert json.loads(text) == {"a": None, "b": None, "c": [1.0, "é"]}
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["scores.json"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        write_scores(tmp_path / "file" / "scores.json", {})
+
+
+def test_the_run_beside_the_predictions_is_told(tmp_path: Path) -> None:
+    assert run_signature(tmp_path / "p.jsonl") == {}
+    (tmp_path / "p.jsonl.run.json").write_text('{"signature": "method:random"}')
+    assert run_signature(tmp_path / "p.jsonl") == {"run": "method:random"}
+
+
+TEXTS = [
+    "",
+    " ",
+    "\n",
+    "a",
+    "a b",
+    "a  b",
+    " a",
+    "a ",
+    "a\nb c",
+    "a\n\nb",
+    "a \n b\n",
+    "é ü\nß",
+    "a\u00a0b c",
+    "a\tb",
+    "\n\n a \n",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_tokens_are_counted_as_they_are_split(text: str) -> None:
+    lines = [[token for token in line.split(" ") if token] for line in text.split("\n")]
+    expected = sum(map(len, lines)), sum(1 for line in lines if line)
+    assert count_tokens(text) == expected
+    assert count_bytes(text.encode()) == expected
+    tokens, sentences = count_texts(pa.array(["x y", text, text, "z"])[1:])
+    assert (tokens.tolist(), sentences.tolist()) == ([expected[0]] * 2 + [1], [expected[1]] * 2 + [1])
