@@ -197,12 +197,20 @@ def _restricted(statistics: Statistics, keys: Sequence[str]) -> Finalize:
     return finalize
 
 
+def _reads_alike(finalize: Finalize, statistics: Statistics) -> bool:
+    """Whether the first system's finalize gives the second's scores: else their columns mean different things."""
+    own = statistics.scores()
+    with np.errstate(invalid="ignore"):
+        read = finalize(statistics.values.sum(axis=0))
+    return all(np.allclose(value, own[key], rtol=1e-9, atol=1e-12, equal_nan=True) for key, value in read.items())
+
+
 def _pair(
     first: Statistics, second: Statistics, keys: Sequence[str], n_resamples: int, seed: int, confidence_level: float
 ) -> dict[str, dict[str, Any]]:
-    if first.values.shape[1] != second.values.shape[1]:
-        raise DataError("expected systems scored with the same settings and the same optional fields, found others")
     finalize = _restricted(first, keys)
+    if first.values.shape[1] != second.values.shape[1] or not _reads_alike(finalize, second):
+        raise DataError("expected systems scored with the same settings and the same optional fields, found others")
     p_values = approximate_randomisation(first.values, second.values, finalize, n_resamples, seed)
     bootstrap = paired_bootstrap(first.values, second.values, finalize, confidence_level, n_resamples, seed)
     return {

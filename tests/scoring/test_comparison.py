@@ -122,6 +122,15 @@ def test_other_instances_are_refused_by_name_and_number():
         compare(system([1]), system([1]), names=["a", "a"])
 
 
+def test_systems_whose_columns_mean_other_things_are_refused():
+    one, two = system([1, 2]), system([1, 2])
+    turned = Statistics(two.ids, two.values[:, ::-1], lambda sums: two.finalize(sums[..., ::-1]))
+    wider = Statistics(two.ids, np.column_stack([two.values, [1, 1]]), two.finalize)
+    for other in (turned, wider):
+        with pytest.raises(DataError, match="same optional fields"):
+            compare(one, other)
+
+
 def test_text_and_json_of_undefined_scores():
     found = compare(system([np.nan, 1.0]), system([1.0, 1.0]), n_resamples=20)
     assert "undefined" in as_text(found)
