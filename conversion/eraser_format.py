@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -108,21 +108,25 @@ def sentences_of(text: str) -> list[list[str]]:
 # ------------------------------------------------------------------------------------------------ the typed fast way
 
 
+_Int32 = Annotated[int, msgspec.Meta(ge=LEAST_INT, le=MOST_INT)]
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
 class RawEvidence(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """An evidence as msgspec decodes it."""
 
     docid: str
     text: str
-    start_token: int
-    end_token: int
-    start_sentence: int
-    end_sentence: int
+    start_token: _Int32
+    end_token: _Int32
+    start_sentence: _Int32
+    end_sentence: _Int32
 
 
 class RawAnnotation(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """An annotation as msgspec decodes it; a key that is not there is UNSET. ``extra`` is filled by the strict way."""
 
-    annotation_id: str | int
+    annotation_id: str | _Int64
     classification: str
     evidences: list[list[RawEvidence]]
     query: str

@@ -8,7 +8,6 @@ plan depends on the files alone, not on the number of processes: so does every b
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,9 +109,7 @@ def plan_split(
     """
     starts, sizes, offsets, documents = array("q"), array("q"), array("q", [0]), array("i")
     hashes = array("q")
-    docids_states: Counter[str] = Counter()
-    ids: Counter[str] = Counter()
-    query_types: Counter[str] = Counter()
+    lists = nulls = without_type = whole_numbers = 0
     for batch in batches_of_lines(file.path):
         records = _records(batch.lines, file, batch.numbers)
         length = np.fromiter(map(len, batch.lines), np.int64, len(batch.lines))
@@ -121,16 +118,25 @@ def plan_split(
         starts.frombytes((ends - length - 1).tobytes())
         wanted: list[str] = []
         lengths: list[int] = []
+        integers = 0
         for record in records:
-            names = document_ids(record)
-            if not names:
-                names = named_by_id(str(record.annotation_id), index)
+            docids = record.docids
+            if docids.__class__ is list:
+                lists += 1
+            elif docids is None:
+                nulls += 1
+            if record.query_type is UNSET:
+                without_type += 1
+            if record.annotation_id.__class__ is int:
+                integers += 1
+            names = document_ids(record) or named_by_id(str(record.annotation_id), index)
             wanted += names
             lengths.append(len(names))
-            docids_states["absent" if record.docids is UNSET else "null" if record.docids is None else "list"] += 1
-        hashes.extend([hash(str(record.annotation_id)) for record in records])
-        ids.update("integer" if isinstance(record.annotation_id, int) else "string" for record in records)
-        query_types.update("absent" if record.query_type is UNSET else "present" for record in records)
+        if integers:
+            whole_numbers += integers
+            hashes.extend([hash(str(record.annotation_id)) for record in records])
+        else:
+            hashes.extend([hash(record.annotation_id) for record in records])
         numbers = index.find(wanted)
         if len(numbers) and numbers.min() < 0:
             _refuse_missing(file, batch.numbers, records, lengths, wanted, int((numbers < 0).argmax()), index)
@@ -139,10 +145,13 @@ def plan_split(
         offsets.frombytes((base + np.cumsum(lengths, dtype=np.int64)).tobytes())
         advance(int(ends[-1]) - batch.start)
     _refuse_repeated(file, np.frombuffer(hashes, np.int64), starts, sizes)
+    count = len(starts)
+    # what most records do is the split's fact; those that do otherwise are kept as exceptions
+    states = {"absent": count - lists - nulls, "null": nulls, "list": lists}
     facts = SplitFacts(
-        ids=ids.most_common(1)[0][0],
-        docids=docids_states.most_common(1)[0][0],
-        query_type=query_types.most_common(1)[0][0],
+        ids="integer" if 2 * whole_numbers > count else "string",
+        docids=max(states, key=lambda state: states[state]),
+        query_type="absent" if 2 * without_type > count else "present",
         sentence_ends="inclusive" if inclusive else "exclusive",
     )
     return _arranged(
@@ -167,13 +176,12 @@ def _records(lines: list[bytes], file: SplitFile, numbers: range) -> list[Any]:
 
 def document_ids(record: _Annotation | RawAnnotation) -> list[str]:
     """docids, then those of the evidences, each once."""
-    names = record.docids if isinstance(record.docids, list) else []
-    groups = record.evidences
-    if len(groups) == 1 and len(groups[0]) == 1 and (not names or names == [groups[0][0].docid]):
-        return [groups[0][0].docid]
-    if names and all([evidence.docid in names for group in groups for evidence in group]):
-        return names if len(names) == 1 or len(set(names)) == len(names) else list(dict.fromkeys(names))
-    return list(dict.fromkeys([*names, *[evidence.docid for group in groups for evidence in group]]))
+    names = record.docids if record.docids.__class__ is list else []
+    for group in record.evidences:
+        for evidence in group:
+            if evidence.docid not in names:  # type: ignore[operator]
+                return list(dict.fromkeys([*names, *[each.docid for group in record.evidences for each in group]]))  # type: ignore[misc]
+    return names if len(names) < 2 or len(set(names)) == len(names) else list(dict.fromkeys(names))  # type: ignore[arg-type,return-value]
 
 
 def named_by_id(identity: str, index: DocumentFiles | DocumentLines) -> list[str]:
