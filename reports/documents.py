@@ -46,7 +46,7 @@ class Browsed:
     """What the page's list knows of each instance, and its chunks.
 
     Attributes:
-        ids, gold: annotation id and the gold label's place in ``labels``, per instance.
+        ids, gold: annotation id and the gold label's place in ``labels``, per instance; -1 where it is unknown.
         predicted: per system, per instance, the predicted label's place, -1 for none.
         chunks: the first instance of each chunk.
         packed: the chunks, gzip then base64.
@@ -121,7 +121,7 @@ def browse(
             browsed.chunks.append(len(browsed.ids))
         first = marked[0]
         browsed.ids.append(first.annotation_id)
-        browsed.gold.append(browsed.place_of(first.label))
+        browsed.gold.append(browsed.place_of(first.label) if first.label_known else -1)
         for column, seen in zip(browsed.predicted, marked, strict=False):
             column.append(-1 if seen.predicted_label is None else browsed.place_of(seen.predicted_label))
         tokens += chunk.add(marked if systems else marked[:1], with_systems=bool(systems))

@@ -193,12 +193,13 @@ def _heading(instance: MarkedInstance) -> Text:
     from rich.text import Text
 
     head = Text(visible(instance.annotation_id), style="bold")
-    head.append(f"  gold {visible(instance.label)}", style="")
+    if instance.label:
+        head.append(f"  gold {visible(instance.label)}", style="")
     if instance.predicted_label is not None:
-        verdict = "right" if instance.right else "wrong"
+        verdict = {True: " (right)", False: " (wrong)", None: ""}[instance.right]
         probability = instance.probabilities.get(instance.predicted_label)
         certainty = "" if probability is None else f" p={probability:.3f}"
-        head.append(f"  predicted {visible(instance.predicted_label)}{certainty} ({verdict})")
+        head.append(f"  predicted {visible(instance.predicted_label)}{certainty}{verdict}")
     if instance.query:
         head.append(f"\nquery: {visible(instance.query)}")
     return head
@@ -264,14 +265,14 @@ def _html(instance: MarkedInstance, *, fold: bool) -> str:
     def say(text: str) -> str:
         return html.escape(visible(text), quote=True)
 
+    gold = f" · gold <b>{say(instance.label)}</b>" if instance.label else ""
     verdict = ""
     if instance.predicted_label is not None:
-        sign = "✓ right" if instance.right else "✗ wrong"
+        sign = {True: "✓ right", False: "✗ wrong", None: ""}[instance.right]
         verdict = f" · predicted <b>{say(instance.predicted_label)}</b> {sign}"
     out = [
         '<div style="font:15px/1.75 Georgia,serif;max-width:60em">',
-        f'<p style="margin:.2em 0"><b>{say(instance.annotation_id)}</b> · gold <b>{say(instance.label)}</b>'
-        f"{verdict}</p>",
+        f'<p style="margin:.2em 0"><b>{say(instance.annotation_id)}</b>{gold}{verdict}</p>',
     ]
     if instance.query:
         out.append(f'<p style="margin:.2em 0"><i>query:</i> {say(instance.query)}</p>')

@@ -73,7 +73,8 @@ class MarkedInstance:
     """An annotation, and what a model said of it.
 
     For a pair of the perturbation benchmark the documents are its two sides, with ``titles``; ``tops`` are each side's
-    most important tokens and ``ranks`` the rank of its marked tokens.
+    most important tokens and ``ranks`` the rank of its marked tokens. ``label_known`` is False where the gold label is
+    missing, or a number without its name.
     """
 
     annotation_id: str
@@ -83,6 +84,7 @@ class MarkedInstance:
     predicted_label: str | None = None
     probabilities: Mapping[str, float] = field(default_factory=dict)
     groups: int = 0
+    label_known: bool = True
     language: str = ""
     titles: tuple[str, ...] = ()
     tops: tuple[tuple[str, ...], ...] = ()
@@ -90,8 +92,8 @@ class MarkedInstance:
 
     @property
     def right(self) -> bool | None:
-        """Whether the predicted label is the gold one; None where nothing was predicted."""
-        return None if self.predicted_label is None else self.predicted_label == self.label
+        """Whether the predicted label is the gold one; None where nothing was predicted or the gold's name is unknown."""
+        return None if self.predicted_label is None or not self.label_known else self.predicted_label == self.label
 
 
 def sentences_of(text: str) -> tuple[tuple[str, ...], ...]:
@@ -114,7 +116,7 @@ def label_name(value: Any, label_names: Sequence[str] | None, instance: object =
             instance=instance,
             field="classification",
         )
-    return label_names[value] if value >= 0 else "(none)"
+    return label_names[value] if value >= 0 else ""
 
 
 def _offset(span: Any, name: str, where: str, instance: object) -> int:
@@ -171,7 +173,8 @@ def mark(
             else:
                 gold[docid].append((start, end, g))
     predicted, soft = _predicted(instance, identity, lengths)
-    label = label_name(row.get("classification", ""), label_names, identity)
+    value = row.get("classification")
+    label = "" if value is None else label_name(value, label_names, identity)
     answer = None if instance is None else instance.get("classification")
     if answer is not None and not isinstance(answer, str):
         raise DataError(f"expected a label, found {shown(answer)}", instance=identity, field="classification")
@@ -190,6 +193,7 @@ def mark(
         # a table of Arrow gives every label's key to every row, with null where it had none
         probabilities={str(name): float(p) for name, p in probabilities.items() if p is not None},
         groups=len(row["evidences"]),
+        label_known=isinstance(value, str) or (label_names is not None and value is not None and value >= 0),
     )
 
 

@@ -132,7 +132,7 @@ def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any],
 
 def _label(value: Any, names: Sequence[str] | None) -> str:
     if value is None:
-        return "(no gold)"
+        return ""
     if isinstance(value, int) and not isinstance(value, bool) and names and 0 <= value < len(names):
         return names[value]
     return str(value)
@@ -163,7 +163,8 @@ def marked_pair(
         query=str(original.get("question") or ""),
         label=_label(original.get("label"), label_names),
         documents=tuple(document for document, _, _ in sides),
-        predicted_label=None if said is None or original.get("label") is None else _label(said, label_names),
+        predicted_label=None if said is None else _label(said, label_names),
+        label_known=original.get("label") is not None,
         tops=tuple(top for _, top, _ in sides) if outputs is not None else (),
         ranks=tuple(ranks for _, _, ranks in sides) if outputs is not None else (),
         language=str(original.get("language") or ""),

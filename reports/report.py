@@ -62,8 +62,12 @@ class Written:
     figures: tuple[Path, ...]
 
 
-def named_systems(arguments: Sequence[str]) -> list[System]:
+def named_systems(arguments: Sequence[str], *, draws: bool = False) -> list[System]:
     """``PATH`` or ``NAME=PATH``; a path's stem names the system, and its folder too where two stems are equal.
+
+    Args:
+        arguments: as given on the command line.
+        draws: several files under one name given are draws of one system, not a mistake.
 
     Raises:
         DataError: two systems of one name.
@@ -75,13 +79,13 @@ def named_systems(arguments: Sequence[str]) -> list[System]:
             systems.append(System(name, Path(path)))
         else:
             systems.append(System(Path(argument).stem, Path(argument)))
-    stems = [system.name for system in systems]
+    stems = [system.path.stem for system in systems if system.name == system.path.stem]
     systems = [
         System(f"{system.path.parent.name}/{system.name}", system.path) if stems.count(system.name) > 1 else system
         for system in systems
     ]
     for system in systems:
-        if sum(other.name == system.name for other in systems) > 1:
+        if not draws and sum(other.name == system.name for other in systems) > 1:
             raise DataError(f"expected a name of its own for each system (NAME=PATH), found {shown(system.name)} twice")
     return systems
 

@@ -20,6 +20,7 @@ class Table:
         folder, config, split: where it comes from.
         rows: the rows, in file order.
         label_names: names of the ``classification`` column's ClassLabel, None where the card has none.
+        converted: the rows came as texts of tokens (``human_rationales``) and are laid out like those of ``eraser``.
     """
 
     folder: Path
@@ -27,6 +28,7 @@ class Table:
     split: str
     rows: list[dict[str, Any]]
     label_names: tuple[str, ...] | None
+    converted: bool = False
 
 
 def read_table(dataset: Path, config: str | None, split: str) -> Table:
@@ -63,7 +65,39 @@ def read_table(dataset: Path, config: str | None, split: str) -> Table:
     rows: list[dict[str, Any]] = []
     for path in files:
         rows.extend(pq.read_table(path).to_pylist())
-    return Table(dataset, config, name, rows, _label_names(card, config))
+    converted = bool(rows) and {"id", "tokens", "rationale_mask"} <= rows[0].keys()
+    if converted:
+        rows = [as_eraser_row(row) for row in rows]
+    return Table(dataset, config, name, rows, _label_names(card, config), converted)
+
+
+def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of ``human_rationales`` (tokens and their mask) like one of ``eraser``: one document, named like the row.
+
+    Each run of rationale tokens is an evidence of the one group, as the whole mask is the rationale.
+    """
+    identity = str(row["id"])
+    # a blank inside a token would be taken for the end of it
+    tokens = [str(token).replace(" ", "\u00a0").replace("\n", "\u2424") or "\u200b" for token in row["tokens"]]
+    runs: list[dict[str, Any]] = []
+    for place, chosen in enumerate(row.get("rationale_mask") or ()):
+        if not chosen:
+            continue
+        if runs and runs[-1]["end_token"] == place:
+            runs[-1]["end_token"] = place + 1
+        else:
+            runs.append({"docid": identity, "start_token": place, "end_token": place + 1})
+    for run in runs:
+        run["text"] = " ".join(tokens[run["start_token"] : run["end_token"]])
+        run["start_sentence"], run["end_sentence"] = 0, 1
+    return {
+        "annotation_id": identity,
+        "query": "",
+        "query_type": "",
+        "classification": row.get("label"),
+        "documents": [{"docid": identity, "text": " ".join(tokens)}],
+        "evidences": [runs] if runs else [],
+    }
 
 
 def _card(dataset: Path) -> Mapping[str, Any]:

@@ -169,6 +169,8 @@ def score_system(
     )
     if thresholds:
         options["aopc_thresholds"] = tuple(sorted(thresholds))
+    if table.converted:
+        return _score_rows(scores, table, instances, options, path)
     inputs = Inputs(None, table.split, path, dataset=table.folder, config=table.config)
     scored = score(inputs, Scorer(**options))
     for block in ("agreement", "faithfulness"):
@@ -182,6 +184,27 @@ def score_system(
     scores.signatures.extend(map(str, run_signature(path).values()))
     if table.label_names:
         scores.by_class = {_class_name(key, table.label_names): part for key, part in scores.by_class.items()}
+    return scores
+
+
+def _score_rows(
+    scores: SystemScores, table: Table, instances: Rows, options: Mapping[str, Any], path: Path
+) -> SystemScores:
+    """As `score_system`, by the metric modules, for rows that are not on disk as they are scored."""
+    ids, references = [str(row["annotation_id"]) for row in table.rows], _labelled(table)
+    common = options_of(options)
+    rationales = ("hard_rationale_predictions", "soft_rationale_predictions", "soft_sentence_predictions")
+    modules: dict[str, dict[str, Any]] = {}
+    if any(_has_rationale(instances, field) for field in rationales):
+        modules["eraser_agreement"] = dict(common)
+    if _has(instances, "classification"):
+        modules["eraser_faithfulness"] = dict(options)
+    if all(_has(instances, field) for field in _FIDELITY_FIELDS):
+        modules["normalized_fidelity"] = dict(common)
+    for module, settings in modules.items():
+        _take_up(scores, _compute(module, instances, references, path, **settings), ids)
+        own = {key: value for key, value in settings.items() if key == "aopc_thresholds"}
+        scores.statistics[module] = _module(module).statistics(instances, references, **own)
     return scores
 
 

@@ -29,7 +29,7 @@ def submitted_entries(
     settings = settings or Settings()
     table = read_table(dataset, config, split)
     out = []
-    for system in named_systems(submissions):
+    for system in named_systems(submissions, draws=True):
         instances = read_predictions(system.path)
         if table.rows and "sample_type" in table.rows[0]:
             scored = score_pairs(system.name, table, instances, settings, system.path)

@@ -18,7 +18,9 @@ def board(
     ] = None,
     submission: Annotated[
         list[str] | None,
-        typer.Option(help="A predictions file, SYSTEM=FILE, scored here against --dataset; repeatable."),
+        typer.Option(
+            help="A predictions file, SYSTEM=FILE, scored here against --dataset; repeatable, draws are averaged."
+        ),
     ] = None,
     dataset: Annotated[Path | None, typer.Option(help="Folder of the built dataset that submissions answer.")] = None,
     config: Annotated[str | None, typer.Option(help="Config of the submissions; the default if not given.")] = None,

@@ -50,7 +50,7 @@
   const shownScore = () => byId("score").value;
   const right = (i) => {
     const predicted = index.predicted[state.system];
-    if (!predicted || predicted[i] < 0) return null;
+    if (!predicted || predicted[i] < 0 || index.gold[i] < 0) return null;
     return predicted[i] === index.gold[i];
   };
   function filter(keep) {
@@ -97,7 +97,7 @@
       node.setAttribute("role", "option");
       node.setAttribute("aria-selected", String(place === state.at));
       const sign = make("span", "sign", verdict === null ? "·" : verdict ? "✓" : "✗");
-      sign.title = verdict === null ? "no prediction" : verdict ? "right" : "wrong";
+      sign.title = verdict === null ? "not known" : verdict ? "right" : "wrong";
       node.append(sign, make("span", "name", visible(index.ids[i])));
       if (values) node.append(make("span", "value", number(values[i])));
       nodes.push(node);
@@ -143,12 +143,12 @@
       facts.append(span, document.createTextNode("   "));
     };
     if (row.query) fact("query", row.query);
-    if (index.labels.length) fact("gold", index.labels[index.gold[i]]);
-    const verdict = right(i);
-    if (verdict !== null) {
-      const label = index.labels[index.predicted[state.system][i]];
-      const p = said && said.p ? said.p[label] : undefined;
-      fact("predicted", label + (p === undefined ? "" : " (p = " + number(p) + ")") + (verdict ? " ✓ right" : " ✗ wrong"));
+    if (index.gold[i] >= 0) fact("gold", index.labels[index.gold[i]]);
+    const verdict = right(i), place = index.systems.length ? index.predicted[state.system][i] : -1;
+    if (place >= 0) {
+      const label = index.labels[place], p = said && said.p ? said.p[label] : undefined;
+      const sign = verdict === null ? "" : verdict ? " ✓ right" : " ✗ wrong";
+      fact("predicted", label + (p === undefined ? "" : " (p = " + number(p) + ")") + sign);
     }
     const values = scores(), chosen = shownScore(), all = byId("all-scores").querySelector("dl");
     if (values[chosen]) fact(index.names[chosen] || chosen, number(values[chosen][i]));

@@ -199,3 +199,15 @@ def test_board_of_published_rows_is_the_default(tmp_path):
     assert done.returncode == 0, done.stderr
     page, _ = write_board(tmp_path / "api", board_entries())
     assert page.read_bytes() == (tmp_path / "cli" / "index.html").read_bytes()
+
+
+def test_draws_of_one_system_are_one_line(hub, tmp_path):
+    draws = [f"ours={PREDICTIONS / 'movies.val.jsonl'}", f"ours={PREDICTIONS / 'movies.val.baseline.jsonl'}"]
+    arguments = [part for draw in draws for part in ("--submission", draw)]
+    done = run(
+        "board", *arguments, "--dataset", hub / "eraser", "--config", "movies", "--split", "val", "--no-published",
+        "--out", tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "board.json").read_text())["rows"]
+    assert row["system"] == "ours" and "mean of 2 draws" in row["source"]

@@ -92,3 +92,13 @@ def test_shades_keep_the_order(scores, levels):
         sorted(zip(scores, shades, strict=True)), sorted(zip(scores, shades, strict=True))[1:], strict=False
     ):
         assert a == b or s <= t
+
+
+def test_a_label_without_a_name_is_neither_right_nor_wrong(row, instance):
+    assert mark(row, instance).right is None, "a number without its name"
+    row["classification"] = -1
+    assert mark(row, instance, label_names=NAMES).right is None, "a split without gold labels"
+    row["classification"] = None
+    assert mark(row, instance, label_names=NAMES).right is None
+    row["classification"] = "POS"
+    assert mark(row, instance).right is True
