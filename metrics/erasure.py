@@ -203,8 +203,8 @@ class Pool:
     def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
         """Scores of sums (..., statistics): {key: (...)}, points (..., thresholds)."""
         scores: dict[str, np.ndarray] = {}
-        for key, (total, count) in self.means.items():
-            scores[key] = divide(sums[..., total], sums[..., count], empty=np.nan)
+        for key, (column, number) in self.means.items():
+            scores[key] = divide(sums[..., column], sums[..., number], empty=np.nan)
         for key, (first, size) in self.curves.items():
             count = sums[..., first + size]
             points = divide(sums[..., first : first + size], count[..., None], empty=np.nan)

@@ -199,6 +199,16 @@ class PredictionFlattener:
         docs: a vocabulary of docids to share and to add to.
     """
 
+    instance: array
+    doc: array
+    rationales: array
+    hard: array
+    start: array
+    end: array
+    soft: array
+    sentence: array
+    classification: array
+
     def __init__(self, offences: Offences, checked: bool = False, docs: dict[str, int] | None = None) -> None:
         self.offences, self.checked, self.n = offences, checked, 0
         self.ids: list[str] = []
@@ -434,6 +444,19 @@ class ReferenceFlattener:
         label_names: names of the integers in ``classification`` (ClassLabel).
         documents: whether rows bring their documents; without, `add_documents` says what there is.
     """
+
+    classification: array
+    document_instance: array
+    document: array
+    tokens: array
+    sentences: array
+    group_instance: array
+    group: array
+    doc: array
+    start: array
+    end: array
+    start_sentence: array
+    end_sentence: array
 
     def __init__(self, offences: Offences, label_names: Sequence[str] | None = None, documents: bool = True) -> None:
         self.offences, self.label_names, self.with_documents, self.n = offences, label_names, documents, 0

@@ -57,7 +57,7 @@ def _table(data: Any) -> tuple[Any, list[str] | None]:
     """An Arrow table of a Dataset, a table or a record batch, with the label names it knows; (None, ..) for others."""
     if hasattr(data, "features") and hasattr(data, "with_format") and hasattr(data, "num_rows"):
         label = (data.features or {}).get("classification")
-        names = list(label.names) if hasattr(label, "names") else None
+        names = list(label.names) if label is not None and hasattr(label, "names") else None
         # a Dataset's own table ignores selections: the arrow format gives the rows that it stands for
         return data.with_format("arrow")[:], names
     if hasattr(data, "column_names") and hasattr(data, "num_rows") and hasattr(data, "combine_chunks"):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ AUPRC_POLICIES: dict[str, float] = {"reference": 0.5, "skip": float("nan"), "zer
 # cells of one padded matrix: small enough to stay in a cache
 CELLS = 1 << 17
 # tokens that are ranked at a time
-AT_ONCE = 1 << 19
+AT_ONCE = 1 << 16
 # above this many negatives a document is searched by itself
 LONG = 1024
 
@@ -96,7 +96,7 @@ def _count_below(
     sizes = np.diff(offsets)
     counts = np.empty(needles.size, dtype=np.int64)
     long = np.flatnonzero(sizes > LONG)
-    side = "right" if right else "left"
+    side: Literal["left", "right"] = "right" if right else "left"
     for k in long.tolist():
         within = slice(needle_offsets[k], needle_offsets[k + 1])
         counts[within] = np.searchsorted(haystack[offsets[k] : offsets[k + 1]], needles[within], side=side)

@@ -12,7 +12,8 @@ from eraser_hub.metrics.inputs import PredictionFlattener, Predictions, Referenc
 from eraser_hub.metrics.joining import EvidenceIndex, pairs
 from eraser_hub.metrics.rankings import Ranked, baseline_seeds, joined, rank_rationales
 
-ENOUGH = 1 << 18
+# token scores that are gathered before they are ranked: few enough for a processor's cache, and for little memory
+ENOUGH = 1 << 15
 
 
 class SoftScores(NamedTuple):
