@@ -256,6 +256,7 @@ def _exceptions(batch: Records, facts: SplitFacts) -> list[tuple[int, str]]:
     out: list[tuple[int, str]] = []
     id_type = int if facts.ids == "integer" else str
     names = [docid for docid, _ in batch.texts]
+    known = set(names)
     offsets, documents = batch.offsets.tolist(), batch.documents.tolist()
     for index, record in enumerate(batch.records):
         keep: dict[str, Any] = {}
@@ -270,6 +271,9 @@ def _exceptions(batch: Records, facts: SplitFacts) -> list[tuple[int, str]]:
             if facts.docids != "null":
                 keep["docids"] = None
         elif facts.docids != "list" or docids != [names[d] for d in documents[offsets[index] : offsets[index + 1]]]:
+            for place, docid in enumerate(docids):  # type: ignore[arg-type]
+                if docid not in known:
+                    raise batch.error(index, f"expected a document that is there, found {shown(docid)}", f"docids[{place}]")
             keep["docids"] = docids
         if record.query_type is UNSET:
             if facts.query_type != "absent":
@@ -279,5 +283,5 @@ def _exceptions(batch: Records, facts: SplitFacts) -> list[tuple[int, str]]:
         if index in batch.extras:
             keep.update(batch.extras[index])
         if keep or absent:
-            out.append((batch.numbers[index], json.dumps({"set": keep, "absent": absent})))
+            out.append((int(batch.numbers[index]), json.dumps({"set": keep, "absent": absent})))
     return out

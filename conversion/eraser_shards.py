@@ -127,16 +127,4 @@ def records_of(shard: Shard) -> Iterator[Records]:
         offsets = shard.offsets[begin : end + 1]
         chosen, local = np.unique(shard.documents[offsets[0] : offsets[-1]], return_inverse=True)
         texts = shard.some.read(chosen)
-        batch = Records(shard.path, numbers, records, extras, offsets - offsets[0], local, texts)
-        if shard.some.names is None:
-            _same_documents(batch)
-        yield batch
-
-
-def _same_documents(batch: Records) -> None:
-    """Documents of docs.jsonl were found by the hash of their ids: look whether they have these ids."""
-    known = {docid for docid, _ in batch.texts}
-    for row, record in enumerate(batch.records):
-        if isinstance(record.docids, list) and not known.issuperset(record.docids):
-            missing = next(docid for docid in record.docids if docid not in known)
-            raise batch.error(row, f"expected a document that is there, found {missing!r}", "docids")
+        yield Records(shard.path, numbers, records, extras, offsets - offsets[0], local, texts)

@@ -27,7 +27,7 @@ import yaml
 from eraser_hub.errors import DataError
 
 COMPRESSION_LEVEL, COMPRESSION_LEVEL_OF_MANY, MANY_ROWS = 9, 3, 8_000
-SAMPLE_ROWS, SHORT = 2_000, 64
+SAMPLE_ROWS, SHORT = 500, 64
 ROWS_A_GROUP = 20_000
 
 

@@ -59,10 +59,10 @@ def batches_of_lines(path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0,
 
 def quotes_are(text: bytes, strings: int) -> bool:
     """Whether exactly so many strings (keys included) stand in JSON text; False also where this cannot be told quickly."""
-    if b"\\\\" in text:  # an escaped backslash: whether a quote after it is escaped, a count cannot tell
-        return False
     quotes = int(np.count_nonzero(np.frombuffer(text, np.uint8) == 0x22))
     if b"\\" in text:
+        if b"\\\\" in text:  # an escaped backslash: whether a quote after it is escaped, a count cannot tell
+            return False
         quotes -= text.count(b'\\"')
     return quotes == 2 * strings
 
