@@ -415,7 +415,7 @@ class HubServer(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """The address to put into HF_ENDPOINT."""
-        host, port = self.server_address[:2]
+        host, port = str(self.server_address[0]), self.server_address[1]
         return f"http://[{host}]:{port}" if self.address_family == socket.AF_INET6 else f"http://{host}:{port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:

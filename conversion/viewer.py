@@ -113,7 +113,8 @@ def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerR
         DataError: the card or a file cannot be read; an unknown configuration.
     """
     folder = Path(folder)
-    report, lines = Report(f"{folder.resolve().name} in the viewer", folder), []
+    report = Report(f"{folder.resolve().name} in the viewer", folder)
+    lines: list[str] = []
     for view in viewer_views(folder, configs):
         report.splits.append(SplitReport(view.config, view.split, view.rows, None, view.findings))
         lines += _view_lines(view)
@@ -152,7 +153,8 @@ def _view_lines(view: SplitView) -> Iterator[str]:
 def _view(config: str, split: str, paths: Sequence[Path], labels: dict[str, list[str]]) -> SplitView:
     schema = pq.read_schema(paths[0])
     columns = [column for name in schema if (column := _column(name, labels)) is not None]
-    rows, first, findings = 0, [], list(_file_findings(paths))
+    rows, findings = 0, list(_file_findings(paths))
+    first: list[dict[str, Any]] = []
     for path in paths:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=BATCH_ROWS):
@@ -311,11 +313,11 @@ def _drawn(column: Column, labels: dict[str, list[str]]) -> str:
         return f"{column.name}: empty{missing}"
     if column.kind == "label":
         names = labels[column.name]
-        counts = (
+        named = (
             f"{names[int(value)] if 0 <= value < len(names) else 'no label'} {count:,}"
             for value, count in sorted(column.values.items())
         )
-        return f"{column.name}: {', '.join(counts)}{missing}"
+        return f"{column.name}: {', '.join(named)}{missing}"
     if column.kind == "bool":
         return f"{column.name}: true {column.values[1]:,}, false {column.values[0]:,}{missing}"
     if column.kind == "string label":
@@ -330,6 +332,7 @@ def _drawn(column: Column, labels: dict[str, list[str]]) -> str:
 def histogram(values: Counter[float], whole: bool) -> list[int]:
     """Counts in up to ten bins of one width; whole numbers get bins of a whole width, as in the viewer."""
     low, high = min(values), max(values)
+    width: float
     if whole:
         width = max(1, math.ceil((high - low + 1) / BINS))
         bins = math.ceil((high - low + 1) / width)

@@ -382,7 +382,7 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
         with gr.Accordion("What goes in", open=False):
             gr.Code(module.inputs_description or "", language="markdown", interactive=False)
         button.click(submit, inputs, [message, scores, tokens, whole], api_name="compute")
-        again.click(lambda: filled, None, inputs, api_name=False)
+        again.click(lambda: filled, None, inputs)
     return blocks
 
 
