@@ -212,4 +212,27 @@ def paired(
     for identity in instances:
         if identity not in known:
             raise DataError("expected an annotation of this split, found none", file=path, instance=identity)
-    return [instances[identity] for identity in ids]
+    ordered = [instances[identity] for identity in ids]
+    for instance in ordered:
+        check_lists(instance, path)
+    return ordered
+
+
+def check_lists(instance: Mapping[str, Any], path: Path) -> None:
+    """The instance's lists of objects are that; what is in the objects is for the scorer to judge.
+
+    Raises:
+        DataError: another type, naming the field.
+    """
+    for field in ("rationales", "thresholded_scores", "occluded_scores", "random_rationales"):
+        value = instance.get(field)
+        if value is None:
+            continue
+        wrong = [item for item in value if not isinstance(item, dict)] if isinstance(value, list) else [value]
+        if wrong:
+            raise DataError(
+                f"expected a list of objects, found {shown(wrong[0])}",
+                file=path,
+                instance=instance.get("annotation_id"),
+                field=field,
+            )

@@ -164,10 +164,10 @@ def score_system(
     options: dict[str, Any] = {}
     if not plain:
         options = {"per_instance": True, "by": "classification", **settings.as_options()}
-    thresholds = (
-        [float(part["threshold"]) for part in (instances[0].get("thresholded_scores") or ())] if instances else []
-    )
-    if thresholds:
+    found = [part.get("threshold") for part in (instances[0].get("thresholded_scores") or ())]
+    thresholds = {float(t) for t in found if isinstance(t, int | float) and not isinstance(t, bool) and 0 <= t <= 1}
+    # thresholds that are none, or doubled, are for the scorer to name
+    if thresholds and len(thresholds) == len(found):
         options["aopc_thresholds"] = tuple(sorted(thresholds))
     if table.converted:
         return _score_rows(scores, table, instances, options, path)

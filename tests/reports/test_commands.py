@@ -139,6 +139,44 @@ def test_predictions_that_are_none(hub, tmp_path, text, words):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("rationales", 5),
+        ("rationales", [None]),
+        ("rationales", "text"),
+        ("rationales", [{"docid": "none"}]),
+        ("rationales", [{"docid": ["list"]}]),
+        ("rationales", [{"docid": None, "hard_rationale_predictions": 3}]),
+        ("thresholded_scores", {}),
+        ("thresholded_scores", [{}]),
+        ("thresholded_scores", [{"threshold": "0.1"}]),
+        ("thresholded_scores", [{"threshold": 0.1}, {"threshold": 0.1}]),
+        ("occluded_scores", [7]),
+        ("classification", 3),
+        ("classification", "unknown label"),
+        ("classification_scores", [0.5]),
+        ("classification_scores", {"NEG": "x"}),
+        ("comprehensiveness_classification_scores", 1.0),
+    ],
+)
+def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
+    from eraser_hub.errors import DataError
+    from eraser_hub.reports.report import make_report, named_systems
+    from eraser_hub.reports.scoring import Settings
+
+    instances = [json.loads(line) for line in (PREDICTIONS / "movies.val.jsonl").read_text().splitlines()]
+    instances[0][field] = value
+    path = tmp_path / "p.jsonl"
+    path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
+    with pytest.raises(DataError) as caught:
+        make_report(
+            hub / "eraser", config="movies", split="val", systems=named_systems([str(path)]), out=tmp_path / "out",
+            settings=Settings(n_resamples=5),
+        )  # fmt: skip
+    assert "p.jsonl" in str(caught.value) and not (tmp_path / "out").exists()
+
+
 def test_broken_utf8_names_its_line(hub, tmp_path):
     path = tmp_path / "p.jsonl"
     path.write_bytes(b'{"annotation_id": "a"}\n{"annotation_id": "\xff"}\n')
