@@ -352,6 +352,15 @@ def check_documents(p: Any, r: Any, joined: Any, used: Used, documents: Any, off
         joined: a `joining.Join`.
         documents: a `joining.Documents`.
     """
+    own = np.flatnonzero(r.document_instance >= 0)
+    own = own[np.lexsort((r.document[own], r.document_instance[own]))]
+    again = own[1:][(np.diff(r.document_instance[own]) == 0) & (np.diff(r.document[own]) == 0)]
+    offences.say_all(
+        "reference",
+        r.document_instance[again],
+        "documents",
+        lambda k: f"expected each document once, found {r.docids[r.document[again[k]]]!r} again",
+    )
     tokens, sentences = documents.lengths(r.group_instance[r.group], r.doc)
     check_references(r, tokens, sentences if used.sentence else None, offences)
     tokens, _ = documents.lengths(joined.reference[p.instance], joined.doc)

@@ -147,10 +147,16 @@ class _ScoreTable:
             self.layout.append(-1)
             return f"expected an object of label: probability, found {found(scores)}"
         values = scores.values()
+        if not values:
+            self.layout.append(-1)
+            return "expected a probability for each label, found none"
         try:
             # a label that is None there is absent: Arrow's structs name every label in every row
             if None in values:
                 scores = {label: p for label, p in scores.items() if p is not None}
+                if not scores:
+                    self.layout.append(-1)
+                    return None
                 values = scores.values()
             layout = self.layouts.setdefault(tuple(scores), len(self.layouts))
             if not checked and not all(map(_is_number, values)):

@@ -202,6 +202,7 @@ REFUSED: dict[str, tuple[Callable[[Case], None], str, str]] = {
     "erased lack the label": (setting({"NEG": 1.0}, COMP), "predictions.jsonl:2", "'POS'"),
     "erased lack another label": (setting({"POS": 1.0}, COMP), "predictions.jsonl:2", "others"),
     "thresholded lack the label": (setting({"NEG": 1.0}, "thresholded_scores", 2, COMP), "predictions.jsonl:2", "'POS'"),
+    "scores of no label": (setting({}, "classification_scores"), "predictions.jsonl:2", "found none"),
     "negative probability": (setting({"NEG": 1.5, "POS": -0.5}, COMP), "predictions.jsonl:2", "probabilities"),
     "NaN probability": (setting({"NEG": NAN, "POS": 0.5}, COMP), "predictions.jsonl:2", "NaN"),
     "string probability": (setting({"NEG": "x", "POS": 0.5}, COMP), "predictions.jsonl:2", "xpected"),
@@ -284,6 +285,14 @@ def test_allowed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         for key, value in flat.items():
             if key != "signature":
                 assert part[key] == pytest.approx(value, abs=1e-12, nan_ok=True)
+
+
+def test_a_row_with_one_document_twice_is_refused() -> None:
+    case = Case()
+    references = case.rows()
+    references[1]["documents"].append({"docid": "d2", "text": "shorter"})
+    with pytest.raises(ValueError, match=r"'a2'.*each document once.*'d2'"):
+        EraserAgreement().compute(predictions=case.predictions, references=references)
 
 
 def test_identical_spans_count_once() -> None:
