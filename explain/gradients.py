@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from eraser_hub.errors import DataError
 
+from .models import need
+
 if TYPE_CHECKING:
     from .transformers_model import Pieces, SequenceModel, Window
 
@@ -34,6 +36,7 @@ def gradient_scores(
     from the all-zero embeddings (``steps`` Gauss-Legendre points; paper 002 takes 300). The convergence delta, the
     difference between the sum of integrated gradients and p(x) - p(baseline), is kept in the model's notes.
     """
+    need("captum")
     import captum.attr
     import torch
 

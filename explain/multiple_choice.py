@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eraser_hub.errors import DataError
 
 from .instances import Instance
-from .models import Encoded, View
+from .models import Encoded, View, need
 from .transformers_model import Pieces, SequenceModel, Window, _window
 
 SEPARATOR = "[sep]"
@@ -104,6 +104,7 @@ class ChoiceModel(SequenceModel):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         """Gradient methods over the question's sub-words, summed over the pairs (question, answer)."""
+        need("captum")
         import captum.attr
 
         torch = self.torch

@@ -6,7 +6,6 @@ line that was cut by a kill is dropped when the run goes on.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,11 @@ from typing import IO, Any
 import orjson
 
 from eraser_hub.errors import BusyError, DataError, shown
+
+try:
+    import fcntl
+except ImportError:  # a platform without flock: two runs with one --out are then not told apart
+    fcntl = None  # type: ignore[assignment]
 
 FORMATS = (".jsonl", ".parquet")
 
@@ -57,7 +61,8 @@ class Partial:
         out.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = open(self.path, "a+b")  # noqa: SIM115 (held open for the run's length, with its lock)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if fcntl is not None:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self._file.close()
             raise BusyError("another run is writing here", file=self.path) from error

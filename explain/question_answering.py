@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.errors import DataError
 
-from .models import Encoded, View
+from .models import Encoded, View, need
 from .transformers_model import GRADIENT_METHODS, Pieces, SequenceModel, Window
 
 LONGEST_ANSWER = 30
@@ -77,6 +77,7 @@ class AnswerModel(SequenceModel):
         return [self._gradient(one, method, steps) for one in pieces]
 
     def _gradient(self, one: Pieces, method: str, steps: int) -> NDArray[np.float64]:
+        need("captum")
         import captum.attr
 
         torch = self.torch

@@ -7,10 +7,12 @@ done: Ray starts a killed worker anew and gives its chunk to it again, and a run
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,8 @@ def explain_on_ray(
 
     if workers < 1:
         raise DataError(f"--workers: expected at least 1, found {workers}")
+    if not source.threads:
+        source = replace(source, threads=threads_here())
     shutil.rmtree(folder, ignore_errors=True)
     inputs, results = folder / "in", folder / "out"
     inputs.mkdir(parents=True)
@@ -95,6 +99,15 @@ def explain_on_ray(
         if own:
             ray.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def threads_here() -> int:
+    """Threads that a model takes in this process; workers take as many, since sums can differ with their number."""
+    if importlib.util.find_spec("torch") is None:
+        return os.cpu_count() or 1
+    import torch
+
+    return int(torch.get_num_threads())
 
 
 def _plain(one: Instance) -> dict[str, Any]:
