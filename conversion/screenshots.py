@@ -25,7 +25,7 @@ from eraser_hub.errors import DataError
 from .spaces import build_metrics, metric_names, metrics_folder
 
 STARTING_SECONDS = 90.0
-WAITING_SECONDS = 30.0
+WAITING_SECONDS = 60.0
 WINDOW = (1200, 1180)
 LARGEST_PICTURE = 100_000
 
@@ -102,7 +102,7 @@ def wait_for(browser: Any, condition: Callable[[Any], Any], what: str) -> Any:
     """The condition's first true value, asked again until it has one.
 
     Raises:
-        DataError: it had none for half a minute.
+        DataError: it had none for a minute.
     """
     from selenium.common.exceptions import WebDriverException
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +38,9 @@ def serve(
 
     server = serve_folder(folder, host, port, tuple(namespace or ()))
     typer.echo(f"serving {folder} at {server.url} (read-only; Ctrl-C ends)")
-    typer.echo(f"on the readers: export HF_ENDPOINT={server.url}")
+    everywhere = host in ("0.0.0.0", "::")  # bound to all addresses, of which readers need one: this machine's name
+    address = f"http://{socket.gethostname()}:{server.server_address[1]}" if everywhere else server.url
+    typer.echo(f"on the readers: export HF_ENDPOINT={address}")
     # a supervisor's SIGTERM ends it as Ctrl-C does; shutdown() must come from another thread than serve_forever()
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     try:

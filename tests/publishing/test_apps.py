@@ -121,7 +121,6 @@ def paste(browser, box: str, text: str) -> None:
         editor,
         text,
     )
-    time.sleep(0.7)  # the editor tells the page a moment later
 
 
 @pytest.mark.browser
@@ -144,22 +143,32 @@ def test_the_page_scores_draws_and_refuses(browser, app, tmp_path, name):
         box = "predictions" if predictions else "references"
         rows = predictions or references
         paste(browser, box, json.dumps(rows)[:-2])  # cut short
-        submit(browser)
-        said = wait_for(browser, lambda page: message(page), "the message")
+        said = submitted(browser, message, "the message")
         assert f"{box}: no JSON" in said and "Traceback" not in said
 
         broken = [{**rows[0], key: "no such value"} for key in list(rows[0])[-1:]]
         paste(browser, box, json.dumps(broken))
-        submit(browser)
-        said = wait_for(browser, lambda page: "no JSON" not in message(page) and message(page), "the metric's message")
+        said = submitted(browser, lambda page: "no JSON" not in message(page) and message(page), "the metric's message")
         assert "Traceback" not in said and 'File "' not in said
 
         browser.find_element("id", "example").click()
         wait_for(browser, lambda page: "no such value" not in text_of(page, box), "the example")
-        time.sleep(0.7)
-        submit(browser)
-        wait_for(browser, lambda page: not message(page) and text_of(page, "tokens").strip(), "scores again")
+        submitted(browser, lambda page: not message(page) and text_of(page, "tokens").strip(), "scores again")
         assert tokens
+
+
+def submitted(browser, condition, what: str):
+    """Press Submit until the page shows what is meant: the editor tells the page of a paste a moment later."""
+
+    def press(page):
+        submit(page)
+        for _ in range(20):
+            if value := condition(page):
+                return value
+            time.sleep(0.1)
+        return None
+
+    return wait_for(browser, press, what)
 
 
 def message(page) -> str:
