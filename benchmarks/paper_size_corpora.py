@@ -49,7 +49,11 @@ class Words:
 
     def __init__(self, rng: np.random.Generator, size: int = 30_000) -> None:
         syllables = np.array(
-            [a + b for a in "b c d f g h l m n p r s t v st tr ch".split() for b in "a e i o u".split()]
+            [
+                a + b
+                for a in ["b", "c", "d", "f", "g", "h", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr", "ch"]
+                for b in ["a", "e", "i", "o", "u"]
+            ]
         )
         lengths = rng.integers(1, 5, size)
         self.words = np.array(["".join(rng.choice(syllables, n)) for n in lengths], dtype=object)
@@ -75,6 +79,7 @@ def write_corpus(folder: Path, config: str, scale: float = 1.0, seed: int = 0) -
         (target / "docs").mkdir(exist_ok=True)
     for split, instances, count in zip(("train", "val", "test"), shape.instances, shape.documents, strict=True):
         instances, count = max(4, int(instances * scale)), max(4, int(count * scale))
+        stem = ""
         made: list[tuple[str, list[list[str]]]] = []
         with (target / f"{split}.jsonl").open("w", encoding="utf-8") as file:
             for number in range(instances):
@@ -82,7 +87,7 @@ def write_corpus(folder: Path, config: str, scale: float = 1.0, seed: int = 0) -
                 if (
                     wanted == 2
                 ):  # premise and hypothesis; the premise of three instances in a row is one and the same text
-                    identity = f"{rng.integers(10**8, 10**10) if number % 3 == 0 else stem}.jpg#{number % 5}r1"  # noqa: F821
+                    identity = f"{rng.integers(10**8, 10**10) if number % 3 == 0 else stem}.jpg#{number % 5}r1"
                     stem = identity.split(".")[0]
                     identity += "nce"[number % 3]
                     fresh = [f"{identity}_hypothesis", f"{identity}_premise"]
@@ -129,7 +134,7 @@ def _sentences(tokens: list[str], count: int) -> list[list[str]]:
     return [tokens[start : start + size] for start in range(0, len(tokens), size)]
 
 
-def _record(config, labels, identity, documents, shape, words, rng):  # noqa: ANN001, ANN202
+def _record(config, labels, identity, documents, shape, words, rng):
     evidences = []
     for _ in range(max(1, rng.poisson(shape.evidences))):
         docid, sentences = documents[rng.integers(len(documents))]

@@ -139,7 +139,8 @@ def _build_config(
     parts.mkdir(parents=True, exist_ok=True)
     (folder / "documents").mkdir(exist_ok=True)
     skipped = list(corpus.skipped)
-    splits, backups = list(corpus.splits), {}
+    splits = list(corpus.splits)
+    backups: dict[str, Any] = {}
     if include_backup_records:
         splits, backups, skipped = _with_backups(corpus, parts)
     total = sum(split.path.stat().st_size for split in splits)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -174,7 +175,8 @@ def decode_annotations(
         DataError: at the first line that is not a record, with file, line and field.
     """
     decode = _ANNOTATION.decode
-    try:
+    with suppress(msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
+        # where this fails, the strict way below finds the line and says what is wrong with it
         plain = [_STRING.decode(line).encode() for line in lines] if double else lines
         records = [decode(line) for line in plain]
         strings = 0
@@ -189,8 +191,6 @@ def decode_annotations(
                 strings += 8 * len(group)  # six keys, two of whose values are strings
         if quotes_are(b"\n".join(plain), strings):
             return records
-    except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
-        pass  # the strict way below finds the line and says what is wrong with it
     return [_strict_annotation(line, file, numbers[index], double, index, extras) for index, line in enumerate(lines)]
 
 
@@ -408,12 +408,10 @@ def write_annotations(
 
 def decode_documents(lines: list[bytes], *, file: Path | str, first: int) -> list[RawDocument]:
     """A run of docs.jsonl's lines; DataError with file and line at the first that is none."""
-    try:
+    with suppress(msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
         documents = [_DOCUMENT.decode(line) for line in lines]
         if quotes_are(b"\n".join(lines), 4 * len(documents)):
             return documents
-    except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
-        pass  # the strict way below finds the line and says what is wrong with it
     documents = []
     for number, line in enumerate(lines, first):
         value = strict_object(line, file=file, number=number)

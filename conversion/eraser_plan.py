@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -300,4 +301,4 @@ def _cuts(weight: np.ndarray, most: int) -> list[tuple[int, int]]:
     goals = total[-1] * np.arange(1, pieces) / pieces
     inner = np.unique(np.searchsorted(total, goals) + 1)
     edges = [0, *(int(edge) for edge in inner if edge < len(weight)), len(weight)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))

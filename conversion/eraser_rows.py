@@ -273,7 +273,9 @@ def _exceptions(batch: Records, facts: SplitFacts) -> list[tuple[int, str]]:
         elif facts.docids != "list" or docids != [names[d] for d in documents[offsets[index] : offsets[index + 1]]]:
             for place, docid in enumerate(docids):  # type: ignore[arg-type]
                 if docid not in known:
-                    raise batch.error(index, f"expected a document that is there, found {shown(docid)}", f"docids[{place}]")
+                    raise batch.error(
+                        index, f"expected a document that is there, found {shown(docid)}", f"docids[{place}]"
+                    )
             keep["docids"] = docids
         if record.query_type is UNSET:
             if facts.query_type != "absent":

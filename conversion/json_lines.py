@@ -47,6 +47,7 @@ def batches_of_lines(path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0,
             cut = chunk.rfind(b"\n") + 1
             if not cut:
                 rest = chunk
+                batch_bytes *= 2  # a very long line is not put together again and again
                 continue
             rest = chunk[cut:]
             lines = chunk[: cut - 1].split(b"\n")

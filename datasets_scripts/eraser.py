@@ -32,7 +32,7 @@ from eraser_hub.conversion.eraser_corpus import (
 from eraser_hub.conversion.eraser_format import RawAnnotation, decode_annotations, decode_documents
 from eraser_hub.conversion.eraser_plan import document_ids, named_by_id
 from eraser_hub.conversion.eraser_rows import Records, SplitFacts, rows_of
-from eraser_hub.conversion.eraser_schema import SCHEMA, features_of
+from eraser_hub.conversion.eraser_schema import features_of
 from eraser_hub.conversion.eraser_sources import corpus_folder, fingerprint
 from eraser_hub.conversion.hub_parquet import content_version
 from eraser_hub.conversion.json_lines import batches_of_lines
@@ -96,7 +96,9 @@ class Eraser(datasets.ArrowBasedBuilder):
             source = None if self.config.data_dir is None else Path(self.config.data_dir)
             self._corpus = _corpus(self.config.name, source)
         return [
-            datasets.SplitGenerator(name=file.split, gen_kwargs={"folder": str(self._corpus.folder), "path": str(file.path)})
+            datasets.SplitGenerator(
+                name=file.split, gen_kwargs={"folder": str(self._corpus.folder), "path": str(file.path)}
+            )
             for file in self._corpus.splits
         ]
 
@@ -126,7 +128,9 @@ def tables_in_order(file: SplitFile, folder: Path, label_names: Sequence[str], i
     Raises:
         DataError: at the first record that is not in order.
     """
-    documents = _LazyLines(folder / "docs.jsonl") if (folder / "docs.jsonl").is_file() else _Files(document_index(folder))
+    documents = (
+        _LazyLines(folder / "docs.jsonl") if (folder / "docs.jsonl").is_file() else _Files(document_index(folder))
+    )
     numbers = {name: number for number, name in enumerate(label_names)}
     facts = SplitFacts(docids="list", sentence_ends="inclusive" if inclusive else "exclusive")
     size = FIRST_BYTES
@@ -211,5 +215,3 @@ class _LazyLines:
 
     def of(self, identity: str) -> list[str]:
         return next(([name] for name in (identity, identity.rsplit(":", 2)[0]) if self._find(name)), [])
-
-
