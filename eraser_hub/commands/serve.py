@@ -30,9 +30,11 @@ def serve(
 
     On the other machines, with HF_ENDPOINT=http://THIS-MACHINE:8080 in the environment:
 
-        load_dataset("eraser", "movies")             # huggingface_hub 1.16 and later: "org/eraser"
+        load_dataset("eraser", "movies")
 
         evaluate.load("eraser_faithfulness")
+
+    huggingface_hub from 1.16 on wants a namespace before the name of a dataset; any will do: "org/eraser".
     """
     from eraser_hub.conversion.serve import serve_folder
 
