@@ -29,7 +29,7 @@ AUPRC_POLICIES: dict[str, float] = {"reference": 0.5, "skip": float("nan"), "zer
 # cells of one padded matrix: small enough to stay in a cache
 CELLS = 1 << 17
 # tokens that are ranked at a time
-AT_ONCE = 1 << 16
+AT_ONCE = 1 << 18
 # above this many negatives a document is searched by itself
 LONG = 1024
 

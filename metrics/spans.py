@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 # candidate pairs that are compared at a time: bounds the memory, not the result
-PAIRS_AT_ONCE = 1 << 20
+PAIRS_AT_ONCE = 1 << 17
+COPIES_AT_ONCE = 1 << 15
 
 
 class Spans(NamedTuple):
@@ -285,8 +286,21 @@ def group_counts(groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: i
     order = np.argsort(predicted.key, kind="stable")
     low = np.searchsorted(predicted.key[order], place_key, side="left")
     size = np.searchsorted(predicted.key[order], place_key, side="right") - low
-    copy = order[np.arange(size.sum()) - np.repeat(np.cumsum(size) - size - low, size)]
-    there = Spans(np.repeat(np.arange(place_key.size), size), predicted.start[copy], predicted.end[copy])
-    n_truth, _, hits = token_counts(Spans(place, truth.start, truth.end), there, place_key.size)
+    by_place = np.argsort(place, kind="stable")
+    bounds = np.searchsorted(place[by_place], np.arange(place_key.size + 1))
+    copies = np.cumsum(size)
+    n_truth, hits = np.zeros((2, place_key.size), dtype=np.int64)
+    begin = 0
+    while begin < place_key.size:
+        # some places at a time: the copies of one round stay few
+        before = int(copies[begin] - size[begin])
+        stop = max(begin + 1, int(np.searchsorted(copies, before + COPIES_AT_ONCE, side="right")))
+        some = size[begin:stop]
+        copy = order[np.arange(some.sum()) - np.repeat(np.cumsum(some) - some - low[begin:stop], some)]
+        there = Spans(np.repeat(np.arange(stop - begin), some), predicted.start[copy], predicted.end[copy])
+        own = by_place[bounds[begin] : bounds[stop]]
+        mine = Spans(place[own] - begin, truth.start[own], truth.end[own])
+        n_truth[begin:stop], _, hits[begin:stop] = token_counts(mine, there, stop - begin)
+        begin = stop
     total = np.bincount(place_group, weights=n_truth, minlength=n_groups)
     return total.astype(np.int64), np.bincount(place_group, weights=hits, minlength=n_groups).astype(np.int64)

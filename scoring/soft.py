@@ -13,7 +13,7 @@ from eraser_hub.metrics.joining import EvidenceIndex, pairs
 from eraser_hub.metrics.rankings import Ranked, baseline_seeds, joined, rank_rationales
 
 # token scores that are gathered before they are ranked: few enough for a processor's cache, and for little memory
-ENOUGH = 1 << 15
+ENOUGH = 1 << 18
 
 
 class SoftScores(NamedTuple):

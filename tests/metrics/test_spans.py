@@ -132,3 +132,16 @@ def test_any_group_of_several_documents() -> None:
 def test_offsets_too_far_for_the_arrays_are_refused() -> None:
     with pytest.raises(ValueError, match="reach too far"):
         count_spans(flat([(3, 0, 2**61)]), flat([(0, 0, 1)]), 4, [0.5])
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), span), max_size=12), spans, st.integers(1, 20))
+def test_group_coverage_is_that_of_sets(truth: list, predicted: list, at_once: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("eraser_hub.metrics.spans.COPIES_AT_ONCE", at_once)
+        groups = np.array([g for g, _ in truth], dtype=int)
+        tokens, covered = group_counts(groups, flat([s for _, s in truth]), flat(predicted), 5)
+    places = {(key, token) for key, start, end in predicted for token in range(start, end)}
+    for group in range(5):
+        own = {(key, token) for g, (key, start, end) in truth if g == group for token in range(start, end)}
+        assert (tokens[group], covered[group]) == (len(own), len(own & places))
