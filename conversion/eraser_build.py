@@ -164,9 +164,15 @@ def _build_config(
     with Progress(f"{name}: writing", sum(plan.lines for plan in plans), "rows", progress) as bar:
         done = run_all(works, num_proc, bar.advance)
     entry_splits = {
-        plan.file.split: _split_entry(plan, [(w, d) for w, d in zip(works, done, strict=True) if w.shard in plan.shards], backups, notes, name)
+        plan.file.split: _split_entry(plan, [(w, d) for w, d in zip(works, done, strict=True) if w.shard in plan.shards], backups)
         for plan in plans
     }  # fmt: skip
+    # `position` is null only where a split has two rows, and those always stand in the file's order
+    nulls = [f"{split} ({', '.join(of['null_columns'])})" for split, of in entry_splits.items() if of["null_columns"]]
+    if nulls:
+        notes.append(
+            f"{name}: left null, since the values differ by exactly one, on which the Hub's viewer fails: {'; '.join(nulls)}"
+        )
     documents = _write_documents(index, plans, folder / "documents", config)
     _write_records(plans, works, done, folder / "documents" / f"{name}.records.parquet")
     files = sorted((folder / name).glob("*.parquet")) + sorted((folder / "documents").glob(f"{name}.*parquet"))
@@ -187,19 +193,11 @@ def _build_config(
     }
 
 
-def _split_entry(
-    plan: SplitPlan, done: list[tuple[Work, ShardDone]], backups: dict[str, Any], notes: list[str], name: str
-) -> dict[str, Any]:
+def _split_entry(plan: SplitPlan, done: list[tuple[Work, ShardDone]], backups: dict[str, Any]) -> dict[str, Any]:
     facts = [each.facts for _, each in done]
     nulls = viewer_trips(facts, INTEGERS)
-    if nulls == ["position"] and [p for w, _ in done for p in w.shard.lines.tolist()] != list(range(1, plan.lines + 1)):
-        nulls = []  # two rows cannot stand in another order; kept for the day that the plan changes
     if nulls:
         facts = [without_columns(work.target, nulls, SCHEMA) for work, _ in done]
-        notes.append(
-            f"{name}: {plan.file.split}: {', '.join(nulls)} left null: the values differ by exactly one, on which the "
-            "Hub's viewer fails for the whole split"
-        )
     entry: dict[str, Any] = {
         "num_examples": sum(each.num_rows for each in facts),
         "num_bytes": sum(each.num_bytes for each in facts),

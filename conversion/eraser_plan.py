@@ -44,7 +44,7 @@ _decode = msgspec.json.Decoder(_Annotation).decode
 _string = msgspec.json.Decoder(str).decode
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SomeDocuments:
     """The documents that a shard needs, where they lie, as something small that travels to another process."""
 
@@ -85,7 +85,7 @@ class Shard:
     batches: list[int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SplitPlan:
     """A split file's shards, its facts, and the order in which its rows first name each document."""
 

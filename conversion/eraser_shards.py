@@ -28,7 +28,7 @@ from .progress import no_cycles
 from .safe_folder import atomic_write
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Work:
     """A shard, the file to write it to, and the folder in which finished files are remembered."""
 

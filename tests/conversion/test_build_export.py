@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import app
-from eraser_hub.conversion import eraser_build, safe_folder
+from eraser_hub.conversion import eraser_build, eraser_plan, safe_folder
 from eraser_hub.conversion.configs import CONFIGS
 from eraser_hub.conversion.eraser_export import COLUMNS, write_split
 from eraser_hub.conversion.hub_datasets import HUB_DATASETS
@@ -356,3 +356,14 @@ def test_a_folder_changes_all_at_once(exchange, tmp_path, monkeypatch):
         assert (tmp_path / "x" / "a").read_text() == "2"
         (folder / "a").write_text("3")
     assert files(tmp_path) == {"x/a": b"3"}
+
+
+def test_many_shards_and_batches_come_back_byte_for_byte(samples, tmp_path, monkeypatch):
+    monkeypatch.setattr(eraser_plan, "SHARD_BYTES", 800)
+    monkeypatch.setattr(eraser_plan, "BATCH_BYTES", 300)
+    names = ["cose", "esnli", "fever", "boolq"]
+    ERASER.build(names, source=samples / "eraser", out=tmp_path / "hub")
+    assert len(list((tmp_path / "hub" / "eraser").glob("*/*-00001-of-*.parquet"))) > 5
+    ERASER.export(tmp_path / "hub" / "eraser", None, out=tmp_path / "raw")
+    for name in names:
+        assert raw_files(tmp_path / "raw" / name) == raw_files(samples / "eraser" / name)
