@@ -184,5 +184,7 @@ def test_tokens_are_counted_as_they_are_split(text: str) -> None:
     expected = sum(map(len, lines)), sum(1 for line in lines if line)
     assert count_tokens(text) == expected
     assert count_bytes(text.encode()) == expected
+    long = "\n".join(["x y"] * 300 + [text] + ["z"] * 300)
+    assert count_bytes(long.encode()) == (expected[0] + 900, expected[1] + 600) == count_tokens(long)
     tokens, sentences = count_texts(pa.array(["x y", text, text, "z"])[1:])
     assert (tokens.tolist(), sentences.tolist()) == ([expected[0]] * 2 + [1], [expected[1]] * 2 + [1])
