@@ -28,6 +28,8 @@ KD: dict[str, float] = {
 
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 
+ROWS_AT_ONCE = 1 << 16
+
 # thresholds this close are one: 0.1 + 0.2 is 0.3
 SAME_THRESHOLD = 1e-9
 
@@ -281,7 +283,11 @@ def pool(
             for side in ("comprehensiveness", "sufficiency"):
                 matrix = getattr(p, f"threshold_{side}")
                 if not np.isnan(matrix).all():
-                    pooled.add_curve(f"{side}_aopc", aopc(full, np.nan_to_num(matrix, nan=0.0)[positions[rows]], label))
+                    drops = [
+                        aopc(full[part], np.nan_to_num(matrix[positions[rows[part]]], nan=0.0), label[part])
+                        for part in (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
+                    ]
+                    pooled.add_curve(f"{side}_aopc", np.concatenate(drops))
     if r is not None and (label >= 0).all() and (r.classification >= 0).any():
         codes = {name: code for code, name in enumerate(known)}
         truth = np.array([*(codes.get(name, -1) for name in r.labels), -1], dtype=np.int64)[r.classification]

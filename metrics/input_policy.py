@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 PROBABILITY_SLACK = 1e-3
+ROWS_AT_ONCE = 1 << 16
 ERASED = ("comprehensiveness", "sufficiency")
 SCORE_FIELDS = {
     "full": "classification_scores",
@@ -188,6 +189,12 @@ def check_probabilities(predictions: Any, matrix: np.ndarray, rows: np.ndarray, 
     Args:
         rows: the instance of each row of the matrix.
     """
+    for begin in range(0, rows.size, ROWS_AT_ONCE):
+        block = slice(begin, begin + ROWS_AT_ONCE)
+        _check_block(predictions, matrix[block], rows[block], field, offences)
+
+
+def _check_block(predictions: Any, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Any) -> None:
     p = predictions
     named = ~np.isnan(matrix)
     given = named.any(axis=1)
