@@ -98,7 +98,8 @@ def test_readme_as_typed(newcomer: tuple[Path, dict[str, str]]) -> None:
             done = subprocess.run(
                 call, cwd=where, env=environment, capture_output=True, text=True, check=False, timeout=900
             )
-            printed = "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+            # a terminal shows both: notes and warnings first, as the commands write them
+            printed = "\n".join(line.rstrip() for line in (done.stderr + done.stdout).splitlines()) + "\n"
             if done.returncode:
                 wrong.append(f"{text}\n  exit status {done.returncode}: {done.stderr[-800:]}")
             elif said and not as_pattern(said).search(printed):
