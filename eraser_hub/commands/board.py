@@ -62,10 +62,10 @@ def board(
     lines = board_entries(entries, published=published)
     if not lines:
         raise typer.BadParameter("nothing to show: give --scores or --submission", param_hint="--no-published")
-    for path in write_board(out, lines, title=title):
-        typer.echo(str(path))
+    for written in write_board(out, lines, title=title):
+        typer.echo(str(written))
     if space is not None:
         from eraser_hub.reports.space import write_space
 
-        for path in write_space(space, lines, title=title):
-            typer.echo(str(path))
+        for written in write_space(space, lines, title=title):
+            typer.echo(str(written))
