@@ -290,7 +290,8 @@ def parsed(text: str | None, box: str, kind: type) -> Any:
         raise Malformed(f"{box}: nested too deeply") from None
     except ValueError as error:
         try:
-            value = [json.loads(line) for line in text.splitlines() if line.strip()] if kind is list else None
+            # lines end at \n alone: U+2028 and its like may stand inside a string
+            value = [json.loads(line) for line in text.split("\n") if line.strip()] if kind is list else None
         except (ValueError, RecursionError):
             value = None
         if value is None:

@@ -18,7 +18,7 @@ def aopc_figures(systems: Sequence[SystemScores], baselines: Sequence[SystemScor
     """
     figures = []
     for name, better in (("comprehensiveness", "higher is better"), ("sufficiency", "lower is better")):
-        series = [line for system in systems if (line := _aopc(system, name)) is not None]
+        series = [line for k, system in enumerate(systems) if (line := _aopc(system, name, k)) is not None]
         if not series:
             continue
         draws = [line for system in baselines if (line := _aopc(system, name)) is not None]
@@ -38,7 +38,7 @@ def aopc_figures(systems: Sequence[SystemScores], baselines: Sequence[SystemScor
     return figures
 
 
-def _aopc(system: SystemScores, name: str) -> Series | None:
+def _aopc(system: SystemScores, name: str, place: int | None = None) -> Series | None:
     thresholds, points = system.scores.get("aopc_thresholds"), system.scores.get(f"{name}_aopc_points")
     if not isinstance(thresholds, Sequence) or not isinstance(points, Sequence) or not points:
         return None
@@ -49,6 +49,7 @@ def _aopc(system: SystemScores, name: str) -> Series | None:
         tuple(float(point) if point is not None else math.nan for point in points),
         None if intervals is None else tuple(low for low, _ in intervals),
         None if intervals is None else tuple(high for _, high in intervals),
+        place=place,
     )
 
 
@@ -68,11 +69,13 @@ def distribution_figures(systems: Sequence[SystemScores], keys: Sequence[str], b
     """For each score the share of instances per bin, one outline a system, over a common range."""
     figures = []
     for key in keys:
-        columns = [(system.name, system.per_instance.get(key)) for system in systems]
+        columns = [(k, system.name, system.per_instance.get(key)) for k, system in enumerate(systems)]
         present = [
-            (name, [v for v in values if v is not None and math.isfinite(v)]) for name, values in columns if values
+            (k, name, [v for v in values if v is not None and math.isfinite(v)])
+            for k, name, values in columns
+            if values
         ]
-        every = [value for _, values in present for value in values]
+        every = [value for _, _, values in present for value in values]
         if not every:
             continue
         low, high = min(every), max(every)
@@ -87,10 +90,12 @@ def distribution_figures(systems: Sequence[SystemScores], keys: Sequence[str], b
                 title=metric(key).label,
                 x_label=f"{metric(key).label} of an instance",
                 y_label="share of instances",
-                series=tuple(Series(name, edges, histogram(values, low, high, bins)) for name, values in present),
+                series=tuple(
+                    Series(name, edges, histogram(values, low, high, bins), place=k) for k, name, values in present
+                ),
                 caption=", ".join(
                     f"{name}: {len(values)} instances, median {median(values):.3f}"
-                    for name, values in present
+                    for _, name, values in present
                     if values
                 )
                 + ".",

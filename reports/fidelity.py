@@ -32,7 +32,7 @@ def fidelity_section(systems: Sequence[SystemScores]) -> Section:
     """The curves of every system whose predictions hold them, with the slopes and the reading of Table 4."""
     section = Section("fidelity-section", "Fidelity curves")
     for key in ("sufficiency", "comprehensiveness"):
-        series = [line for system in systems if (line := _curve(system, key)) is not None]
+        series = [line for k, system in enumerate(systems) if (line := _curve(system, key, k)) is not None]
         if series:
             section.figures.append(
                 Figure(
@@ -74,7 +74,7 @@ def _small(system: SystemScores, key: str) -> str:
     return "" if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"
 
 
-def _curve(system: SystemScores, key: str) -> Series | None:
+def _curve(system: SystemScores, key: str, place: int) -> Series | None:
     rates, points = system.scores.get("occlusion_rates"), system.scores.get(f"{key}_curve")
     if not isinstance(rates, Sequence) or not isinstance(points, Sequence):
         return None
@@ -84,4 +84,4 @@ def _curve(system: SystemScores, key: str) -> Series | None:
     if isinstance(spread, Sequence) and all(s is not None and math.isfinite(s) for s in spread) and any(spread):
         low = tuple(point - s for point, s in zip(y, spread, strict=True))
         high = tuple(point + s for point, s in zip(y, spread, strict=True))
-    return Series(system.name, tuple(map(float, rates)), y, low, high)
+    return Series(system.name, tuple(map(float, rates)), y, low, high, place=place)

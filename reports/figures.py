@@ -28,6 +28,8 @@ class Series:
         x, y: the points; for bars ``x`` holds the bins' edges, one more than ``y``.
         low, high: a band around the line, or None.
         chance: drawn in grey and dashed: a baseline, not a system.
+        place: the system's place among all of the report, so that it looks alike in figures where others are missing;
+            None: its place in the figure.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Series:
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
     chance: bool = False
+    place: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +86,13 @@ def _label(value: float) -> str:
 
 
 def style_of(figure: Figure) -> list[tuple[str, str, str]]:
-    """(colour, dash, marker) of each series, systems counted without the baselines."""
+    """(colour, dash, marker) of each series: by the system's place, or counted here without the baselines."""
     styles, system = [], 0
     for series in figure.series:
         if series.chance:
             styles.append((CHANCE, "3 3", ""))
         else:
-            k = system % len(COLOURS)
+            k = (system if series.place is None else series.place) % len(COLOURS)
             styles.append((COLOURS[k], DASHES[k], MARKERS[k]))
             system += 1
     return styles

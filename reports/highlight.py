@@ -128,9 +128,11 @@ class Highlight:
         from rich.text import Text
 
         yield _heading(self.instance)
-        for document in self.instance.documents:
-            yield Text(f"\n{visible(document.docid)} · {document.num_tokens} tokens", style="bold")
+        for place, document in enumerate(self.instance.documents):
+            yield Text(f"\n{_title(self.instance, place)}", style="bold")
             yield _terminal(document, fold=self.fold)
+            if top := _top(self.instance, place):
+                yield Text(top, style="dim")
         yield Text("\n" + legend(self.instance), style="dim")
 
     def __str__(self) -> str:
@@ -154,8 +156,9 @@ def highlight(
     """Show a dataset row's documents with gold evidence and, if given, a model's rationale and soft scores.
 
     Args:
-        row: a row of the ``eraser`` dataset.
-        instance: the model's output for it in the ERASER results format; None shows the gold alone.
+        row: a row of the ``eraser`` dataset, of ``human_rationales``, or a record of ``bilingual_perturbation``.
+        instance: the model's output for it in the ERASER results format (a record's in the benchmark's own); None
+            shows the gold alone.
         label_names: the names of the row's ClassLabel, e.g. ``dataset.features["classification"].names``.
         fold: leave out sentences that lie far from every mark, saying how many.
 
@@ -171,6 +174,14 @@ def highlight(
     >>> "‹¹fine›" in str(highlight(row))
     True
     """
+    if "sample_type" in row:
+        from .pairs import marked_record
+
+        return Highlight(marked_record(row, instance, label_names), fold)
+    if {"id", "tokens", "rationale_mask"} <= row.keys():
+        from .rows import as_eraser_row
+
+        row = as_eraser_row(row)
     return Highlight(mark(row, instance, label_names=label_names), fold)
 
 
@@ -187,6 +198,22 @@ def legend(instance: MarkedInstance) -> str:
     if empty:
         parts.append(f"{empty} empty evidence {'span' if empty == 1 else 'spans'} not drawn")
     return " · ".join(parts) or "no evidence and no prediction to mark"
+
+
+def _title(instance: MarkedInstance, place: int) -> str:
+    """What stands over a document: its name and length, and for a pair which side it is."""
+    document = instance.documents[place]
+    side = f"{instance.titles[place]} · " if instance.titles else ""
+    return f"{side}{visible(document.docid)} · {document.num_tokens} tokens"
+
+
+def _top(instance: MarkedInstance, place: int) -> str:
+    """The top tokens of one side, most important first; those that stand on both sides carry a sign."""
+    if place >= len(instance.tops) or not instance.tops[place]:
+        return ""
+    shared = set.intersection(*map(set, instance.tops)) if len(instance.tops) > 1 else set()
+    words = " · ".join(visible(word) + ("*" if word in shared else "") for word in instance.tops[place])
+    return f"top tokens: {words}" + ("   (* on both sides)" if shared else "")
 
 
 def _heading(instance: MarkedInstance) -> Text:
@@ -276,8 +303,8 @@ def _html(instance: MarkedInstance, *, fold: bool) -> str:
     ]
     if instance.query:
         out.append(f'<p style="margin:.2em 0"><i>query:</i> {say(instance.query)}</p>')
-    for document in instance.documents:
-        out.append(f'<p style="margin:.6em 0 0;color:#555">{say(document.docid)} · {document.num_tokens} tokens</p>')
+    for place, document in enumerate(instance.documents):
+        out.append(f'<p style="margin:.6em 0 0;color:#555">{say(_title(instance, place))}</p>')
         lines = pieces(document)
         hidden = folded(lines) if fold else [False] * len(lines)
         index = 0
@@ -296,6 +323,8 @@ def _html(instance: MarkedInstance, *, fold: bool) -> str:
                 f'<details><summary style="color:#555">{_skipped(end - index).strip()}</summary>{inner}</details>'
             )
             index = end
+        if top := _top(instance, place):
+            out.append(f'<p style="margin:0;color:#555;font-size:85%">{say(top)}</p>')
     out.append(f'<p style="margin:.6em 0;color:#555;font-size:85%">{say(legend(instance))}</p></div>')
     return "".join(out)
 

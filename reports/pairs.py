@@ -172,6 +172,53 @@ def marked_pair(
     )
 
 
+def marked_record(
+    row: Mapping[str, Any], instance: Mapping[str, Any] | None = None, label_names: Sequence[str] | None = None
+) -> MarkedInstance:
+    """One record of the benchmark laid out for the eye, without its partner; arguments and errors as in `marked_pair`."""
+    document, top, ranks = side(row, instance)
+    said = None if instance is None else instance.get("pred_label")
+    return MarkedInstance(
+        annotation_id=str(row["id"]),
+        query=str(row.get("question") or ""),
+        label=_label(row.get("label"), label_names),
+        documents=(document,),
+        predicted_label=None if said is None else _label(said, label_names),
+        label_known=row.get("label") is not None,
+        tops=(top,) if instance is not None else (),
+        ranks=(ranks,) if instance is not None else (),
+        language=str(row.get("language") or ""),
+    )
+
+
+def pairs_with(
+    rows: Sequence[Mapping[str, Any]],
+    identity: str | None,
+    outputs: Mapping[str, Mapping[str, Any]] | None,
+    label_names: Sequence[str] | None = None,
+) -> list[MarkedInstance]:
+    """The pairs that a record stands in, as original or perturbed; the first pair of all where ``identity`` is None.
+
+    A record that stands in no pair is shown alone.
+
+    Raises:
+        DataError: no such record, or a record without output.
+    """
+    pairs = pairs_of(rows)
+    if identity is None and pairs:
+        return [marked_pair(pairs[0], outputs, label_names)]
+    wanted = [row for row in rows if identity is None or str(row["id"]) == identity][:1]
+    if not wanted:
+        raise DataError(f"expected the id of a record, found {shown(identity)}")
+    identity = str(wanted[0]["id"])
+    found = [pair for pair in pairs if identity in (str(pair[0]["id"]), str(pair[1]["id"]))]
+    if found:
+        return [marked_pair(pair, outputs, label_names) for pair in found]
+    if outputs is not None and identity not in outputs:
+        raise DataError("expected a prediction for this record, found none", instance=identity)
+    return [marked_record(wanted[0], None if outputs is None else outputs[identity], label_names)]
+
+
 def make_pair_report(
     table: Table,
     *,

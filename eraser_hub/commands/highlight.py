@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from eraser_hub.reports.highlight import Highlight
 
 
 def highlight(
     dataset: Annotated[Path, typer.Option(help="Folder of a built dataset.")],
     config: Annotated[str | None, typer.Option(help="Config; the card's default if not given.")] = None,
     split: Annotated[str, typer.Option(help="Split: validation, val, test, ..")] = "validation",
-    id: Annotated[str | None, typer.Option("--id", help="The annotation's id; the split's first if not given.")] = None,
+    id: Annotated[str | None, typer.Option("--id", help="The instance's id; the split's first if not given.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="A model's output, jsonl or Parquet.")] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Show whole documents, nothing folded away.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write the notebook's HTML to this file instead.")] = None,
@@ -21,6 +26,7 @@ def highlight(
 
     Gold evidence is underlined and opens with ‹ and its group's number; a predicted span stands between ⟦ and ⟧; soft
     scores are shades of the ground. Signs stay where colours do not: in a pipe, in print, on a monochrome screen.
+    A record of the perturbation benchmark is shown with its partner, each with its top tokens.
 
     **Examples**
 
@@ -28,16 +34,25 @@ def highlight(
 
         eraser-hub highlight --dataset hub/eraser --config movies --id negR_800.txt --predictions P.jsonl --whole
     """
-    from rich.console import Console
-
     from eraser_hub.errors import DataError, shown
+    from eraser_hub.reports.highlight import Highlight
     from eraser_hub.reports.highlight import highlight as highlighted
-    from eraser_hub.reports.page import write_pieces
     from eraser_hub.reports.rows import by_id, read_predictions, read_table
 
     table = read_table(dataset, config, split)
     if not table.rows:
         raise DataError(f"expected instances in {table.config}, {table.split}, found none", file=dataset)
+    if "sample_type" in table.rows[0]:
+        from eraser_hub.reports.pairs import pairs_with
+
+        answers = None if predictions is None else by_id(read_predictions(predictions), "id", predictions)
+        try:
+            marked = pairs_with(table.rows, id, answers, table.label_names)
+        except DataError as error:
+            file = predictions if error.instance is not None and predictions is not None else dataset
+            raise DataError(error.message, file=file, instance=error.instance, field=error.field) from None
+        _show([Highlight(instance, not whole) for instance in marked], html)
+        return
     if id is None:
         row = table.rows[0]
     else:
@@ -55,9 +70,18 @@ def highlight(
             raise DataError(
                 "expected a prediction for this annotation, found none", file=predictions, instance=row["annotation_id"]
             )
-    shown_instance = highlighted(row, instance, label_names=table.label_names, fold=not whole)
-    if html is not None:
-        write_pieces(html, ['<!DOCTYPE html>\n<meta charset="utf-8">\n', shown_instance._repr_html_(), "\n"])
-        typer.echo(str(html))
+    _show([highlighted(row, instance, label_names=table.label_names, fold=not whole)], html)
+
+
+def _show(instances: Sequence[Highlight], html: Path | None) -> None:
+    """Write the notebook's HTML to the file, or print to the terminal."""
+    from rich.console import Console
+
+    from eraser_hub.reports.page import write_pieces
+
+    if html is None:
+        Console().print(*instances, sep="\n\n")
         return
-    Console().print(shown_instance)
+    pieces = [piece for each in instances for piece in (each._repr_html_(), "\n")]
+    write_pieces(html, ['<!DOCTYPE html>\n<meta charset="utf-8">\n', *pieces])
+    typer.echo(str(html))

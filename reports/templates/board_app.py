@@ -31,12 +31,19 @@ def table(dataset: str, family: str) -> Table:
         for column in BOARD["columns"]
         if family in ("all", column["family"]) and any(column["key"] in row["scores"] for row in rows)
     ]
-    heads = ["System", "Dataset", "Source", *(column["label"] + ARROWS[column["better"]] for column in columns)]
-    lines = [
-        [row["system"], row["dataset"], row["source"], *(row["scores"].get(column["key"]) for column in columns)]
-        for row in rows
+    heads = [
+        "System",
+        "Dataset",
+        "Split",
+        "Source",
+        *(column["label"] + ARROWS[column["better"]] for column in columns),
     ]
+    lines = [[*_names(row), *(row["scores"].get(column["key"]) for column in columns)] for row in rows]
     return {"headers": heads, "data": [[_shown(cell) for cell in line] for line in lines]}
+
+
+def _names(row: dict[str, Any]) -> list[str]:
+    return [row["system"], row["dataset"], row["split"] or "–", row["source"]]
 
 
 def _shown(cell: Any) -> Any:
@@ -46,9 +53,9 @@ def _shown(cell: Any) -> Any:
 def drawn(dataset: str, family: str) -> gr.Dataframe:
     """`table`, its columns typed: numbers sort as numbers, and text is shown as text, never as markup."""
     value = table(dataset, family)
-    numbers = len(value["headers"]) - 3
-    kinds: list[Any] = ["str"] * 3 + ["number"] * numbers
-    widths: list[Any] = [250, 170, 250] + [130] * numbers
+    numbers = len(value["headers"]) - 4
+    kinds: list[Any] = ["str"] * 4 + ["number"] * numbers
+    widths: list[Any] = [250, 170, 110, 250] + [130] * numbers
     return gr.Dataframe(
         value=value,
         datatype=kinds,
@@ -63,8 +70,8 @@ def details(dataset: str) -> Table:
     """Where each line of a dataset comes from: the paper's table and settings, or the scorer's signature."""
     rows = [row for row in BOARD["rows"] if dataset in ("all", row["dataset"])]
     return {
-        "headers": ["System", "Dataset", "Source", "Settings"],
-        "data": [[row["system"], row["dataset"], row["source"], row["detail"]] for row in rows],
+        "headers": ["System", "Dataset", "Split", "Source", "Settings"],
+        "data": [[*_names(row), row["detail"]] for row in rows],
     }
 
 
@@ -72,7 +79,7 @@ def submit(file: str | None, config: str, split: str) -> tuple[Table, str]:
     """Score a predictions file against the dataset; the scores and the signatures that belong beside them.
 
     Raises:
-        gr.Error: no file, not predictions, or predictions that the scorer does not take (in its words).
+        gr.Error: no file, no such config or split, not predictions, or predictions that the scorer does not take (in its words).
     """
     import datasets
     import evaluate
@@ -82,7 +89,11 @@ def submit(file: str | None, config: str, split: str) -> tuple[Table, str]:
     if Path(file).stat().st_size > MOST_BYTES:
         raise gr.Error(f"The file is larger than {MOST_BYTES // 1_000_000} MB.")
     predictions = _read(Path(file))
-    references = datasets.load_dataset(DATASET, config, split=split)
+    split = "validation" if split.strip() == "val" else split.strip()  # the releases say val
+    try:
+        references = datasets.load_dataset(DATASET, config.strip(), split=split)
+    except Exception as error:  # an unknown config or split, or no network: its message says which
+        raise gr.Error(f"{DATASET}, {config}, {split}: {error}") from None
     rows, signatures = [], []
     for name in ("eraser_agreement", "eraser_faithfulness"):
         module = evaluate.load(f"{METRICS}{name}")
@@ -102,7 +113,8 @@ def submit(file: str | None, config: str, split: str) -> tuple[Table, str]:
 def _read(path: Path) -> list[dict[str, Any]]:
     instances = []
     try:
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        # lines end at \n alone: U+2028 and its like may stand inside a string
+        for number, line in enumerate(path.read_bytes().decode("utf-8").split("\n"), 1):
             if line.strip():
                 instances.append(json.loads(line))
                 if not isinstance(instances[-1], dict):

@@ -284,7 +284,7 @@
   }
   index.systems.forEach((name, k) => option(byId("system"), String(k), visible(name)));
   index.labels.forEach((name, k) => { if (index.gold.includes(k)) option(byId("label"), String(k), visible(name)); });
-  if (!index.systems.length) for (const id of ["system", "verdict"]) byId(id).disabled = true;
+  if (!index.systems.length) for (const node of document.querySelectorAll(".says")) node.hidden = true; // nothing was predicted
   fillScores();
   byId("system").addEventListener("change", (e) => { state.system = Number(e.target.value); fillScores(); filter(); });
   for (const id of ["label", "verdict", "score", "order"]) byId(id).addEventListener("change", () => filter());

@@ -70,6 +70,9 @@ def test_a_box_takes_json_json_lines_one_row_or_nothing(app):
     assert app.parsed('[{"a": 1}]', "x", list) == [{"a": 1}]
     assert app.parsed('{"a": 1}\n\n{"a": 2}\n', "x", list) == [{"a": 1}, {"a": 2}]
     assert app.parsed('{"a": 1}', "x", list) == [{"a": 1}]
+    lines = [{"a": "one\u2028two\x85three"}, {"a": 2}]  # line ends to Unicode, not to JSON lines
+    text = "\r\n".join(json.dumps(row, ensure_ascii=False) for row in lines)
+    assert app.parsed(text, "x", list) == lines
     assert app.parsed("  ", "x", list) is None
 
 

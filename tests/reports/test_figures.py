@@ -35,6 +35,19 @@ def test_series_are_told_apart_without_colour():
     assert len({style[1:] for style in style_of(figure)}) == 6
 
 
+def test_a_system_looks_alike_where_another_is_missing():
+    """The second system keeps its colour, dash and marker in a figure to which the first has nothing to give."""
+    more = {"occlusion_rates": [0.0, 1.0], "sufficiency_curve": [0.9, 0.0], "comprehensiveness_curve": [0.9, 0.0]}
+    first = SystemScores("a", per_instance={"token_f1": [0.5]})
+    second = system("b", **more, reading="dependency")
+    second.per_instance.update(auprc=[0.5], token_f1=[0.25])
+    both, alone = distribution_figures([first, second], ["token_f1", "auprc"])
+    wanted = style_of(both)[1]
+    assert wanted != style_of(both)[0] and style_of(alone) == [wanted]
+    assert [style_of(f) for f in aopc_figures([first, second], [])] == [[wanted]]
+    assert [style_of(f)[0] for f in fidelity_section([first, second]).figures] == [wanted, wanted]
+
+
 def test_distribution():
     scores = SystemScores("a", per_instance={"auprc": [0.0, 0.5, 1.0, None, math.nan]})
     (figure,) = distribution_figures([scores], ["auprc", "sufficiency"])

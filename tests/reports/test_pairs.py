@@ -8,7 +8,8 @@ import pytest
 
 from eraser_hub.errors import DataError
 from eraser_hub.reports.documents import browse, unpack
-from eraser_hub.reports.pairs import marked_pair, pairs_of, runs
+from eraser_hub.reports.highlight import Highlight, highlight
+from eraser_hub.reports.pairs import marked_pair, pairs_of, pairs_with, runs
 from eraser_hub.reports.report import make_report, named_systems
 from eraser_hub.reports.rows import read_table
 from eraser_hub.reports.scoring import Settings
@@ -109,3 +110,31 @@ def test_a_perturbed_record_that_is_not_there():
 
 def test_runs():
     assert runs([]) == [] and runs([3, 2, 7], 10) == [(12, 14), (17, 18)]
+
+
+def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):
+    """In the terminal a pair stands as in the report: both sides, their marks and top tokens; and alone in a notebook."""
+    table = read_table(bilingual, "senti_en", "test")
+    outputs = {str(row["id"]): row for row in predictions_for(table.rows)}
+    pairs = pairs_of(table.rows)
+    original, perturbed = pairs[1]
+    (shown,) = pairs_with(table.rows, str(perturbed["id"]), outputs, table.label_names)
+    text = str(Highlight(shown))
+    assert f"original · {original['id']} · " in text and f"perturbed · {perturbed['id']} · " in text
+    assert text.count("top tokens: ") == 2 and "⟦" in text
+    assert Highlight(shown)._repr_html_().count("top tokens: ") == 2
+    assert pairs_with(table.rows, None, None) == [marked_pair(pairs[0], None)]
+    alone = str(highlight(original, outputs[str(original["id"])], label_names=table.label_names))
+    assert "perturbed" not in alone and "top tokens: " in alone
+    with pytest.raises(DataError, match="expected the id of a record, found 'none'"):
+        pairs_with(table.rows, "none", None)
+    with pytest.raises(DataError, match="expected a prediction for this record"):
+        pairs_with([original | {"rel_ids": []}], None, {})
+
+
+def test_the_command_highlights_pairs(bilingual, capsys):
+    from eraser_hub.commands.highlight import highlight as command
+
+    command(bilingual, config="mrc_ch", split="test")
+    said = capsys.readouterr().out
+    assert "original · " in said and "perturbed · " in said

@@ -1,0 +1,58 @@
+"""The board's Space without a browser: its tables, and the predictions files that it takes and refuses."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+
+import pytest
+
+from eraser_hub.reports.board import board_entries
+from eraser_hub.reports.entries import Entry
+from eraser_hub.reports.space import write_space
+
+gradio = pytest.importorskip("gradio", reason="skipped: gradio is not installed")
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("space")
+    entries = [
+        Entry("ours", "movies", split, "scored", "scored here", "sig|1", {"auprc": value})
+        for split, value in (("validation", 0.25), ("test", 0.75))
+    ]
+    write_space(folder, board_entries(entries))
+    spec = importlib.util.spec_from_file_location("board_space", folder / "app.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["board_space"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_lines_of_one_system_on_two_splits_are_told_apart(app):
+    shown = app.table("movies", "agreement")
+    split, auprc = shown["headers"].index("Split"), shown["headers"].index("AUPRC ↑")
+    assert {line[split]: line[auprc] for line in shown["data"] if line[0] == "ours"} == {
+        "validation": 0.25,
+        "test": 0.75,
+    }
+    assert app.details("movies")["headers"][2] == "Split"
+    assert {len(line) for line in shown["data"]} == {len(shown["headers"])}
+
+
+def test_a_line_ends_at_a_newline_alone(app, tmp_path):
+    rows = [{"annotation_id": "one\u2028two\x85three"}, {"annotation_id": "b"}]
+    path = tmp_path / "p.jsonl"
+    path.write_bytes("\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode())
+    assert app._read(path) == rows
+
+
+def test_an_unknown_config_is_named(app, tmp_path, monkeypatch):
+    monkeypatch.setattr(app, "DATASET", str(tmp_path))
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"annotation_id": "a"}\n')
+    with pytest.raises(gradio.Error, match="no_such_config, validation: "):
+        app.submit(str(path), "no_such_config", "val")
+    with pytest.raises(gradio.Error, match="Choose a predictions file"):
+        app.submit(None, "movies", "val")
