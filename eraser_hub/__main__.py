@@ -50,9 +50,12 @@ def _root(
 
 
 def _register(names: tuple[str, ...] = VERBS) -> None:
+    """Give the app these verbs; those that it has already stay as they are."""
+    present = {command.name for command in app.registered_commands}
     for verb in names:
-        module = importlib.import_module(f"eraser_hub.commands.{verb}")
-        app.command(name=verb)(getattr(module, verb))
+        if verb not in present:
+            module = importlib.import_module(f"eraser_hub.commands.{verb}")
+            app.command(name=verb)(getattr(module, verb))
 
 
 def main() -> None:

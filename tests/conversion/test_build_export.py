@@ -147,8 +147,7 @@ def test_bad_records_are_named_and_leave_nothing_behind(changes, said, tmp_path)
 def _app():
     from eraser_hub.__main__ import _register
 
-    if not app.registered_commands:
-        _register(("build", "export"))
+    _register(("build", "export"))
     return app
 
 
