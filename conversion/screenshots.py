@@ -10,13 +10,14 @@ import contextlib
 import io
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,40 +36,71 @@ def missing_programs() -> list[str]:
     return [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
 
 
+# Each app is run as the Hub runs it, `python app.py` in its folder, in a process of its own; only the import of what
+# they all import, seconds long, is done once. A Space has no transformers, which evaluate would import if it could.
+_RUN_APPS = """
+import os, runpy, sys
+sys.modules["transformers"] = None
+import datasets, evaluate
+for argument in sys.argv[1:]:
+    folder, _, port = argument.rpartition("=")
+    if os.fork() == 0:
+        os.chdir(folder)
+        os.environ["GRADIO_SERVER_PORT"] = port
+        sys.argv, sys.path[0] = ["app.py"], folder
+        runpy.run_path("app.py", run_name="__main__")
+        os._exit(0)
+os.wait()
+sys.exit("an app ended")
+"""
+
+
 @contextlib.contextmanager
-def running_app(folder: Path) -> Iterator[str]:
-    """The address of a Space's app, started as the Hub starts it: ``python app.py`` in its folder."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}/"
+def running_apps(folders: Sequence[Path]) -> Iterator[list[str]]:
+    """The addresses of Spaces' apps, all started as the Hub starts one: ``python app.py`` in its folder.
+
+    Raises:
+        DataError: an app did not start, with what it said.
+    """
+    ports = _free_ports(len(folders))
+    urls = [f"http://127.0.0.1:{port}/" for port in ports]
     settings = {
-        "GRADIO_SERVER_PORT": str(port),
         "GRADIO_SERVER_NAME": "127.0.0.1",
         "GRADIO_ANALYTICS_ENABLED": "False",
         "HF_HUB_OFFLINE": "1",
         "no_proxy": "127.0.0.1",
     }
+    arguments = [f"{folder.resolve()}={port}" for folder, port in zip(folders, ports, strict=True)]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "app.py"], cwd=folder, env={**os.environ, **settings}, stdout=log, stderr=log
+            [sys.executable, "-c", _RUN_APPS, *arguments],
+            env={**os.environ, **settings},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # a process group of their own: they end together
         )
         try:
             deadline = time.monotonic() + STARTING_SECONDS
-            while not _answers(url):
-                if process.poll() is not None or time.monotonic() > deadline:
-                    log.seek(0)
-                    said = log.read().decode(errors="replace")[-2000:]
-                    raise DataError(f"the app did not start: {said}", file=folder / "app.py")
-                time.sleep(0.2)
-            yield url
+            for folder, url in zip(folders, urls, strict=True):
+                while not _answers(url):
+                    if process.poll() is not None or time.monotonic() > deadline:
+                        log.seek(0)
+                        said = log.read().decode(errors="replace")[-2000:]
+                        raise DataError(f"the app did not start: {said}", file=folder / "app.py")
+                    time.sleep(0.1)
+            yield urls
         finally:
-            process.terminate()
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(timeout=10)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # nothing of theirs is worth a farewell
+            process.wait(timeout=10)
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as taken:
+        sockets = [taken.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
 
 
 def _answers(url: str) -> bool:
@@ -142,7 +174,7 @@ def take_pictures(names: list[str] | None = None, cards: Path | None = None) -> 
         for name in names or metric_names():
             _provide_pictures(name, cards)
             (folder,) = build_metrics(place, [name])
-            with running_app(folder) as url:
+            with running_apps([folder]) as (url,):
                 open_page(browser, url)
                 submit(browser)
                 wait_for(browser, lambda page: len(text_of(page, "scores").splitlines()) > 4, "scores")

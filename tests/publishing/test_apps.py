@@ -14,7 +14,7 @@ from eraser_hub.conversion.screenshots import (
     headless_browser,
     missing_programs,
     open_page,
-    running_app,
+    running_apps,
     submit,
     text_of,
     wait_for,
@@ -116,6 +116,14 @@ def browser():
         yield driver
 
 
+@pytest.fixture(scope="module")
+def addresses(browser, tmp_path_factory):
+    """Name -> address: all Spaces, built and started at once."""
+    folders = build_metrics(tmp_path_factory.mktemp("spaces"))
+    with running_apps(folders) as urls:
+        yield dict(zip((folder.name for folder in folders), urls, strict=True))
+
+
 def paste(browser, box: str, text: str) -> None:
     """Replace what a box holds, as a paste does."""
     editor = browser.find_element("css selector", f"#{box} .cm-content")
@@ -129,35 +137,34 @@ def paste(browser, box: str, text: str) -> None:
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.parametrize("name", metric_names())
-def test_the_page_scores_draws_and_refuses(browser, app, tmp_path, name):
+def test_the_page_scores_draws_and_refuses(browser, app, addresses, name):
     predictions, references, _, _ = app.EXAMPLES[name]
-    (folder,) = build_metrics(tmp_path, [name])
-    with running_app(folder) as url:
-        open_page(browser, url)
-        assert name in browser.title or name in browser.find_element("tag name", "body").text
-        submit(browser)
-        scores = wait_for(
-            browser, lambda page: len(text_of(page, "scores").splitlines()) > 4 and text_of(page, "scores"), "scores"
-        )
-        tokens = wait_for(browser, lambda page: text_of(page, "tokens").replace("tokens", "").strip(), "tokens")
-        assert any(character.isdigit() for character in scores)
-        assert text_of(browser, "message") == ""
+    url = addresses[name]
+    open_page(browser, url)
+    assert name in browser.title or name in browser.find_element("tag name", "body").text
+    submit(browser)
+    scores = wait_for(
+        browser, lambda page: len(text_of(page, "scores").splitlines()) > 4 and text_of(page, "scores"), "scores"
+    )
+    tokens = wait_for(browser, lambda page: text_of(page, "tokens").replace("tokens", "").strip(), "tokens")
+    assert any(character.isdigit() for character in scores)
+    assert text_of(browser, "message") == ""
 
-        box = "predictions" if predictions else "references"
-        rows = predictions or references
-        paste(browser, box, json.dumps(rows)[:-2])  # cut short
-        said = submitted(browser, message, "the message")
-        assert f"{box}: no JSON" in said and "Traceback" not in said
+    box = "predictions" if predictions else "references"
+    rows = predictions or references
+    paste(browser, box, json.dumps(rows)[:-2])  # cut short
+    said = submitted(browser, message, "the message")
+    assert f"{box}: no JSON" in said and "Traceback" not in said
 
-        broken = [{**rows[0], key: "no such value"} for key in list(rows[0])[-1:]]
-        paste(browser, box, json.dumps(broken))
-        said = submitted(browser, lambda page: "no JSON" not in message(page) and message(page), "the metric's message")
-        assert "Traceback" not in said and 'File "' not in said
+    broken = [{**rows[0], key: "no such value"} for key in list(rows[0])[-1:]]
+    paste(browser, box, json.dumps(broken))
+    said = submitted(browser, lambda page: "no JSON" not in message(page) and message(page), "the metric's message")
+    assert "Traceback" not in said and 'File "' not in said
 
-        browser.find_element("id", "example").click()
-        wait_for(browser, lambda page: "no such value" not in text_of(page, box), "the example")
-        submitted(browser, lambda page: not message(page) and text_of(page, "tokens").strip(), "scores again")
-        assert tokens
+    browser.find_element("id", "example").click()
+    wait_for(browser, lambda page: "no such value" not in text_of(page, box), "the example")
+    submitted(browser, lambda page: not message(page) and text_of(page, "tokens").strip(), "scores again")
+    assert tokens
 
 
 def submitted(browser, condition, what: str):
@@ -165,10 +172,10 @@ def submitted(browser, condition, what: str):
 
     def press(page):
         submit(page)
-        for _ in range(20):
+        for _ in range(10):
             if value := condition(page):
                 return value
-            time.sleep(0.1)
+            time.sleep(0.05)
         return None
 
     return wait_for(browser, press, what)
