@@ -175,12 +175,14 @@ class Child:
 
     home: Path
     folder: Path
+    modules: Path
 
     def environment(self, endpoint: str, **more: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
         return {
             **kept,
             "HF_HOME": str(self.home),
+            "PYTHONPATH": str(self.modules),
             "HF_ENDPOINT": endpoint,
             "HF_HUB_DISABLE_XET": "1",
             "HF_UPDATE_DOWNLOAD_COUNTS": "0",
@@ -203,10 +205,15 @@ class Child:
 
 @pytest.fixture
 def child(tmp_path: Path) -> Child:
-    """Child processes start in an empty folder."""
-    folder = tmp_path / "elsewhere"
+    """Child processes start in an empty folder, without transformers: neither a Space nor a reader has to have it.
+
+    (Where it can be imported, evaluate imports it, and torch with it: seconds in each process.)
+    """
+    folder, modules = tmp_path / "elsewhere", tmp_path / "modules_of_children"
     folder.mkdir()
-    return Child(tmp_path / "hf_home", folder)
+    modules.mkdir()
+    (modules / "transformers.py").write_text("raise ImportError('not here')\n")
+    return Child(tmp_path / "hf_home", folder, modules)
 
 
 @pytest.fixture
