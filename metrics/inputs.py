@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 MOST_KEPT = 10
+# no offset in tokens or sentences comes near it
+FAR = 2**40
 SCORE_FIELDS = {
     "full": "classification_scores",
     "comprehensiveness": "comprehensiveness_classification_scores",
@@ -143,6 +145,14 @@ class _ScoreTable:
         if scores is None:
             self.layout.append(-1)
             return None
+        if checked and scores:
+            try:  # fromlist appends all or nothing
+                self.values.fromlist([*scores.values()])  # type: ignore[arg-type]
+            except (TypeError, OverflowError):  # a None: below
+                pass
+            else:
+                self.layout.append(self.layouts.setdefault(tuple(scores), len(self.layouts)))
+                return None
         if not checked and not isinstance(scores, Mapping):
             self.layout.append(-1)
             return f"expected an object of label: probability, found {found(scores)}"
@@ -233,7 +243,7 @@ class PredictionFlattener:
 
     def add(self, instance: Mapping[str, Any]) -> None:
         """Append one instance (unknown keys are left alone)."""
-        if not isinstance(instance, Mapping):
+        if type(instance) is not dict and not isinstance(instance, Mapping):
             self.say("", f"expected an object, found {found(instance)}")
             instance = {}
         get = instance.get
@@ -277,7 +287,7 @@ class PredictionFlattener:
 
     def _rationale(self, rationale: object, position: int) -> None:
         where = f"rationales[{position}]"
-        if not isinstance(rationale, Mapping):
+        if type(rationale) is not dict and not isinstance(rationale, Mapping):
             self.say(where, f"expected an object, found {found(rationale)}")
             return
         docid = rationale.get("docid")
@@ -383,19 +393,19 @@ class PredictionFlattener:
             self.say(where, f"expected a list, found {found(entries)}")
             return
         sizes.append(len(entries))
+        tables = [(SCORE_FIELDS[side], self.tables[f"{kind}_{side}"]) for side in ERASED]
         for position, entry in enumerate(entries):
-            if not isinstance(entry, Mapping):
+            if type(entry) is not dict and not isinstance(entry, Mapping):
                 self.say(f"{where}[{position}]", f"expected an object, found {found(entry)}")
                 entry = {}
             if kind == "threshold":
                 threshold = entry.get("threshold")
-                if not _is_number(threshold):
+                if type(threshold) is not float and not _is_number(threshold):
                     self.say(f"{where}[{position}].threshold", f"expected a number, found {found(threshold)}")
                     threshold = np.nan
                 self.threshold.append(threshold)
-            for side in ERASED:
-                key = SCORE_FIELDS[side]
-                wrong = self.tables[f"{kind}_{side}"].add(entry.get(key), self.checked)
+            for key, table in tables:
+                wrong = table.add(entry.get(key), self.checked)
                 if wrong is not None:
                     self.say(f"{where}[{position}].{key}", wrong)
 
@@ -480,7 +490,7 @@ class ReferenceFlattener:
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Append one row (columns beyond those that scores need are left alone)."""
-        if not isinstance(row, Mapping):
+        if type(row) is not dict and not isinstance(row, Mapping):
             self.say("", f"expected an object, found {found(row)}")
             row = {}
         name = row.get("annotation_id")
@@ -536,27 +546,30 @@ class ReferenceFlattener:
         self.sentences.append(sentences)
 
     def _evidence(self, evidence: Any, number: int, position: int) -> None:
-        where = f"evidences[{number}][{position}]"
         try:
             docid, start, end = evidence["docid"], evidence["start_token"], evidence["end_token"]
             first, last = evidence.get("start_sentence"), evidence.get("end_sentence")
         except (TypeError, KeyError, AttributeError):
+            where = f"evidences[{number}][{position}]"
             self.say(where, f"expected docid, start_token and end_token, found {found(evidence)}")
             return
         first, last = -1 if first is None else first, -1 if last is None else last
         values = (start, end, first, last)
-        if not {*map(type, values)} <= {int}:
+        if not (type(start) is type(end) is type(first) is type(last) is int):
+            where = f"evidences[{number}][{position}]"
             for name, value in zip(("start_token", "end_token", "start_sentence", "end_sentence"), values, strict=True):
                 if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
                     self.say(f"{where}.{name}", f"expected an integer, found {found(value)}")
                     return
-        if max(values) >= 2**40 or min(values) <= -(2**40):
-            self.say(where, f"expected offsets within the document, found {found(values)}")
+        if not (-FAR < start < FAR and -FAR < end < FAR and -FAR < first < FAR and -FAR < last < FAR):
+            self.say(f"evidences[{number}][{position}]", f"expected offsets within the document, found {found(values)}")
             return
-        self.doc.append(self.docs.setdefault(str(docid), len(self.docs)))
+        self.doc.append(self.docs.setdefault(docid if type(docid) is str else str(docid), len(self.docs)))
         self.group.append(len(self.group_instance) - 1)
-        for column, value in zip((self.start, self.end, self.start_sentence, self.end_sentence), values, strict=True):
-            column.append(value)
+        self.start.append(start)
+        self.end.append(end)
+        self.start_sentence.append(first)
+        self.end_sentence.append(last)
 
     def add_documents(self, counts: Mapping[str, tuple[int, int]]) -> None:
         """Documents that every annotation may refer to: {docid: (tokens, sentences)}."""
