@@ -257,7 +257,13 @@ def as_text(result: Mapping[str, Any], alpha: float = 0.05) -> str:
             ]
             lines.append("  ".join(cells).rstrip())
         lines.append("")
-    return "\n".join([*lines, result["signature"]])
+    for one in result.get("against_chance", ()):
+        lines.append(
+            f"{one['system']}, {one['score']} against {one['draws']} random rationales: p {_number(one['p_value'])}, "
+            f"p Holm {_number(one['p_holm'])}, win rate {_number(one['win_rate'])}, "
+            f"effect size {_number(one['effect_size'])}"
+        )
+    return "\n".join([*lines, *[""][: bool(result.get("against_chance"))], result["signature"]])
 
 
 def _number(value: float, form: str = ".4f") -> str:
@@ -309,14 +315,37 @@ def compare_files(
         DataError: what ``score`` refuses, or files that share no score.
     """
     names = system_names([one.results for one in inputs])
+    chance: dict[str, dict[str, dict[str, Any]]] = {}
     systems: dict[str, dict[str, Statistics]] = {}
     for name, one in zip(names, inputs, strict=True):
         scored = score(one, settings)
+        chance[name] = scored.chance
         parts = {"agreement": scored.agreement, "faithfulness": scored.faithfulness}
         systems[name] = {part: statistics for part, statistics in parts.items() if statistics is not None}
     blocks = [block for block in systems[names[0]] if all(block in own for own in systems.values())]
     if not blocks:
         raise DataError("expected files that share a score, found none: their fields differ", file=inputs[-1].results)
-    return compare_blocks(
+    found = compare_blocks(
         {name: [own[block] for block in blocks] for name, own in systems.items()}, n_resamples, seed, confidence_level
     )
+    return found | {"against_chance": chance_over_systems(chance)} if any(chance.values()) else found
+
+
+def chance_over_systems(chance: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Each system's test against random rationales, its p-value corrected by Holm over the systems.
+
+    Args:
+        chance: {system: {"comprehensiveness" or "sufficiency": what ``against_chance`` gives}}; a system without draws
+            has none and is not counted.
+
+    Returns:
+        One dict per side and system: ``system, score, p_value, p_holm, win_rate, mean_win_rate, effect_size, draws``.
+    """
+    rows = []
+    for side in dict.fromkeys(side for own in chance.values() for side in own):
+        tested = {name: own[side] for name, own in chance.items() if side in own}
+        adjusted = holm([one["p_value"] for one in tested.values()])
+        for (name, one), p_holm in zip(tested.items(), adjusted, strict=True):
+            told = {key: one[key] for key in ("win_rate", "mean_win_rate", "effect_size", "draws")}
+            rows.append({"system": name, "score": side, "p_value": one["p_value"], "p_holm": p_holm, **told})
+    return rows

@@ -31,7 +31,8 @@ def compare(
     """Compare systems on the same split, score by score.
 
     Every pair of systems is compared by approximate randomisation and by the paired bootstrap over instances; "p Holm"
-    is the former corrected over the pairs of each score, and a star stands where it is below 0.05.
+    is the former corrected over the pairs of each score, and a star stands where it is below 0.05. Where predictions
+    hold random rationales (explain --random-draws), each system's p-value against chance is corrected over the systems.
 
     Examples:
 

@@ -16,7 +16,15 @@ from eraser_hub.__main__ import _register, app
 from eraser_hub.errors import DataError
 from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.results import Statistics, ratio
-from eraser_hub.scoring.comparison import aligned, as_json, as_text, compare, from_result, system_names
+from eraser_hub.scoring.comparison import (
+    aligned,
+    as_json,
+    as_text,
+    chance_over_systems,
+    compare,
+    from_result,
+    system_names,
+)
 
 
 def system(values, ids=None, key="f1"):
@@ -142,6 +150,21 @@ def test_names_of_files():
     assert system_names([Path("a/x.jsonl"), Path("b/x.jsonl")]) == ["a/x", "b/x"]
     with pytest.raises(DataError, match="twice"):
         system_names([Path("a.jsonl"), Path("./a.jsonl")])
+
+
+def test_chance_is_corrected_by_holm_over_systems():
+    def told(p):
+        return {"p_value": p, "win_rate": 1.0, "mean_win_rate": 0.9, "effect_size": 2.0, "draws": 99}
+
+    both = {"comprehensiveness": told(0.01), "sufficiency": told(0.5)}
+    rows = chance_over_systems({"a": both, "b": {"comprehensiveness": told(0.03)}, "plain": {}})
+    adjusted = {(row["score"], row["system"]): row["p_holm"] for row in rows}
+    assert adjusted == {
+        ("comprehensiveness", "a"): pytest.approx(0.02),
+        ("comprehensiveness", "b"): pytest.approx(0.03),
+        ("sufficiency", "a"): pytest.approx(0.5),
+    }
+    assert "p Holm 0.0200" in as_text({"comparisons": [], "signature": "s", "against_chance": rows})
 
 
 # ------------------------------------------------------------------------------------------------------ command line
