@@ -13,6 +13,8 @@ from eraser_hub.errors import DataError
 from .erasure import Erased
 from .models import Adapter, Encoded, View, check_probabilities
 
+KEPT_SIZE = 500_000  # tokens of inputs that are kept between finding equal ones and running them
+
 
 @dataclass(slots=True)
 class Counts:
@@ -24,11 +26,21 @@ class Counts:
     halved: int = 0
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """An input that has to run: made again from its positions where it was not kept."""
+
+    erased: Erased
+    sizes: tuple[int, ...]
+    view: View | None
+
+
 class Runner:
     """Sends erased inputs of a chunk of instances through a model.
 
     Equal inputs run once: results are kept by the input's content until :meth:`forget`, so the rationale at 100 % is
-    the full input's very result. Only the batch at hand is materialised; what waits is token positions.
+    the full input's very result. Beside the batch at hand, inputs of :data:`KEPT_SIZE` tokens in all wait ready made; what
+    else waits is token positions.
 
     Args:
         model: the adapter.
@@ -54,9 +66,10 @@ class Runner:
         """Probabilities of each erased input, shape (len(erased), classes), columns in the dataset's label order."""
         keys: list[bytes] = []
         seen: dict[tuple[int, bool, bytes], bytes] = {}
-        waiting: dict[bytes, tuple[Erased, tuple[int, ...]]] = {}
+        waiting: dict[bytes, _Waiting] = {}
+        kept_size = 0
         for one in erased:
-            place = (one.instance, one.keep, one.positions.tobytes())
+            place = (one.instance, one.keep, encoded[one.instance].alike(one.positions))
             if place in seen:
                 keys.append(seen[place])
                 continue
@@ -64,7 +77,8 @@ class Runner:
             seen[place] = view.key
             keys.append(view.key)
             if view.key not in self._known and view.key not in waiting:
-                waiting[view.key] = (one, view.sizes)
+                kept_size += sum(view.sizes)
+                waiting[view.key] = _Waiting(one, view.sizes, view if kept_size <= KEPT_SIZE else None)
         self.counts.inputs += len(erased)
         if waiting:
             self._run(encoded, waiting)
@@ -74,14 +88,14 @@ class Runner:
         source = encoded[one.instance]
         return source.view(one.kept(sum(map(len, source.instance.documents))), self.erase)
 
-    def _run(self, encoded: Sequence[Encoded], waiting: dict[bytes, tuple[Erased, tuple[int, ...]]]) -> None:
+    def _run(self, encoded: Sequence[Encoded], waiting: dict[bytes, _Waiting]) -> None:
         # longest first: what does not fit into memory shows at once, and what follows is shorter
         units = sorted(
-            ((size, number, key) for key, (_, sizes) in waiting.items() for number, size in enumerate(sizes)),
+            ((size, number, key) for key, one in waiting.items() for number, size in enumerate(one.sizes)),
             key=lambda unit: -unit[0],
         )
         sums: dict[bytes, NDArray[np.float64]] = {}
-        left = {key: len(sizes) for key, (_, sizes) in waiting.items()}
+        left = {key: len(one.sizes) for key, one in waiting.items()}
         place = 0
         while place < len(units):
             rows = max(1, min(self.model.rows_for(units[place][0], self.batch_size), self._limit))
@@ -89,8 +103,8 @@ class Runner:
             views: dict[bytes, View] = {}
             for _, _, key in batch:
                 if key not in views:
-                    views[key] = self._view(encoded, waiting[key][0])
-            ids = [encoded[waiting[key][0].instance].instance.id for _, _, key in batch]
+                    views[key] = waiting[key].view or self._view(encoded, waiting[key].erased)
+            ids = [encoded[waiting[key].erased.instance].instance.id for _, _, key in batch]
             found = self._forward([(views[key], number) for _, number, key in batch], ids)
             if found is None:
                 continue
@@ -99,7 +113,7 @@ class Runner:
                 left[key] -= 1
                 if not left[key]:
                     # windows of one document: the mean of their probabilities
-                    self._known[key] = sums.pop(key) / len(waiting[key][1])
+                    self._known[key] = sums.pop(key) / len(waiting[key].sizes)
             place += len(batch)
 
     def _forward(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> NDArray[np.float64] | None:

@@ -42,7 +42,7 @@ class Settings:
         kd: share of the tokens in a hard rationale.
         bins: shares at which the AOPC is measured, () for none.
         erase: remove, mask or pad.
-        tokens_to_flip: search how many of the highest-ranked tokens must go until the label changes.
+        tokens_to_flip: search how many of the evidence documents' highest-ranked tokens must go until the label changes.
         random_draws: number of random rationales of each instance's own length.
         random_kind: ``tokens`` (any set of that size) or ``spans`` (its own spans, shifted).
         fidelity_trials: trials per occlusion rate of the fidelity curves, 0 for none.
@@ -100,6 +100,8 @@ class Settings:
             parts.append(f"lime:N{self.lime_samples},K{self.lime_tokens}")
         if self.random_draws:
             parts.append(f"random-draws:{self.random_draws},{self.random_kind}")
+        if self.tokens_to_flip:
+            parts.append("flip:evidence-documents")
         if self.fidelity_trials:
             parts.append(f"fidelity:{self.fidelity_trials}x{len(self.fidelity_rates)}")
         if model:
@@ -266,10 +268,11 @@ def _plan(number: int, one: Instance, work: _Work, settings: Settings) -> list[e
 def _tokens_to_flip(runner: Runner, work: _Work) -> list[int]:
     """For each instance the least number of its highest-ranked tokens whose erasure changes the predicted label.
 
-    All tokens where none does. Looked for from one token on, in growing steps that go through the model together, so
+    Tokens of the documents that hold gold evidence count and are erased, no others: the score is a share of those
+    documents' tokens. Where no evidence is known all documents do. All their tokens where none changes it. Looked for from one token on, in growing steps that go through the model together, so
     the answer is the exact first change also where probabilities do not fall steadily.
     """
-    rankings = [erasure.ranking(scores) for scores in work.scores]
+    rankings = [_ranking_in_evidence(one, scores) for one, scores in zip(work.instances, work.scores, strict=True)]
     found: list[int] = [len(order) for order in rankings]
     open_ones = {number: 1 for number, order in enumerate(rankings) if len(order)}
     step = 8
@@ -292,6 +295,17 @@ def _tokens_to_flip(runner: Runner, work: _Work) -> list[int]:
         }
         step = min(step * 2, 256)
     return found
+
+
+def _ranking_in_evidence(one: Instance, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The ranking of the evidence documents' tokens, as flat positions; of all tokens where no evidence is known."""
+    order = erasure.ranking(scores)
+    if not one.evidence_documents or len(one.evidence_documents) == len(one.documents):
+        return order
+    bounds, inside = one.bounds, np.zeros(len(scores), dtype=bool)
+    for number in one.evidence_documents:
+        inside[bounds[number] : bounds[number + 1]] = True
+    return order[inside[order]]
 
 
 def rationales_of(one: Instance, scores: NDArray[np.float64], hard: NDArray[np.int64]) -> list[dict[str, Any]]:

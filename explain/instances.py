@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ class Instance:
         documents: tokens of each document, in order; these can be erased.
         label: the gold label's name, None where the data has none.
         rationale: per document the human rationale, one flag a token; None where the data has none.
+        evidence_documents: numbers of the documents that gold evidence lies in, ascending; () where none is known.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Instance:
     documents: tuple[tuple[str, ...], ...]
     label: str | None = None
     rationale: tuple[tuple[bool, ...], ...] | None = None
+    evidence_documents: tuple[int, ...] = ()
 
     @property
     def tokens(self) -> list[str]:
@@ -53,7 +55,7 @@ class Instance:
 
     def without_query(self) -> Instance:
         """The same instance for a model that is not to see the query."""
-        return Instance(self.id, (), self.names, self.documents, self.label, self.rationale)
+        return replace(self, query=())
 
     def rationale_only(self) -> Instance:
         """The documents reduced to the human rationale's tokens (paper 004, "rationale-only text").
@@ -204,7 +206,10 @@ def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
                     field="rationale_mask",
                 )
     label = label_of(row.get("classification"), label_names, identity)
-    return Instance(identity, tuple(tokens_of(row.get("query") or "")), names, documents, label, rationale)
+    held = {evidence["docid"] for group in row.get("evidences") or () for evidence in group}
+    evidence_documents = tuple(number for number, name in enumerate(names) if name in held)
+    query = tuple(tokens_of(row.get("query") or ""))
+    return Instance(identity, query, names, documents, label, rationale, evidence_documents)
 
 
 def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:

@@ -26,7 +26,7 @@ class Progress:
         # opening the model is not counted: the clock starts with the first result
         self._started = self._started or now
         self._passes += passes
-        if now - self._shown > 0.5:
+        if now - self._shown > 0.5 and now - self._started > 0.1:
             self._shown = now
             self._bar.set_postfix_str(f"{self._passes / max(now - self._started, 1e-9):.0f} passes/s", refresh=False)
         self._bar.update(instances)

@@ -111,12 +111,18 @@ def threads_here() -> int:
 
 
 def _plain(one: Instance) -> dict[str, Any]:
-    return {"id": one.id, "query": one.query, "names": one.names, "documents": one.documents, "label": one.label}
+    return {
+        "id": one.id, "query": one.query, "names": one.names, "documents": one.documents, "label": one.label,
+        "evidence_documents": one.evidence_documents,
+    }  # fmt: skip
 
 
 def _instance(row: dict[str, Any]) -> Instance:
     documents = tuple(tuple(document) for document in row["documents"])
-    return Instance(row["id"], tuple(row["query"]), tuple(row["names"]), documents, row["label"])
+    return Instance(
+        row["id"], tuple(row["query"]), tuple(row["names"]), documents, row["label"],
+        evidence_documents=tuple(row["evidence_documents"]),
+    )  # fmt: skip
 
 
 def read_input(path: Path) -> list[Instance]:

@@ -104,18 +104,26 @@ def check_tree(tree: Any, path: Path) -> None:
 @dataclass(slots=True)
 class _Bag(Encoded):
     instance: Instance
-    ids: NDArray[np.int32]
+    ids: NDArray[np.int32]  # of every token, -1 for words that the vocabulary lacks
     query: NDArray[np.int32]
     mask: int
     pad: int
+    order: NDArray[np.int64]  # positions of the known tokens by rising id: an erased input is cut from it in order
+    sorted: NDArray[np.int32]
+
+    def alike(self, positions: NDArray[np.int64]) -> bytes:
+        # a bag does not know where a word stood
+        ids = self.ids[positions]
+        return (np.sort(ids) if len(ids) > 1 else ids).tobytes()
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
-        ids = self.ids[kept]
+        ids = self.sorted[kept[self.order]]
         substitute = self.mask if erase == "mask" else self.pad
+        more = [self.query[self.query >= 0]] if len(self.query) else []
         if erase != "remove" and substitute >= 0:
-            ids = np.concatenate([ids, np.full(len(kept) - len(ids), substitute, dtype=np.int32)])
-        ids = np.concatenate([ids, self.query])
-        ids = np.sort(ids[ids >= 0])
+            more.append(np.full(len(kept) - np.count_nonzero(kept), substitute, dtype=np.int32))
+        if more:
+            ids = np.sort(np.concatenate([ids, *more]))
         return View(hashlib.blake2b(ids.tobytes(), digest_size=16).digest(), (len(ids),), ids)
 
 
@@ -161,7 +169,10 @@ class PipelineModel(Adapter):
         query = list(instance.query) if self.uses_query else []
         if self.vocabulary is None:
             return _Text(instance, instance.tokens, query, self.joiner)
-        return _Bag(instance, self._ids(instance.tokens), self._ids(query), *self._ids([MASK, PAD]).tolist())
+        ids = self._ids(instance.tokens)
+        order = np.argsort(ids, kind="stable")[np.count_nonzero(ids < 0) :]
+        mask, pad = self._ids([MASK, PAD]).tolist()
+        return _Bag(instance, ids, self._ids(query), mask, pad, order, ids[order])
 
     def _ids(self, tokens: Sequence[str]) -> NDArray[np.int32]:
         vocabulary = self.vocabulary or {}

@@ -277,3 +277,22 @@ def test_labels_stated_by_hand_and_generic_ones():
     adapter = PlainModel(model)
     align_labels(adapter, ("NEG", "POS"))
     assert adapter.order.tolist() == [0, 1] and "say --labels" in adapter.notes.words[0]
+
+
+def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():
+    two = Instance("x", (), ("a", "b"), (("good", "film"), ("fine", "bad", "plot")), "POS", None, (1,))
+    (found,) = explained([two], method="occlusion", tokens_to_flip=True)
+    # good in the first document stands outside the gold evidence: fine goes first, then (of ties) the plot, then bad
+    assert found["classification"] == "POS" and 1 <= found["tokens_to_flip"] <= 3
+    everywhere = Instance("x", (), ("a", "b"), (("good",) * 9, ("fine",) * 2), "POS", None, (1,))
+    (never,) = explained([everywhere], method="occlusion", tokens_to_flip=True)
+    assert never["tokens_to_flip"] == 2
+    assert "flip:evidence-documents" in Settings(tokens_to_flip=True).signature()
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_inputs_that_do_not_wait_ready_made_give_the_same(monkeypatch, lazy):
+    model = CountingModel()
+    whole = explained([instance(DOCUMENT)], method="lime")
+    monkeypatch.setattr("eraser_hub.explain.batching.KEPT_SIZE", 0 if lazy else 25)
+    assert explained([instance(DOCUMENT)], model, method="lime") == whole

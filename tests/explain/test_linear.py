@@ -259,3 +259,30 @@ def test_full_input_of_ten_thousand_tokens():
     assert runner.run([adapter.encode(one)], [full(0)]).shape == (1, 2)
     for method in ("random", "coefficients", "integrated-gradients"):
         assert len(scores_of(adapter, one, method)[1]) == 10_000
+
+
+@pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
+@pytest.mark.parametrize("uses_query", [False, True])
+def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query):
+    from eraser_hub.explain.sklearn_model import MASK, PAD, PipelineModel
+    from eraser_hub.explain.training import pipeline_for
+
+    fitted = pipeline_for("logistic-regression", "words", 1.0, 1).fit(
+        [f"the good film {MASK} {PAD}", "a bad bad film plot"], ["POS", "NEG"]
+    )
+    model = PipelineModel(fitted, uses_query=uses_query)
+    tokens = ("bad", "unseen", "the", "bad", "plot", "", "good")
+    one = model.encode(Instance("x", ("film", "unknown"), ("d",), (tokens,)))
+    random = np.random.default_rng(0)
+    by_alike: dict[tuple[bytes, bool], bytes] = {}
+    for _ in range(40):
+        chosen = np.flatnonzero(random.random(len(tokens)) < 0.4)
+        for keep in (True, False):
+            kept = np.full(len(tokens), not keep)
+            kept[chosen] = keep
+            view = one.view(kept, erase)
+            substitute = {"mask": MASK, "pad": PAD}.get(erase)
+            words = [t if stays else substitute for t, stays in zip(tokens, kept, strict=True) if stays or substitute]
+            text = " ".join([*(("film", "unknown") if uses_query else ()), *words])
+            np.testing.assert_allclose(model.forward([(view, 0)]), fitted.predict_proba([text]), rtol=0, atol=1e-15)
+            assert by_alike.setdefault((one.alike(chosen), keep), view.key) == view.key
