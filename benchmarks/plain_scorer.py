@@ -117,16 +117,14 @@ def _classes(instances: list[dict], annotations: list[dict]) -> dict[str, object
             drops.append(full[label] - erased[label])
             entropies.append(entropy(list(full.values())) - entropy(list(erased.values())))
             divergences.append(entropy([erased[name] for name in full], list(full.values())))
-            curves.append(
-                [
-                    full[label] - entry[f"{side}_classification_scores"][label]
-                    for entry in instance["thresholded_scores"]
-                ]
-            )
+            if "thresholded_scores" in instance:
+                entries = instance["thresholded_scores"]
+                curves.append([full[label] - entry[f"{side}_classification_scores"][label] for entry in entries])
         result[side] = float(np.mean(drops))
         result[f"{side}_entropy"], result[f"{side}_kl"] = float(np.mean(entropies)), float(np.mean(divergences))
-        result[f"{side}_aopc"] = float(np.mean(curves))
-        result[f"{side}_aopc_points"] = np.mean(curves, axis=0).tolist()
+        if curves:
+            result[f"{side}_aopc"] = float(np.mean(curves))
+            result[f"{side}_aopc_points"] = np.mean(curves, axis=0).tolist()
     return result
 
 
