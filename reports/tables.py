@@ -71,9 +71,9 @@ class Section:
 
 
 def arrow(key: str) -> str:
-    """The key's label with an arrow for the better direction."""
+    """The key's label with an arrow for the better direction, which no line break parts from it."""
     known = metric(key)
-    return known.label + {"higher": " ↑", "lower": " ↓", "": ""}[known.better]
+    return known.label + {"higher": "\u00a0↑", "lower": "\u00a0↓", "": ""}[known.better]
 
 
 def scalar_keys(systems: Iterable[SystemScores]) -> list[str]:

@@ -248,3 +248,24 @@ def test_ten_thousand_instances_open_at_once(browser, tmp_path):
     press(browser, "End")
     wait(browser, "return document.getElementById('name').textContent === 'i9999'")
     assert browser.get_log("browser") == []
+
+
+def test_gold_alone_offers_nothing_of_a_prediction(browser, hub, tmp_path):
+    """Without predictions the page has no marks, filters or legend of theirs; class tables stay inside the page."""
+    written = make_report(hub / "eraser", config="movies", split="val", systems=[], out=tmp_path)
+    browser.get(written.page.as_uri())
+    wait(browser, "return document.querySelector('#documents .text') !== null")
+    for name in ("system", "verdict", "score", "order", "show-pred", "show-soft"):
+        assert not browser.find_element("id", name).is_displayed(), name
+    assert browser.find_element("id", "show-gold").is_displayed() and browser.find_element("id", "label").is_displayed()
+    assert "predicted rationale" not in browser.find_element("css selector", ".legend").text
+
+
+def test_tables_fit_into_the_page(opened):
+    wide = opened.execute_script(
+        "return [...document.querySelectorAll('main .scroll')].filter(d => d.scrollWidth > d.clientWidth + 1).length"
+    )
+    crossing = opened.execute_script(
+        "return [...document.querySelectorAll('main th')].filter(th => th.scrollWidth > th.clientWidth + 1).length"
+    )
+    assert (wide, crossing) == (0, 0)
