@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import copy
+import functools
 import json
 import math
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,16 @@ def instance(name: str, docid: str, size: int, label: str) -> dict[str, Any]:
     }
 
 
+@functools.cache
+def documents() -> Path:
+    """One folder of documents for all cases: hundreds of small files are slow to write and to remove."""
+    holder = tempfile.TemporaryDirectory()
+    atexit.register(holder.cleanup)
+    for docid, text in TEXTS.items():
+        (Path(holder.name) / docid).write_text(text)
+    return Path(holder.name)
+
+
 class Case:
     """Gold annotations, predictions and documents that are in order, to be spoilt."""
 
@@ -78,9 +91,8 @@ class Case:
 
     def write(self, folder: Path) -> Path:
         corpus = folder / "movies"
-        (corpus / "docs").mkdir(parents=True)
-        for docid, text in TEXTS.items():
-            (corpus / "docs" / docid).write_text(text)
+        corpus.mkdir()
+        (corpus / "docs").symlink_to(documents())
         (corpus / "val.jsonl").write_text("".join(json.dumps(row) + "\n" for row in self.gold))
         (folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in self.predictions))
         return corpus
