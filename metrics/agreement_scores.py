@@ -30,7 +30,7 @@ def f1_of(p: np.ndarray, r: np.ndarray) -> np.ndarray:
 
 def suffix(threshold: float, main: float) -> str:
     """What stands behind the keys of an IOU threshold: nothing for the main one, ``@0.1`` for a further one."""
-    return "" if threshold == main else f"@{threshold:g}"
+    return "" if threshold == main else f"@{float(threshold)!r}"
 
 
 class Pool:
@@ -134,6 +134,11 @@ class Pool:
         self._add(f"{key}.sum", np.where(real, values, 0.0), owner)
         self._add(f"{key}.count", real, owner)
         self.means[key] = key
+
+    @property
+    def names(self) -> list[str]:
+        """What each column is."""
+        return list(self.place)
 
     def values(self) -> np.ndarray:
         """float64 (annotations, statistics)."""

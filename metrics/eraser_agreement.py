@@ -189,7 +189,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         if shuffles:
             settings["shuffles"] = shuffles
         values = pool.values()
-        return Statistics(r.ids, values, pool.finalize, pool.finalize(values)), settings
+        return Statistics(r.ids, values, pool.finalize, pool.finalize(values), pool.names), settings
 
     def _score(
         self,

@@ -162,7 +162,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
             extra[f"{side}_chance"] = plain({**found, "draws": draws.shape[1], "mean_win_rate": own["win_rate"].mean()})
         values = pooled.values()
         ids = r.ids if r is not None else p.ids
-        return Statistics(ids, values, pooled.finalize, pooled.finalize(values)), settings, extra
+        return Statistics(ids, values, pooled.finalize, pooled.finalize(values), pooled.names), settings, extra
 
     def _score(
         self,

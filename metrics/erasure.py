@@ -142,20 +142,25 @@ class Pool:
 
     def __init__(self, n: int, totals: bool = False) -> None:
         self.n, self.totals = n, totals
+        self.names: list[str] = []
         self.columns: list[np.ndarray] = []
         self.means: dict[str, tuple[int, int]] = {}
         self.curves: dict[str, tuple[int, int]] = {}
         self.labels: list[str] = []
         self.first_label = -1
 
-    def _column(self, values: np.ndarray) -> int:
+    def _column(self, name: str, values: np.ndarray) -> int:
+        self.names.append(name)
         self.columns.append(np.asarray([values.sum()] if self.totals else values, dtype=np.float64))
         return len(self.columns) - 1
 
     def add_mean(self, key: str, values: np.ndarray) -> None:
         """The mean of one value per instance; NaN values are left out, and NaN where none is left."""
         real = ~np.isnan(values)
-        self.means[key] = (self._column(np.where(real, values, 0.0)), self._column(real))
+        self.means[key] = (
+            self._column(f"{key}.sum", np.where(real, values, 0.0)),
+            self._column(f"{key}.count", real),
+        )
 
     def add_curve(self, key: str, values: np.ndarray) -> None:
         """AOPC: ``KEY_points``, the mean per threshold, and ``KEY``, the mean of the points.
@@ -164,9 +169,9 @@ class Pool:
             values: float64 (n, thresholds).
         """
         first = len(self.columns)
-        for column in values.T:
-            self._column(column)
-        self._column(np.ones(self.n))
+        for number, column in enumerate(values.T):
+            self._column(f"{key}.sum{number}", column)
+        self._column(f"{key}.count", np.ones(self.n))
         self.curves[key] = (first, values.shape[1])
 
     def add_labels(self, labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> None:
@@ -177,12 +182,12 @@ class Pool:
         """
         self.labels = list(labels)
         self.first_label = len(self.columns)
-        for code in range(len(labels)):
-            self._column(truth == code)
-            self._column(predicted == code)
-            self._column((truth == code) & (predicted == code))
-        self._column(truth == predicted)
-        self._column(np.ones(self.n))
+        for code, label in enumerate(self.labels):
+            self._column(f"label {label}.truth", truth == code)
+            self._column(f"label {label}.predicted", predicted == code)
+            self._column(f"label {label}.hits", (truth == code) & (predicted == code))
+        self._column("labels.hits", truth == predicted)
+        self._column("labels.count", np.ones(self.n))
 
     def values(self) -> np.ndarray:
         """float64 (instances, statistics)."""

@@ -432,6 +432,11 @@ class PredictionFlattener:
         return Predictions(ids=self.ids, docids=list(self.docs), labels=list(self.labels), **columns, **matrices)
 
 
+def _several(value: Any) -> Any:
+    """A list's items, none of null; not by truth, which an array (a row out of pandas) does not have."""
+    return () if value is None else value
+
+
 def count_tokens(text: str) -> tuple[int, int]:
     """(tokens, sentences) of a document: sentences end at "\\n", tokens at "\\n" or U+0020; empty pieces are none.
 
@@ -503,9 +508,9 @@ class ReferenceFlattener:
         self.ids.append(name)
         self._label(row.get("classification"))
         if self.with_documents:
-            for position, document in enumerate(row.get("documents") or ()):
+            for position, document in enumerate(_several(row.get("documents"))):
                 self._document(document, position)
-        for number, evidences in enumerate(row.get("evidences") or ()):
+        for number, evidences in enumerate(_several(row.get("evidences"))):
             self.group_instance.append(self.n)
             for position, evidence in enumerate(evidences):
                 self._evidence(evidence, number, position)

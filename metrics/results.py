@@ -30,18 +30,23 @@ class Statistics:
         finalize: sums (..., k) to {key: scores (...)}; a key that is a list of T scores has shape (..., T). It works
             on any leading shape and gives NaN (or the metric's convention) where a count is 0, without warning.
         per_instance: {key: (n,) or (n, T)}, the instance's own scores; NaN where an instance has none.
+        columns: what each column of ``values`` is, k names, by which the statistics of systems with other optional
+            fields are compared; None where that never happens.
     """
 
     ids: Sequence[str]
     values: np.ndarray
     finalize: Callable[[np.ndarray], Mapping[str, np.ndarray]]
     per_instance: Mapping[str, np.ndarray] = field(default_factory=dict)
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or len(self.values) != len(self.ids):
             raise ValueError(
                 f"expected one row of statistics per id, found {self.values.shape} for {len(self.ids)} ids"
             )
+        if self.columns is not None and len(self.columns) != self.values.shape[1]:
+            raise ValueError(f"expected {self.values.shape[1]} names of columns, found {len(self.columns)}")
         for key, column in self.per_instance.items():
             if len(column) != len(self.ids):
                 raise ValueError(f"per_instance[{key!r}]: expected {len(self.ids)} values, found {len(column)}")
@@ -54,8 +59,8 @@ class Statistics:
     def take(self, rows: Sequence[int] | np.ndarray) -> Statistics:
         """The statistics of some instances, in the order of ``rows``."""
         rows = np.asarray(rows, dtype=np.int64)
-        columns = {key: np.asarray(column)[rows] for key, column in self.per_instance.items()}
-        return Statistics([self.ids[row] for row in rows], self.values[rows], self.finalize, columns)
+        own = {key: np.asarray(column)[rows] for key, column in self.per_instance.items()}
+        return Statistics([self.ids[row] for row in rows], self.values[rows], self.finalize, own, self.columns)
 
 
 def merge(parts: Sequence[Statistics]) -> Statistics:
@@ -64,8 +69,9 @@ def merge(parts: Sequence[Statistics]) -> Statistics:
     if len(set(ids)) != len(ids):
         raise ValueError("expected disjoint batches, found an annotation id twice")
     keys = list(parts[0].per_instance)
-    columns = {key: np.concatenate([np.asarray(part.per_instance[key]) for part in parts]) for key in keys}
-    return Statistics(ids, np.concatenate([part.values for part in parts]), parts[0].finalize, columns)
+    own = {key: np.concatenate([np.asarray(part.per_instance[key]) for part in parts]) for key in keys}
+    values = np.concatenate([part.values for part in parts])
+    return Statistics(ids, values, parts[0].finalize, own, parts[0].columns)
 
 
 def mean(sums: np.ndarray, column: int, count: int, empty: float = math.nan) -> np.ndarray:

@@ -67,7 +67,8 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
     def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
         return {key: ratio(sums[..., 2 * at], sums[..., 2 * at + 1]) for at, key in enumerate(keys)}
 
-    return Statistics(ids, table.astype(float), finalize, kept)
+    names = [f"{key}.{part}" for key in keys for part in ("sum", "count")]
+    return Statistics(ids, table.astype(float), finalize, kept, names)
 
 
 def aligned(systems: Mapping[str, Statistics]) -> dict[str, Statistics]:
@@ -114,7 +115,8 @@ def compare(
         ``scores``: {name: {key: score}}; ``comparisons``: one dict per pair of systems with ``first``, ``second`` and
         ``keys``: {key: {``difference`` (first - second), ``ci`` [low, high], ``p_randomisation``, ``p_bootstrap``,
         ``p_holm`` (Holm over the pairs of this key, from the randomisation test), ``win_share``}}; ``instances``: how
-        many; ``signature``. Keys that are lists of scores are left out.
+        many; ``left_out``: {name: the scores that this system has and another has not}; ``signature``. Keys that are
+        lists of scores are left out.
 
     Raises:
         DataError: see ``aligned`` and ``from_result``.
@@ -159,12 +161,14 @@ def compare_blocks(
     scores: dict[str, dict[str, float]] = {name: {} for name in names}
     keys: dict[tuple[str, str], dict[str, dict[str, Any]]] = {pair: {} for pair in pairs}
     instances = 0
+    left_out: dict[str, list[str]] = {name: [] for name in names}
     for block in range(blocks):
         level = aligned({name: own[block] for name, own in systems.items()})
         instances = max(instances, len(level[names[0]].ids))
         shared = _single_keys(level)
         for name in names:
             found = level[name].scores()
+            left_out[name] += [key for key, value in found.items() if value.ndim == 0 and key not in shared]
             scores[name] |= {key: float(found[key]) for key in shared}
         for first, second in pairs:
             keys[first, second] |= _pair(level[first], level[second], shared, n_resamples, seed, confidence_level)
@@ -177,6 +181,7 @@ def compare_blocks(
         "instances": instances,
         "scores": scores,
         "comparisons": [{"first": first, "second": second, "keys": keys[first, second]} for first, second in pairs],
+        "left_out": {name: own for name, own in left_out.items() if own},
         "signature": signature("compare", {"test": "randomisation,paired bootstrap", "adjust": "holm", **settings}),
     }
 
@@ -197,11 +202,26 @@ def _restricted(statistics: Statistics, keys: Sequence[str]) -> Finalize:
     return finalize
 
 
-def _reads_alike(finalize: Finalize, statistics: Statistics) -> bool:
+def _laid_out(statistics: Statistics, like: Statistics) -> np.ndarray | None:
+    """The statistics' values with their columns where ``like`` has them; None where that cannot be told.
+
+    A column that one system lacks (it has no soft scores, say) belongs to scores that are not compared.
+    """
+    if statistics.columns is None or like.columns is None:
+        return statistics.values if statistics.values.shape[1] == like.values.shape[1] else None
+    place = {name: at for at, name in enumerate(statistics.columns)}
+    values = np.zeros((len(statistics.ids), len(like.columns)))
+    for at, name in enumerate(like.columns):
+        if name in place:
+            values[:, at] = statistics.values[:, place[name]]
+    return values
+
+
+def _reads_alike(finalize: Finalize, values: np.ndarray, statistics: Statistics) -> bool:
     """Whether the first system's finalize gives the second's scores: else their columns mean different things."""
     own = statistics.scores()
     with np.errstate(invalid="ignore"):
-        read = finalize(statistics.values.sum(axis=0))
+        read = finalize(values.sum(axis=0))
     return all(np.allclose(value, own[key], rtol=1e-9, atol=1e-12, equal_nan=True) for key, value in read.items())
 
 
@@ -209,10 +229,11 @@ def _pair(
     first: Statistics, second: Statistics, keys: Sequence[str], n_resamples: int, seed: int, confidence_level: float
 ) -> dict[str, dict[str, Any]]:
     finalize = _restricted(first, keys)
-    if first.values.shape[1] != second.values.shape[1] or not _reads_alike(finalize, second):
-        raise DataError("expected systems scored with the same settings and the same optional fields, found others")
-    p_values = approximate_randomisation(first.values, second.values, finalize, n_resamples, seed)
-    bootstrap = paired_bootstrap(first.values, second.values, finalize, confidence_level, n_resamples, seed)
+    values = _laid_out(second, first)
+    if values is None or not _reads_alike(finalize, values, second):
+        raise DataError("expected systems scored with the same settings, found others")
+    p_values = approximate_randomisation(first.values, values, finalize, n_resamples, seed)
+    bootstrap = paired_bootstrap(first.values, values, finalize, confidence_level, n_resamples, seed)
     return {
         key: {
             "difference": plain(bootstrap[key]["difference"]),
@@ -257,6 +278,8 @@ def as_text(result: Mapping[str, Any], alpha: float = 0.05) -> str:
             ]
             lines.append("  ".join(cells).rstrip())
         lines.append("")
+    for name, own in result.get("left_out", {}).items():
+        lines.append(f"not compared, {name} alone has them: {', '.join(own)}")
     for one in result.get("against_chance", ()):
         lines.append(
             f"{one['system']}, {one['score']} against {one['draws']} random rationales: p {_number(one['p_value'])}, "

@@ -260,7 +260,8 @@ def _statistics(pool: Any, ids: list[str], settings: Settings) -> Statistics | N
         return None
     values = pool.values()
     ids = ids if len(values) == len(ids) else ["all"]
-    return Statistics(ids, values, pool.finalize, pool.finalize(values) if settings.per_instance else {})
+    per_instance = pool.finalize(values) if settings.per_instance else {}
+    return Statistics(ids, values, pool.finalize, per_instance, pool.names)
 
 
 def _check_strict(used: Used, offences: Offences) -> None:

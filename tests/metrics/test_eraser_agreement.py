@@ -159,6 +159,20 @@ def test_arrow_rows_and_columns_agree(seed: int) -> None:
     same(expected, compute(pa.Table.from_pylist(predictions).to_batches()[0], pa.Table.from_pylist(references)))
 
 
+def test_frames_of_pandas_agree() -> None:
+    """Out of pandas a list is an array, whose truth is ambiguous."""
+    predictions, references = rows.random_case(5)
+    expected = compute(predictions, references)
+    for frame in (datasets.Dataset.from_list(references).to_pandas(), datasets.Dataset.from_list(references)):
+        same(expected, compute(predictions, frame))
+    same(expected, compute(datasets.Dataset.from_list(predictions).to_pandas(), references))
+
+
+def test_close_thresholds_have_keys_of_their_own() -> None:
+    result = compute(*rows.random_case(5), iou_thresholds=[0.5, 0.1, 0.30000001, 0.30000002])
+    assert {"iou_micro_f1", "iou_micro_f1@0.1", "iou_micro_f1@0.30000001", "iou_micro_f1@0.30000002"} <= result.keys()
+
+
 def test_arrow_errors_are_those_of_rows() -> None:
     predictions, references = rows.random_case(1)
     predictions[3]["rationales"][0]["hard_rationale_predictions"][0]["start_token"] = None

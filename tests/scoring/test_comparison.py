@@ -135,7 +135,7 @@ def test_systems_whose_columns_mean_other_things_are_refused():
     turned = Statistics(two.ids, two.values[:, ::-1], lambda sums: two.finalize(sums[..., ::-1]))
     wider = Statistics(two.ids, np.column_stack([two.values, [1, 1]]), two.finalize)
     for other in (turned, wider):
-        with pytest.raises(DataError, match="same optional fields"):
+        with pytest.raises(DataError, match="same settings"):
             compare(one, other)
 
 
@@ -221,3 +221,33 @@ def test_wrong_usage_and_wrong_data(run, movies, tmp_path):
     assert wrong.exit_code == 1 and isinstance(wrong.exception, DataError) and "cut.jsonl" in str(wrong.exception)
     twice = run(*common, "--results", ours, "--results", ours)
     assert isinstance(twice.exception, DataError) and "twice" in str(twice.exception)
+
+
+def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tmp_path):
+    common, (ours, baseline) = movies
+    poorer = tmp_path / "poorer.jsonl"
+    with baseline.open() as lines, poorer.open("w") as out:
+        for record in map(json.loads, lines):
+            for rationale in record["rationales"]:
+                del rationale["soft_rationale_predictions"]
+            del record["thresholded_scores"], record["tokens_to_flip"]
+            print(json.dumps(record), file=out)
+    whole, shared = (
+        json.loads(run(*common, "--results", ours, "--results", other, "--format", "json").output)
+        for other in (baseline, poorer)
+    )
+    first, second = whole["comparisons"][0]["keys"], shared["comparisons"][0]["keys"]
+    assert set(first) - set(second) == set(shared["left_out"]["movies.val"])
+    assert {"auprc", "tokens_to_flip_ratio", "comprehensiveness_aopc"} <= set(first) - set(second)
+    assert all(second[key] == first[key] for key in second), "the same numbers, whichever stands first"
+    turned = run(*common, "--results", poorer, "--results", ours)
+    assert "not compared, movies.val alone has them:" in turned.output and "auprc" in turned.output
+
+
+def test_results_with_other_keys_share_what_both_have():
+    one = {"f1": 0.75, "p": 0.5, "per_instance": {"annotation_id": ["a", "b"], "f1": [1.0, 0.5], "p": [0.5, 0.5]}}
+    two = {"f1": 0.25, "per_instance": {"annotation_id": ["b", "a"], "f1": [0.0, 0.5]}}
+    for pair, sign in (((one, two), 1), ((two, one), -1)):
+        found = compare(*pair, n_resamples=20)
+        assert found["comparisons"][0]["keys"]["f1"]["difference"] == sign * 0.5
+        assert list(found["left_out"].values()) == [["p"]]
