@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -86,7 +86,11 @@ def build_eraser(
         entries = {name: entry for name, entry in kept.items() if name not in names}
         _keep(target, folder, entries, names)
         for corpus in corpora:
-            entry = _build_config(corpus, folder, num_proc, progress, include_backup_records, notes)
+            merged: dict[Path, _Merged] = {}
+            try:
+                entry = _build_config(corpus, folder, num_proc, progress, include_backup_records, notes, merged)
+            except DataError as error:
+                raise _in_the_users_file(error, merged) from None
             entries[corpus.config.name] = entry
             rows[corpus.config.name] = {split: of["num_examples"] for split, of in entry["splits"].items()}
         shutil.rmtree(folder / PARTS, ignore_errors=True)
@@ -143,6 +147,7 @@ def _build_config(
     progress: bool,
     include_backup_records: bool,
     notes: list[str],
+    merged: dict[Path, _Merged],
 ) -> dict[str, Any]:
     config, name = corpus.config, corpus.config.name
     parts = folder / PARTS / name
@@ -152,7 +157,7 @@ def _build_config(
     splits = list(corpus.splits)
     backups: dict[str, Any] = {}
     if include_backup_records:
-        splits, backups, skipped = _with_backups(corpus, parts)
+        splits, backups, skipped = _with_backups(corpus, parts, merged)
     total = sum(split.path.stat().st_size for split in splits)
     with Progress(f"{name}: reading", total, "B", progress) as bar, no_cycles():
         index = document_index(corpus.folder)
@@ -226,7 +231,29 @@ def _split_entry(plan: SplitPlan, done: list[tuple[Work, ShardDone]], backups: d
     return entry
 
 
-def _with_backups(corpus: CorpusFolder, parts: Path) -> tuple[list[SplitFile], dict[str, Any], list[Skipped]]:
+class _Merged(NamedTuple):
+    """Which of the user's files a split file with its backup's records was made of: its first ``lines`` lines, then
+    those lines of the backup."""
+
+    file: Path
+    lines: int
+    backup: Path
+    backup_lines: list[int]
+
+
+def _in_the_users_file(error: DataError, merged: Mapping[Path, _Merged]) -> DataError:
+    """The error with the file and line that the user has, where it names a file made of two."""
+    made = merged.get(Path(error.file)) if error.file is not None else None
+    if made is None or error.line is None:
+        return error
+    first = error.line <= made.lines
+    file, line = (made.file, error.line) if first else (made.backup, made.backup_lines[error.line - made.lines - 1])
+    return DataError(error.message, file=file, line=line, instance=error.instance, field=error.field)
+
+
+def _with_backups(
+    corpus: CorpusFolder, parts: Path, made_of: dict[Path, _Merged]
+) -> tuple[list[SplitFile], dict[str, Any], list[Skipped]]:
     """Split files with the records that stand in their backup alone at the end; what to remember of it."""
     from eraser_hub.splits import dataset_split
 
@@ -239,14 +266,16 @@ def _with_backups(corpus: CorpusFolder, parts: Path) -> tuple[list[SplitFile], d
             continue
         file = splits[split]
         known = {str(annotation.annotation_id) for annotation in read_annotations(file.path)}
-        missing = [each for each in read_annotations(backup) if str(each.annotation_id) not in known]
+        numbered = enumerate(read_annotations(backup), 1)
+        missing = {number: each for number, each in numbered if str(each.annotation_id) not in known}
         merged = parts / file.path.name
         data = file.path.read_bytes()
         lines = data.count(b"\n") + (not data.endswith(b"\n"))
         if not data.endswith(b"\n"):
             data += b"\n"
-        extra = "".join(json_line(annotation_as_json(each), double=file.double) + "\n" for each in missing)
+        extra = "".join(json_line(annotation_as_json(each), double=file.double) + "\n" for each in missing.values())
         atomic_write(merged, data + extra.encode())
+        made_of[merged] = _Merged(file.path, lines, backup, list(missing))
         splits[split] = SplitFile(split, merged, file.double, file.final_newline)
         remembered[split] = {"lines": lines, "backup": {"file": backup.name, "records": len(missing)}}
         taken.add(backup)

@@ -9,7 +9,8 @@ the lines are read again one by one by the strict way, which knows what to say.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import numpy as np
 from eraser_hub.errors import DataError, shown
 
 BATCH_BYTES = 1 << 20
+MOST_NESTED = 100
 
 
 class Lines(NamedTuple):
@@ -77,6 +79,10 @@ class _NotFinite(Exception):
     pass
 
 
+class _TooGreat(Exception):
+    pass
+
+
 def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
@@ -92,8 +98,32 @@ def _refuse_constant(name: str) -> Any:
     raise _NotFinite(name)
 
 
+def _finite_float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):  # it would be written back as Infinity, which JSON does not have
+        raise _TooGreat(digits)
+    return number
+
+
+def _nested_deeper(value: object, most: int) -> bool:
+    """Whether lists and objects stand in one another more than ``most`` deep; level by level, so at any depth."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [member for each in level for member in _members(each)]
+        if not level:
+            return False
+    return True
+
+
+def _members(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
 def strict_object(line: bytes, *, file: Path | str | None, number: int | None, what: str = "object") -> Any:
-    """One line as JSON, refusing what JSON does not have (NaN), keys that repeat, and half characters.
+    """One line as JSON, refusing what JSON does not have (NaN), keys that repeat, numbers that no float holds, and more
+    than `MOST_NESTED` levels.
 
     Raises:
         DataError: with file and line, saying what was expected and what was found.
@@ -111,11 +141,15 @@ def strict_object(line: bytes, *, file: Path | str | None, number: int | None, w
     if not text.strip(" \t\r\n"):
         raise error(f"expected a JSON {what}, found an empty line")
     try:
-        value = json.loads(text, object_pairs_hook=_object_of_pairs, parse_constant=_refuse_constant)
+        value = json.loads(
+            text, object_pairs_hook=_object_of_pairs, parse_constant=_refuse_constant, parse_float=_finite_float
+        )
     except _Repeated as cause:
         raise error(f"expected each key once, found the key {shown(cause.key)} twice in one object") from None
     except _NotFinite as cause:
         raise error(f"expected JSON, found {cause}, which JSON does not have") from None
+    except _TooGreat as cause:
+        raise error(f"expected numbers of at most 64 bits, found {shown(str(cause), 40)}") from None
     except json.JSONDecodeError as cause:
         where = f"at character {cause.pos + 1} of {len(text)}"
         if cause.pos >= len(text.rstrip()) or "Unterminated" in cause.msg:
@@ -127,6 +161,9 @@ def strict_object(line: bytes, *, file: Path | str | None, number: int | None, w
         raise error(f"expected a JSON {what}, found one that is nested too deeply") from None
     except ValueError:  # an integer of more digits than Python converts
         raise error("expected numbers of at most 64 bits, found a longer one") from None
+    # one bound for every release of Python, below which whoever walks the value meets no recursion limit
+    if text.count("[") + text.count("{") > MOST_NESTED and _nested_deeper(value, MOST_NESTED):
+        raise error(f"expected a JSON {what}, found one that is nested too deeply (more than {MOST_NESTED} levels)")
     return value
 
 

@@ -254,6 +254,25 @@ def test_the_backups_own_record_is_taken_up_when_asked_for(samples, tmp_path):
     assert record["annotation_id"] == "posR_104.txt"
 
 
+def test_errors_in_a_split_with_its_backup_name_the_users_files(samples, tmp_path):
+    shutil.copytree(samples / "eraser" / "movies", tmp_path / "movies")
+    split, backup = tmp_path / "movies" / "test.jsonl", tmp_path / "movies" / "test.jsonl.bak"
+    lines = split.read_text().splitlines()
+    split.write_text("\n".join([*lines, lines[0]]) + "\n")
+    with pytest.raises(DataError) as caught:
+        ERASER.build(["movies"], source=tmp_path, out=tmp_path / "hub", include_backup_records=True)
+    assert (caught.value.file, caught.value.line) == (split, len(lines) + 1)
+    split.write_text("\n".join(lines) + "\n")
+    saved = backup.read_text().splitlines()
+    (row,) = [n for n, line in enumerate(saved, 1) if json.loads(line)["annotation_id"] == "posR_104.txt"]
+    saved[row - 1] = json.dumps({**json.loads(saved[row - 1]), "classification": "MAYBE"})
+    backup.write_text("\n".join(saved) + "\n")
+    with pytest.raises(DataError, match="MAYBE") as caught:
+        ERASER.build(["movies"], source=tmp_path, out=tmp_path / "hub", include_backup_records=True)
+    assert (caught.value.file, caught.value.line) == (backup, row)
+    assert not (tmp_path / "hub").exists()
+
+
 def test_an_archive_is_read_like_a_folder(samples, tmp_path, monkeypatch):
     monkeypatch.setenv("ERASER_HUB_CACHE", str(tmp_path / "cache"))
     with tarfile.open(tmp_path / "cose.tar.gz", "w:gz") as tar:
