@@ -147,7 +147,7 @@ class _ScoreTable:
             return None
         if checked and scores:
             try:  # fromlist appends all or nothing
-                self.values.fromlist([*scores.values()])  # type: ignore[arg-type]
+                self.values.fromlist([*scores.values()])  # type: ignore[list-item]
             except (TypeError, OverflowError):  # a None: below
                 pass
             else:

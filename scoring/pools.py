@@ -31,8 +31,8 @@ def pool_agreement(
     if used.hard:
         truth, predicted = as_spans(keys.evidence, r.start, r.end), as_spans(keys.span, p.start, p.end)
         pool.add_spans(count_spans(truth, predicted, keys.owner.size, iou_thresholds), main)
-        sizes = group_counts(r.group, truth, predicted, r.group_instance.size)
-        pool.add_coverage(*group_coverage(r.group_instance, *sizes, len(r.ids)))
+        tokens, covered = group_counts(r.group, truth, predicted, r.group_instance.size)
+        pool.add_coverage(*group_coverage(r.group_instance, tokens, covered, len(r.ids)))
     owner = joined.reference[p.instance]
     for ranked, sizes, prefix in ((soft.token, p.soft, ""), (soft.sentence, p.sentence, "sentence_")):
         chosen = np.flatnonzero(sizes >= 0)
