@@ -199,6 +199,10 @@ def score(inputs: Inputs, settings: Settings | None = None) -> Scored:
         with_documents(r, documents.docs, documents.lengths())
         if p.docids == r.docids:  # one vocabulary: join need not look docids up
             p.docids = r.docids
+        del flattener  # its vocabulary is large, and everything is numbered by now
+    del documents
+    if p.ids == r.ids:  # often they come in the same order: one list will do
+        p.ids = r.ids
     names = {"reference": r.ids, "prediction": p.ids}
     raise_offences(offences, places, names)
     return assess(

@@ -157,7 +157,7 @@ def test_odd_lines_are_kept_whole(tmp_path: Path) -> None:
     source.mkdir()
     odd = (
         '\ufeff{"id": 1, "context": "a b", "sent_token": ["a", "b"], "sample_type": "ori", "rel_ids": [2]}\r\n'
-        '{ "sample_type":"disturb",  "id":"2","context":"\\u0061","sent_token":["a"],"x":1e400,"y":{"z":[1.50]}}'
+        '{ "sample_type":"disturb",  "id":"2","context":"\\u0061","sent_token":["a"],"x":1e30,"y":{"z":[1.50]}}'
     )
     (source / "senti_en").write_bytes(odd.encode())
     folder = build(source, tmp_path / "hub").folder

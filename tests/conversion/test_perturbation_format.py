@@ -91,6 +91,7 @@ def test_answers_of_the_reading_task(tmp_path: Path, fields: dict, answer: str |
         ('{"id": NaN}', "NaN"),
         ('{"id": 2, "id": 3}', "the key 'id' twice"),
         ('{"id": 2, "context": "\\ud800"}', "half a surrogate pair"),
+        ('{"id": 2, "x": 1e400}', "found '1e400'"),
         ('{"id": 2, "context": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
         ('{"id": ' + "9" * 5000 + "}", "expected"),
         (changed(GOOD, id=...), "expected id, found the fields"),
