@@ -102,7 +102,7 @@ def measure(config: str, work: Path, num_proc: int, rounds: int) -> list[str]:
         f"{plain:.2f}",
         f"{max(b['peak'] for b in builds):.0f} MiB",
         f"{size / archive.stat().st_size:.2f}",
-        f"{gain:.2f}",
+        f"{gain:.2f}" if many else "not taken",
     ]
 
 
