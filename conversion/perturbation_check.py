@@ -70,15 +70,6 @@ class PerturbationSplitCheck:
         look_at_relations(self._held, tally)
 
 
-def rows_for_check(rows: Sequence[Mapping[str, Any]], config: PerturbationConfig) -> Tally:
-    """The tally of rows in memory, as of a split."""
-    tally = Tally()
-    for row in rows:
-        look_at_row(row, config, tally)
-    look_at_relations(rows, tally)
-    return tally
-
-
 def look_at_row(row: Mapping[str, Any], config: PerturbationConfig, tally: Tally) -> None:
     """What one row shows."""
     where = f"id {row['id']}"

@@ -28,6 +28,14 @@ def f1_of(p: np.ndarray, r: np.ndarray) -> np.ndarray:
     return np.where((p == 0) | (r == 0), 0.0, divide(2 * p * r, p + r))
 
 
+def precision_recall_f1(
+    n_truth: np.ndarray, n_predicted: np.ndarray, hits: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Elementwise precision, recall and F1 of counts, of any shape; each 0 where its denominator is 0."""
+    p, r = divide(hits, n_predicted), divide(hits, n_truth)
+    return p, r, f1_of(p, r)
+
+
 def suffix(threshold: float, main: float) -> str:
     """What stands behind the keys of an IOU threshold: nothing for the main one, ``@0.1`` for a further one."""
     return "" if threshold == main else f"@{float(threshold)!r}"
@@ -105,9 +113,9 @@ class Pool:
         Macro: the mean of each key's own values, over the keys with anything on either side.
         """
         n_truth, n_predicted, hits = counts
-        p, r = divide(hits, n_predicted), divide(hits, n_truth)
+        p, r, f1 = precision_recall_f1(n_truth, n_predicted, hits)
         used = (n_truth > 0) | (n_predicted > 0)
-        columns = (n_truth, n_predicted, hits, used, p * used, r * used, f1_of(p, r) * used)
+        columns = (n_truth, n_predicted, hits, used, p * used, r * used, f1 * used)
         for part, column in zip(
             ("truth", "predicted", "hits", "keys", "sum_p", "sum_r", "sum_f1"), columns, strict=True
         ):
@@ -152,17 +160,16 @@ class Pool:
 
         scores: dict[str, np.ndarray] = {}
         for name in self.prf_names:
-            hits = get(f"{name}.hits")
-            p, r = divide(hits, get(f"{name}.predicted")), divide(hits, get(f"{name}.truth"))
-            scores |= {f"{name}_micro_p": p, f"{name}_micro_r": r, f"{name}_micro_f1": f1_of(p, r)}
+            p, r, f1 = precision_recall_f1(get(f"{name}.truth"), get(f"{name}.predicted"), get(f"{name}.hits"))
+            scores |= {f"{name}_micro_p": p, f"{name}_micro_r": r, f"{name}_micro_f1": f1}
             for part in PRF:
                 scores[f"{name}_macro_{part}"] = divide(get(f"{name}.sum_{part}"), get(f"{name}.keys"))
         for end in self.iou_names:
             name = f"iou{end}"
             truth, predicted = get(f"{name}.truth"), get(f"{name}.predicted")
             for kind, hits in (("micro", get(f"{name}.hits")), ("matched", get(f"{name}.matched"))):
-                p, r = divide(hits, predicted), divide(hits, truth)
-                scores |= {f"iou_{kind}_p{end}": p, f"iou_{kind}_r{end}": r, f"iou_{kind}_f1{end}": f1_of(p, r)}
+                p, r, f1 = precision_recall_f1(truth, predicted, hits)
+                scores |= {f"iou_{kind}_p{end}": p, f"iou_{kind}_r{end}": r, f"iou_{kind}_f1{end}": f1}
             p, r = (
                 divide(get(f"{name}.sum_p"), get(f"{name}.keys_p")),
                 divide(get(f"{name}.sum_r"), get(f"{name}.keys_r")),

@@ -1,7 +1,7 @@
 """Counts of spans: exact match, tokens, intersection over union, matching, evidence groups.
 
 Spans stand in three flat integer arrays (`Spans`): the key of the (annotation, document) pair they lie in, the first
-token, and the token after the last. Everything here counts per key; `precision_recall_f1` divides, last. Nothing
+token, and the token after the last. Everything here counts per key; `agreement_scores` divides, last. Nothing
 loops over tokens, spans or pairs in Python; overlapping, repeated and empty spans are all allowed.
 
 Sources: DeYoung et al., ERASER (ACL 2020), section 4 (IOU, token P/R/F1); its first version, section 5.1 (exact match).
@@ -239,28 +239,6 @@ def count_spans(truth: Spans, predicted: Spans, n_keys: int, thresholds: Sequenc
         hits = iou_hits(best, predicted.key, threshold, n_keys)
         iou.append((float(threshold), hits, matched_counts(truth, predicted, pairs, threshold, n_keys)))
     return SpanCounts(exact, token, iou)
-
-
-def divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """``numerator / denominator``, and 0 where the denominator is 0 (an empty side counts 0)."""
-    numerator, denominator = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
-    return np.divide(
-        numerator, denominator, out=np.zeros(np.broadcast(numerator, denominator).shape), where=denominator != 0
-    )
-
-
-def f1_of(p: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Harmonic mean of precision and recall; 0 where either is 0."""
-    p, r = np.asarray(p, dtype=np.float64), np.asarray(r, dtype=np.float64)
-    return np.where((p == 0) | (r == 0), 0.0, divide(2 * p * r, p + r))
-
-
-def precision_recall_f1(
-    n_truth: np.ndarray, n_predicted: np.ndarray, hits: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Elementwise precision, recall and F1 of counts, of any shape."""
-    p, r = divide(hits, n_predicted), divide(hits, n_truth)
-    return p, r, f1_of(p, r)
 
 
 def group_counts(groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,16 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eraser_hub.metrics.agreement_scores import divide, f1_of, precision_recall_f1
 from eraser_hub.metrics.spans import (
     Spans,
     as_spans,
     count_spans,
-    divide,
-    f1_of,
     group_counts,
     matched_pairs,
     overlapping_pairs,
-    precision_recall_f1,
     unique_spans,
 )
 
