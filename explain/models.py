@@ -308,8 +308,10 @@ def open_model(
         device: torch device; None: cuda where there is one.
 
     Raises:
-        DataError: nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.
+        DataError: an unknown task, nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.
     """
+    if task not in TASKS:
+        raise DataError(f"expected one of {', '.join(TASKS)}; found {shown(task)}", field="task")
     if isinstance(model, Adapter):
         return model
     if not isinstance(model, (str, Path)):
@@ -363,9 +365,3 @@ def need(*packages: str) -> None:
         names = ", ".join("scikit-learn" if name == "sklearn" else name for name in missing)
         extra = "ray" if "ray" in missing else "explain"
         raise DataError(f"missing package {names}: install the extra with  pip install 'eraser-hub[{extra}]'")
-
-
-def check_task(task: str) -> None:
-    """Refuse an unknown task name."""
-    if task not in TASKS:
-        raise DataError(f"--task: expected one of {', '.join(TASKS)}; found {shown(task)}")

@@ -286,3 +286,8 @@ def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query):
             text = " ".join([*(("film", "unknown") if uses_query else ()), *words])
             np.testing.assert_allclose(model.forward([(view, 0)]), fitted.predict_proba([text]), rtol=0, atol=1e-15)
             assert by_alike.setdefault((one.alike(chosen), keep), view.key) == view.key
+
+
+def test_an_unknown_task_is_refused_before_anything_is_opened(tmp_path):
+    with pytest.raises(DataError, match=r"task: expected one of auto, .*; found 'translation'"):
+        open_model(tmp_path / "none.skops", task="translation")
