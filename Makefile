@@ -43,10 +43,10 @@ browser:
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
 	echo "no chromium: the browser tests will be skipped (Debian: apt-get install chromium chromium-driver)"
 
-# Two passes: the many quick tests side by side, then the few long ones, which use the cores themselves.
+# Two passes, so that the few long tests (installations, Ray, browsers) do not stand behind one another at the end.
 test: $(VENV)/.installed-test browser
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" -q
-	$(BIN)/python -m pytest -m slow -q
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m slow -q
 
 test-fast: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" -q
