@@ -24,10 +24,12 @@ import pyarrow as pa
 from eraser_hub.errors import DataError
 from eraser_hub.version import __version__
 
+from .arrow_arrays import numbers
 from .configs import CONFIGS, EraserConfig
 from .eraser_card import eraser_card
-from .eraser_corpus import CorpusFolder, DocumentFiles, DocumentLines, Skipped, SplitFile, document_index, look_into
+from .eraser_corpus import CorpusFolder, DocumentFiles, DocumentLines, Skipped, SplitFile, document_files, look_into
 from .eraser_format import annotation_as_json, json_line, read_annotations
+from .eraser_lines import read_all_documents, read_all_lines
 from .eraser_plan import SplitPlan, plan_split
 from .eraser_schema import INTEGERS, SCHEMA
 from .eraser_shards import ShardDone, Work, done_before, run_all
@@ -35,8 +37,9 @@ from .eraser_sources import BESIDE, chosen_configs, corpus_folder, fingerprint
 from .fetch import NotReleased
 from .hub_datasets import BuildResult
 from .hub_parquet import content_version, file_digest, verify_folder, viewer_trips, without_columns, write_parquet
-from .progress import Progress, no_cycles
+from .progress import Progress
 from .safe_folder import atomic_write, link_or_copy, rebuilding
+from .workers import Workers
 
 FORMAT = 1
 PARTS = ".parts"
@@ -80,7 +83,7 @@ def build_eraser(
         },
     }
     rows: dict[str, dict[str, int]] = {}
-    with rebuilding(target, key) as folder:
+    with rebuilding(target, key) as folder, Workers(num_proc) as workers:
         # under the lock: what stands there now is what is kept
         kept = release_of(target)["configs"] if target.exists() else {}
         entries = {name: entry for name, entry in kept.items() if name not in names}
@@ -88,7 +91,7 @@ def build_eraser(
         for corpus in corpora:
             merged: dict[Path, _Merged] = {}
             try:
-                entry = _build_config(corpus, folder, num_proc, progress, include_backup_records, notes, merged)
+                entry = _build_config(corpus, folder, workers, progress, include_backup_records, notes, merged)
             except DataError as error:
                 raise _in_the_users_file(error, merged) from None
             entries[corpus.config.name] = entry
@@ -143,7 +146,7 @@ def _keep(target: Path, folder: Path, entries: dict[str, Any], building: Sequenc
 def _build_config(
     corpus: CorpusFolder,
     folder: Path,
-    num_proc: int,
+    workers: Workers,
     progress: bool,
     include_backup_records: bool,
     notes: list[str],
@@ -159,15 +162,31 @@ def _build_config(
     if include_backup_records:
         splits, backups, skipped = _with_backups(corpus, parts, merged)
     total = sum(split.path.stat().st_size for split in splits)
-    with Progress(f"{name}: reading", total, "B", progress) as bar, no_cycles():
-        index = document_index(corpus.folder)
+    spill = parts / "columns"
+    shutil.rmtree(spill, ignore_errors=True)
+    documents_file = corpus.folder / "docs.jsonl"
+    if documents_file.is_file():
+        total += documents_file.stat().st_size
+    index: DocumentFiles | DocumentLines
+    label_numbers = {label: number for number, label in enumerate(config.label_names)}
+    with Progress(f"{name}: reading", total, "B", progress) as bar:
+        if documents_file.is_file():
+            index = read_all_documents(documents_file, spill, workers, bar.advance)
+        else:
+            index = document_files(corpus.folder)
         skipped += [Skipped(path, "is no document file") for path in index.folders]
         plans = [
-            plan_split(file, index, inclusive=config.sentence_end_inclusive, advance=bar.advance) for file in splits
+            plan_split(
+                file,
+                read_all_lines(file, index, label_numbers, spill, workers, bar.advance),
+                index,
+                inclusive=config.sentence_end_inclusive,
+            )
+            for file in splits
         ]
     notes += map(str, skipped)
     works = [
-        Work(folder / name / f"{plan.file.split}-{number:05d}-of-{len(plan.shards):05d}.parquet", parts, shard, plan.facts, config.label_names)
+        Work(folder / name / f"{plan.file.split}-{number:05d}-of-{len(plan.shards):05d}.parquet", parts, shard, plan.facts)
         for plan in plans
         for number, shard in enumerate(plan.shards)
     ]  # fmt: skip
@@ -177,7 +196,7 @@ def _build_config(
         if stale.name not in wanted or done_before(works[0], stale.name) is None:
             stale.unlink()
     with Progress(f"{name}: writing", sum(plan.lines for plan in plans), "rows", progress) as bar:
-        done = run_all(works, num_proc, bar.advance)
+        done = run_all(works, workers, bar.advance)
     entry_splits = {
         plan.file.split: _split_entry(plan, [(w, d) for w, d in zip(works, done, strict=True) if w.shard in plan.shards], backups)
         for plan in plans
@@ -190,6 +209,7 @@ def _build_config(
         )
     documents = _write_documents(index, plans, folder / "documents", config)
     _write_records(plans, works, done, folder / "documents" / f"{name}.records.parquet")
+    shutil.rmtree(spill, ignore_errors=True)
     files = sorted((folder / name).glob("*.parquet")) + sorted((folder / "documents").glob(f"{name}.*parquet"))
     version = content_version(
         [
@@ -302,17 +322,13 @@ def _write_documents(
 
     def batches() -> Iterator[pa.RecordBatch]:
         for chosen in _in_batches(others, index.sizes[others], 8 << 20):
-            texts = index.read(chosen)
-            positions = pa.array((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
-            ids = pa.array([docid for docid, _ in texts], pa.string())
-            yield pa.RecordBatch.from_arrays(
-                [ids, pa.array([t for _, t in texts], pa.string()), positions], schema=DOCUMENTS
-            )
+            positions = numbers((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
+            yield pa.RecordBatch.from_arrays([*index.read(chosen), positions], schema=DOCUMENTS)
 
     write_parquet(folder / f"{config.name}.parquet", DOCUMENTS, batches())
     in_order = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(len(index)))
     if not in_order:
-        positions = pa.array((referenced + 1).astype(np.int32))
+        positions = numbers((referenced + 1).astype(np.int32))
         table = pa.Table.from_arrays([positions], schema=ORDER)
         write_parquet(folder / f"{config.name}.order.parquet", ORDER, [table])
     return {

@@ -15,6 +15,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ import yaml
 
 from eraser_hub.errors import DataError
 
-COMPRESSION_LEVEL, COMPRESSION_LEVEL_OF_MANY, MANY_ROWS = 9, 3, 8_000
+COMPRESSION_LEVEL = 3
 SAMPLE_ROWS, SHORT = 500, 64
 ROWS_A_GROUP = 20_000
 
@@ -59,24 +60,25 @@ def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
     Strings that begin as their neighbour does (ids in order, the same id again) are stored as differences; other strings
     that rarely repeat with their lengths apart, which compresses better than lengths in between; what repeats, by
     dictionary: a document that many rows share is stored once in a row group. Integers are stored as differences.
-    Batches of many short rows are compressed less hard: time counts there, and they are small as it is.
     Least and greatest values are kept for short columns alone: those of texts would be whole texts.
     """
     dictionary: list[str] = []
     encoding: dict[str, str] = {}
     bounded: list[str] = []
     for path, values in _leaves(sample.slice(0, SAMPLE_ROWS)):
-        if pa.types.is_string(values.type):
-            texts = [text for text in values.to_pylist() if text is not None]
-            length = sum(map(len, texts)) / max(len(texts), 1)
-            alike = sum(_shared(one, other) for one, other in itertools.pairwise(texts))
-            if length <= SHORT and alike > 0.3 * length * len(texts):
+        if pa.types.is_dictionary(values.type):
+            dictionary.append(path)
+        elif pa.types.is_string(values.type):
+            values = values.drop_null()
+            length = pc.sum(pc.binary_length(values)).as_py() or 0
+            short = length <= SHORT * max(len(values), 1)
+            if short and _alike(values.to_pylist()) > 0.3 * length:
                 encoding[path] = "DELTA_BYTE_ARRAY"
-            elif len(set(texts)) > 0.7 * len(texts):
+            elif pc.count_distinct(values).as_py() > 0.7 * len(values):
                 encoding[path] = "DELTA_LENGTH_BYTE_ARRAY"
             else:
                 dictionary.append(path)
-            if length <= SHORT and "." not in path:
+            if short and "." not in path:
                 bounded.append(path)
         elif pa.types.is_int32(values.type):
             encoding[path] = "DELTA_BINARY_PACKED"
@@ -86,20 +88,21 @@ def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
             bounded += [path] if "." not in path else []
     return {
         "compression": "zstd",
-        "compression_level": COMPRESSION_LEVEL_OF_MANY if sample.num_rows >= MANY_ROWS else COMPRESSION_LEVEL,
+        "compression_level": COMPRESSION_LEVEL,
         "use_dictionary": dictionary,
         "column_encoding": encoding,
         "dictionary_pagesize_limit": 8 << 20,
         "write_statistics": bounded,
         "write_page_index": True,
         "use_content_defined_chunking": True,
+        # the types are those that Parquet names by itself, and dictionaries are not to be seen by readers
+        "store_schema": False,
     }
 
 
-def _shared(one: str, other: str) -> int:
-    """With how many equal characters two strings begin."""
-    most = min(len(one), len(other))
-    return next((place for place in range(most) if one[place] != other[place]), most)
+def _alike(texts: Sequence[str]) -> int:
+    """With how many equal characters each begins as the one before it, in all."""
+    return sum(len(commonprefix(pair)) for pair in itertools.pairwise(texts))  # noqa: RUF071 - of characters, not of paths
 
 
 def _leaves(rows: pa.Table | pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
@@ -118,8 +121,21 @@ def _below(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
         yield path, values
 
 
+def arrow_bytes(rows: pa.Table) -> int:
+    """Bytes of the rows in Arrow, dictionaries counted as if each value stood where it is named."""
+    total = rows.nbytes
+    for _, values in _leaves(rows):
+        if pa.types.is_dictionary(values.type):
+            sizes = pc.binary_length(values.dictionary).take(values.indices)
+            total += (pc.sum(sizes).as_py() or 0) + 4 * len(values) - values.nbytes
+    return total
+
+
 def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch | pa.Table]) -> FileFacts:
-    """Write the batches, a row group each, into ``path`` (a file of that name is replaced); the facts of the file."""
+    """Write the batches, a row group each, into ``path`` (a file of that name is replaced); the facts of the file.
+
+    The columns of a batch may come as dictionaries of what ``schema`` says; the file does not show it.
+    """
     schema = schema.remove_metadata()
     integers = [column.name for column in schema if pa.types.is_integer(column.type)]
     ranges: dict[str, tuple[int, int]] = {}
@@ -133,14 +149,16 @@ def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
                 break
             table = schema.empty_table() if batch is None else _as_table(batch)
             if writer is None:
-                writer = stack.enter_context(pq.ParquetWriter(path, schema, **writer_options(table)))
+                writer = stack.enter_context(
+                    pq.ParquetWriter(path, table.schema.remove_metadata(), **writer_options(table))
+                )
                 thread = stack.enter_context(ThreadPoolExecutor(1))
             if writing is not None:
                 writing.result()
             # compression runs outside of the interpreter's lock, while the next batch is made
             writing = thread.submit(writer.write_table, table, row_group_size=ROWS_A_GROUP)
             num_rows += table.num_rows
-            num_bytes += table.nbytes
+            num_bytes += arrow_bytes(table)
             for name in integers:
                 bounds = pc.min_max(table[name]).as_py()
                 if bounds["min"] is not None:

@@ -1,0 +1,120 @@
+"""Tasks shared out between this process and others, which start when there is enough to do and not before.
+
+What a task gives does not depend on who does it. This process works too: it takes from the end of the list while the others,
+which need half a second to start, take from its beginning.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import suppress
+from multiprocessing import get_context
+from types import TracebackType
+from typing import Any
+
+# raw bytes that this process gets through in about the time in which another one starts, twice over
+WORTH_STARTING, WORTH_SHARING = 48 << 20, 8 << 20
+
+
+class Workers:
+    """``with Workers(num_proc) as workers: workers.run(function, tasks, weights)``."""
+
+    def __init__(self, num_proc: int) -> None:
+        self.num_proc = num_proc
+        self._pool: ProcessPoolExecutor | None = None
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        weights: Sequence[int],
+        here: Callable[..., Any] | None = None,
+        done: Callable[[int], None] = lambda _: None,
+    ) -> list[Any]:
+        """``function(*task)`` of each task, in their order.
+
+        Args:
+            function: what another process does; a function of a module.
+            tasks: its arguments, which have to be picklable.
+            weights: bytes of raw data that each task reads.
+            here: the same done in this process (so that it may show its progress), by default ``function``.
+            done: called with a task's number when another process has done it.
+
+        Raises:
+            Exception: of the first task (in their order) that fails; those after it may not have been begun.
+        """
+        here = here or function
+        least = WORTH_SHARING if self._pool is not None else WORTH_STARTING
+        if self.num_proc == 1 or len(tasks) < 2 or sum(weights) < least:
+            return [here(*task) for task in tasks]
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self.num_proc - 1, get_context("spawn"), _die_with_parent, (os.getpid(),))
+        return self._shared(self._pool, function, tasks, here, done)
+
+    @staticmethod
+    def _shared(
+        pool: ProcessPoolExecutor,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        here: Callable[..., Any],
+        done: Callable[[int], None],
+    ) -> list[Any]:
+        futures: list[Future[Any]] = [pool.submit(function, *task) for task in tasks]
+        own: dict[int, Any] = {}
+        failed: Exception | None = None
+        told: set[int] = set()
+        for number in reversed(range(len(tasks))):
+            if failed is not None or futures[number].cancel():
+                if failed is None:
+                    try:
+                        own[number] = here(*tasks[number])
+                    except Exception as error:
+                        failed = error
+                futures[number].cancel()
+            for other, future in enumerate(futures):
+                if other not in told and future.done() and not future.cancelled():
+                    told.add(other)
+                    done(other)
+        results = []
+        for number, future in enumerate(futures):
+            if number in own:
+                results.append(own[number])
+                continue
+            if future.cancelled():  # behind the one that failed here
+                continue
+            try:
+                results.append(future.result())
+            except Exception as error:
+                for later in futures:
+                    later.cancel()
+                failed = error
+                break
+            if number not in told:
+                done(number)
+        if failed is not None:
+            raise failed
+        return results
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _die_with_parent(parent: int) -> None:
+    """A worker whose parent was killed must not go on writing into a folder that another run may have taken up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform.startswith("linux"):
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
