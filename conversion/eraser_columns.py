@@ -17,7 +17,7 @@ from msgspec import UNSET
 
 from eraser_hub.errors import DataError, shown
 
-from .arrow_arrays import offsets_of, strings, with_nulls
+from .arrow_arrays import first_places, offsets_of, strings, with_nulls
 from .eraser_format import RawAnnotation
 
 # a record's state: how its id and its optional keys stand in the file
@@ -220,8 +220,7 @@ def _documents(
     """Each record's documents once: those of its docids, then those of its evidences, in order."""
     total = len(listed)
     key = row_of * (int(numbers.max(initial=0)) + 1) + numbers
-    _, once = np.unique(key, return_index=True)
-    once.sort()
+    once = np.flatnonzero(first_places(key) == np.arange(len(key)))
     sizes = np.bincount(row_of[once], minlength=total)
     own = np.bincount(row_of[once[once < in_lists]], minlength=total)
     taken = numbers[once[np.argsort(row_of[once], kind="stable")]]

@@ -14,7 +14,7 @@ import numpy as np
 
 from eraser_hub.errors import DataError, shown
 
-from .arrow_arrays import ranges
+from .arrow_arrays import distinct, first_places, in_first_order, ranges
 from .eraser_columns import DOCIDS_LIST, DOCIDS_NULL, TYPE_ABSENT, WHOLE_NUMBER
 from .eraser_corpus import DocumentFiles, DocumentLines, SomeFiles, SplitFile, hashes_of, repeated
 from .eraser_lines import SplitLines
@@ -102,8 +102,7 @@ def _arranged(file: SplitFile, facts: SplitFacts, lines: SplitLines, index: Docu
     first = np.full(count, -1, np.int64)
     some = lengths > 0
     first[some] = documents[offsets[:-1][some]]
-    _, where, group = np.unique(first, return_index=True, return_inverse=True)
-    order = np.argsort(where[group], kind="stable")
+    order = np.argsort(first_places(first), kind="stable")
     # bytes of each row, as an estimate: its line and its documents
     running = np.concatenate([[0], np.cumsum(index.sizes[documents])])
     weight = (lines.bytes + running[offsets[1:]] - running[offsets[:-1]])[order]
@@ -111,7 +110,7 @@ def _arranged(file: SplitFile, facts: SplitFacts, lines: SplitLines, index: Docu
     for begin, end in _cuts(weight, SHARD_BYTES):
         rows = order[begin:end]
         named = documents[ranges(offsets[rows], lengths[rows])]
-        chosen = np.unique(named)
+        chosen = distinct(named)
         cuts = [0, *(cut for _, cut in _cuts(weight[begin:end], BATCH_BYTES))]
         shards.append(
             Shard(
@@ -124,8 +123,7 @@ def _arranged(file: SplitFile, facts: SplitFacts, lines: SplitLines, index: Docu
             )
         )
     named = documents[ranges(offsets[order], lengths[order])]
-    _, once = np.unique(named, return_index=True)
-    return SplitPlan(file, facts, count, shards, named[np.sort(once)])
+    return SplitPlan(file, facts, count, shards, in_first_order(named))
 
 
 def _cuts(weight: np.ndarray, most: int) -> list[tuple[int, int]]:
@@ -135,6 +133,6 @@ def _cuts(weight: np.ndarray, most: int) -> list[tuple[int, int]]:
     total = np.cumsum(weight)
     pieces = max(1, round(float(total[-1]) / most))
     goals = total[-1] * np.arange(1, pieces) / pieces
-    inner = np.unique(np.searchsorted(total, goals) + 1)
+    inner = distinct(np.searchsorted(total, goals) + 1)
     edges = [0, *(int(edge) for edge in inner if edge < len(weight)), len(weight)]
     return list(pairwise(edges))

@@ -9,9 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from .arrow_arrays import distinct
 from .eraser_plan import Shard
 from .eraser_rows import SplitFacts, Texts, rows_of
 from .eraser_schema import SCHEMA
@@ -84,7 +84,7 @@ def convert(work: Work, advance: Callable[[int], None] = lambda _: None) -> Shar
     def batches() -> Iterator[pa.RecordBatch]:
         for begin, end in pairwise(shard.batches):
             columns = shard.lines.columns(shard.rows[begin:end])
-            chosen = np.unique(columns.documents)
+            chosen = distinct(columns.documents)
             texts = Texts(chosen, *shard.documents.read(chosen))
             batch = rows_of(columns, texts, work.facts, shared=shard.shared)
             exceptions.extend(batch.exceptions)

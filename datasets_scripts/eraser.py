@@ -20,7 +20,7 @@ import datasets
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.arrow_arrays import strings
+from eraser_hub.conversion.arrow_arrays import distinct, strings
 from eraser_hub.conversion.configs import CONFIGS, DEFAULT_CONFIG
 from eraser_hub.conversion.eraser_card import CITATION, HOMEPAGE
 from eraser_hub.conversion.eraser_columns import columns_of
@@ -147,7 +147,7 @@ def tables_in_order(file: SplitFile, folder: Path, label_names: Sequence[str], i
             of=lambda identity: named_by_id(identity, documents),
             where=documents.path,
         )
-        chosen = np.unique(columns.documents)
+        chosen = distinct(columns.documents)
         batch_rows = rows_of(columns, Texts(chosen, *documents.read(chosen)), facts).rows
         yield pa.Table.from_batches([batch_rows])
         start += len(batch.data)
