@@ -204,7 +204,7 @@ class DocumentFiles:
 
     def some(self, numbers: np.ndarray) -> SomeFiles:
         """Those of ``numbers`` (ascending), as something small that travels to another process."""
-        return SomeFiles(self.path, numbers, [self.names[n] for n in numbers.tolist()])
+        return SomeFiles(self.path, numbers, [self.names[n] for n in numbers.tolist()], self.sizes[numbers])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,12 +214,15 @@ class SomeFiles:
     path: Path
     numbers: np.ndarray
     names: list[str]
+    sizes: np.ndarray
 
     def read(self, numbers: np.ndarray) -> tuple[pa.StringArray, pa.StringArray]:
         """(the ids, the texts) of some of them."""
         names = [self.names[place] for place in np.searchsorted(self.numbers, numbers).tolist()]
         folder = str(self.path)
-        return strings(names), byte_strings([document_bytes(os.path.join(folder, name)) for name in names])
+        sizes = self.sizes[np.searchsorted(self.numbers, numbers)].tolist()
+        texts = [document_bytes(f"{folder}/{name}", size) for name, size in zip(names, sizes, strict=True)]
+        return strings(names), byte_strings(texts)
 
 
 class DocumentLines:

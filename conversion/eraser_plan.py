@@ -118,7 +118,7 @@ def _arranged(file: SplitFile, facts: SplitFacts, lines: SplitLines, index: Docu
                 rows.astype(np.int32),
                 cuts,
                 index.some(chosen.astype(np.int64)),
-                len(named) > 1.5 * len(chosen),
+                len(named) > 1.2 * len(chosen),
                 int(weight[begin:end].sum()),
             )
         )

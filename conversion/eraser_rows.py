@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from .arrow_arrays import booleans, numbers, offsets_of, string_data, string_siz
 from .eraser_columns import DOCIDS_LIST, DOCIDS_NULL, KEPT, TYPE_ABSENT, WHOLE_NUMBER, Columns
 from .eraser_format import MOST_INT
 from .eraser_schema import DOCUMENT, EVIDENCE, SCHEMA
+
+LONG = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ def count_tokens(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     np.greater(blank[:-1], blank[1:], out=starts[1:])  # a blank, then none
     firsts = offsets[:-1][offsets[:-1] < offsets[1:]]
     starts[firsts] = ~blank[firsts]
+    if len(data) > LONG * len(texts) and not (blank[1:] & blank[:-1]).any():
+        return _count_in_long(starts, newline, offsets)
     places = np.flatnonzero(starts)
     bounds = np.searchsorted(places, offsets)
     # a token opens a sentence when it is its document's first, or a newline stands between it and the one before
@@ -81,6 +86,17 @@ def count_tokens(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     opens[bounds[:-1]] = True
     sentences = offsets_of(opens[:-1])[bounds]
     return np.diff(bounds), np.diff(sentences)
+
+
+def _count_in_long(starts: np.ndarray, newline: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens and sentences of texts without two blanks in a row, text by text: numpy counts in a slice much faster than it
+    lists places, and the call for each pays where texts are long. A newline there ends a sentence unless it is a text's first
+    or last byte."""
+    bounds = offsets.tolist()
+    tokens = [np.count_nonzero(starts[begin:end]) for begin, end in pairwise(bounds)]
+    inner = [np.count_nonzero(newline[begin + 1 : max(begin, end - 1)]) for begin, end in pairwise(bounds)]
+    counts = np.array(tokens, np.int64)
+    return counts, np.where(counts > 0, np.array(inner, np.int64) + 1, 0)
 
 
 def rows_of(columns: Columns, documents: Texts, facts: SplitFacts, *, shared: bool = False) -> Batch:
