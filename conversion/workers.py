@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 # raw bytes that this process gets through in about the time in which another one starts, twice over
-WORTH_STARTING, WORTH_SHARING = 48 << 20, 8 << 20
+WORTH_STARTING, WORTH_SHARING = 128 << 20, 8 << 20
 
 
 class Workers:
