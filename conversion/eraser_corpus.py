@@ -88,10 +88,10 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
             elif lines:
                 skipped.append(Skipped(path, "docs.jsonl beside it holds the documents"))
             continue
-        if entry.name == "docs.jsonl":
-            continue
         if not entry.is_file():
             skipped.append(Skipped(path, "is no file, or a link that leads nowhere"))
+            continue
+        if entry.name == "docs.jsonl":
             continue
         if entry.name.endswith(".jsonl.bak"):
             backups.append(path)

@@ -289,6 +289,48 @@ def test_links_inside_a_source_are_followed(samples, tmp_path):
     assert (tmp_path / "hub" / "eraser" / "movies").is_dir()
 
 
+def test_a_dataset_folder_that_is_a_link_is_built_where_it_leads(samples, tmp_path):
+    ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "elsewhere")
+    (tmp_path / "hub").mkdir()
+    (tmp_path / "hub" / "eraser").symlink_to(tmp_path / "elsewhere" / "eraser")
+    ERASER.build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
+    assert (tmp_path / "hub" / "eraser").is_symlink()
+    assert sorted(p.name for p in tmp_path.glob("*/*")) == ["eraser", "eraser"]
+    assert (tmp_path / "elsewhere" / "eraser" / "movies").is_dir()
+    assert (tmp_path / "elsewhere" / "eraser" / "cose").is_dir()
+
+
+def test_a_docs_jsonl_that_is_no_file_is_named(samples, tmp_path):
+    shutil.copytree(samples / "eraser" / "movies", tmp_path / "in" / "movies")
+    (tmp_path / "in" / "movies" / "docs.jsonl").symlink_to(tmp_path / "nowhere")
+    notes = ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub").notes
+    assert any("docs.jsonl: skipped: is no file" in note for note in notes)
+
+
+def test_document_names_are_data(tmp_path):
+    """Names that look alike are two, and those that look like paths are names: in docs.jsonl all come back."""
+    names = ["caf\u00e9", "cafe\u0301", "../../etc/passwd", "/etc/passwd", "..", ".", "", "a\x00b", "CON", "x" * 300]
+    raw = tmp_path / "in" / "cose"
+    raw.mkdir(parents=True)
+    documents = [{"docid": name, "document": f"a text {number}"} for number, name in enumerate(names)]
+    records = [
+        {
+            "annotation_id": f"{number}",
+            "classification": "A",
+            "docids": [name],
+            "evidences": [],
+            "query": "",
+            "query_type": None,
+        }
+        for number, name in enumerate(names)
+    ]
+    (raw / "docs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in documents))
+    (raw / "train.jsonl").write_text("".join(json.dumps(each, sort_keys=True) + "\n" for each in records))
+    ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub")
+    ERASER.export(tmp_path / "hub" / "eraser", None, out=tmp_path / "out")
+    assert files(tmp_path / "out") == files(tmp_path / "in")
+
+
 def test_export_overwrites_nothing(sample_hub, tmp_path):
     (tmp_path / "cose").mkdir()
     (tmp_path / "cose" / "mine").write_text("x")
