@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -71,7 +71,14 @@ def _read_range(
     return rows, kept
 
 
-def named_by_id(identity: str, documents: DocumentFiles | DocumentLines) -> list[int]:
+class Finds(Protocol):
+    """Documents that are found by their ids."""
+
+    def find(self, docids: list[str], /) -> np.ndarray:
+        """The number of each id, -1 where there is none."""
+
+
+def named_by_id(identity: str, documents: Finds) -> list[int]:
     """The document of a record that names none (no docids, no evidences): the one that has its id (movies' posR_161),
     or whose id its own begins with (multirc's ``DOCID:QUESTION:ANSWER``); none where there is no such document."""
     for number in documents.find([identity, identity.rsplit(":", 2)[0]]).tolist():

@@ -46,7 +46,7 @@ class Workers:
             done: called with a task's number when another process has done it.
 
         Raises:
-            Exception: of the first task (in their order) that fails; those after it may not have been begun.
+            Exception: of the first task (in their order) that fails.
         """
         here = here or function
         least = WORTH_SHARING if self._pool is not None else WORTH_STARTING
@@ -66,39 +66,31 @@ class Workers:
     ) -> list[Any]:
         futures: list[Future[Any]] = [pool.submit(function, *task) for task in tasks]
         own: dict[int, Any] = {}
-        failed: Exception | None = None
+        failed: dict[int, Exception] = {}
         told: set[int] = set()
         for number in reversed(range(len(tasks))):
-            if failed is not None or futures[number].cancel():
-                if failed is None:
-                    try:
-                        own[number] = here(*tasks[number])
-                    except Exception as error:
-                        failed = error
-                futures[number].cancel()
+            if futures[number].cancel():
+                try:
+                    own[number] = here(*tasks[number])
+                except Exception as error:  # one before it may fail too, and then that is the one to be told
+                    failed[number] = error
             for other, future in enumerate(futures):
                 if other not in told and future.done() and not future.cancelled():
                     told.add(other)
                     done(other)
-        results = []
         for number, future in enumerate(futures):
-            if number in own:
-                results.append(own[number])
-                continue
-            if future.cancelled():  # behind the one that failed here
-                continue
-            try:
-                results.append(future.result())
-            except Exception as error:
-                for later in futures:
-                    later.cancel()
-                failed = error
-                break
-            if number not in told:
-                done(number)
-        if failed is not None:
-            raise failed
-        return results
+            if number in failed:
+                raise failed[number]
+            if number not in own:
+                try:
+                    own[number] = future.result()
+                except Exception:
+                    for later in futures:
+                        later.cancel()
+                    raise
+                if number not in told:
+                    done(number)
+        return [own[number] for number in range(len(tasks))]
 
     def __enter__(self) -> Workers:
         return self
