@@ -37,6 +37,7 @@ HEAD = (
     "peak memory",
     "Parquet / tar.gz",
     "gain of num_proc",
+    "CPU with num_proc / without",
     "first row, s",
     "first row of the raw files, s",
 )
@@ -150,9 +151,32 @@ def measure(config: str, work: Path, num_proc: int, rounds: int) -> list[str]:
         f"{max(b['peak'] for b in [*builds, *many]):.0f} MiB",
         f"{size / archive.stat().st_size:.2f}",
         f"{median([b['seconds'] / m['seconds'] for b, m in zip(builds, many, strict=True)]):.2f}",
+        f"{median([m['cpu'] / b['cpu'] for b, m in zip(builds, many, strict=True)]):.2f}",
         f"{median([each['built'] for each in firsts]):.2f}",
         f"{median([each['raw'] for each in firsts]):.2f}",
     ]
+
+
+def write_results(row: list[str], num_proc: int, rounds: int, load: float) -> None:
+    """Put a config's row into results_conversion.md; those of the others stay as they were."""
+    before = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.is_file() else []
+    old = [[cell.strip() for cell in line.strip("|").split("|")] for line in before if line.startswith("| ")]
+    rows = {each[0]: each for each in old if each[0] in SHAPES and len(each) == len(HEAD)} | {row[0]: row}
+    table = [list(HEAD), ["---"] * len(HEAD), *(rows[config] for config in SHAPES if config in rows)]
+    lines = "\n".join("| " + " | ".join(each) + " |" for each in table)
+    RESULTS.write_text(
+        "## Conversion\n\n`python -m benchmarks.conversion`: made-up corpora of the papers' full sizes, each build in a process of "
+        f"its own, the median of {rounds}. *least* is orjson on every line of the .jsonl files plus `pq.write_table(table)` of the "
+        'finished tables, or the same with `compression="zstd"`; a build also reads docs/, counts tokens, makes the masks, checks '
+        "spans, sorts rows by document, compresses harder and verifies what it wrote. By the clock a build has two threads (one "
+        "makes rows, one compresses), least has one; CPU is user and system time of all. "
+        f"*gain* is time with one process / time with {num_proc}: there is one where a core is idle, and small corpora start no "
+        "second process. The first row is that of the slowest split, after the imports (torch and scipy too, which datasets imports "
+        "where they are installed), by `load_dataset(.., streaming=True)` and by `Eraser(..).as_streaming_dataset(..)`. The bars: "
+        f"3, 1 GiB, 1, and a second ({platform.machine()}, {os.cpu_count()} cores, load average {load:.1f} before the last "
+        f"run began, Python {platform.python_version()}).\n\n{lines}\n",
+        encoding="utf-8",
+    )
 
 
 def main() -> int:
@@ -177,33 +201,15 @@ def main() -> int:
         raw, built, config = asked.arguments
         print(json.dumps(first_row(Path(raw), Path(built), config)))
         return 0
-    head = list(HEAD)
-    rows = [head, ["---"] * len(head)]
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as scratch:
         work = asked.work or Path(scratch)
         work.mkdir(parents=True, exist_ok=True)
         for config in asked.configs.split(","):
-            rows.append(measure(config, work, asked.num_proc, asked.rounds))
-            print("  ".join(rows[-1]), flush=True)
-    # rows of configs that were not measured now stay as they were
-    before = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.is_file() else []
-    measured = {row[0] for row in rows}
-    old = [[cell.strip() for cell in line.strip("|").split("|")] for line in before if line.startswith("| ")]
-    rows += [row for row in old if row[0] in SHAPES and row[0] not in measured and len(row) == len(head)]
-    table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
-    RESULTS.write_text(
-        f"## Conversion\n\n`python -m benchmarks.conversion`: made-up corpora of the papers' full sizes, each build in a process of its "
-        f"own, the median of {asked.rounds}, with no other process than that one. *least* is orjson on every line of the .jsonl files plus "
-        '`pq.write_table(table)` of the finished tables, or the same with `compression="zstd"`; a build also reads docs/, counts '
-        "tokens, makes the masks, checks spans, sorts rows by document, compresses harder and verifies what it wrote. By the clock "
-        "a build has two threads (one makes rows, one compresses), least has one; CPU is user and system time of all. "
-        f"*gain* is time with one process / time with {asked.num_proc}; small corpora start no second process. The first row is that "
-        "of the slowest split, after the imports (torch and scipy too, which datasets imports where they are installed), by `load_dataset(.., streaming=True)` and by "
-        "`Eraser(..).as_streaming_dataset(..)`. The bars: 3, 1 GiB, 1, and a second "
-        f"({platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}).\n\n{table}\n",
-        encoding="utf-8",
-    )
-    print(table)
+            row = measure(config, work, asked.num_proc, asked.rounds)
+            print("  ".join(row), flush=True)
+            write_results(row, asked.num_proc, asked.rounds, load)
+    print(RESULTS.read_text(encoding="utf-8"))
     return 0
 
 

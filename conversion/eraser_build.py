@@ -8,6 +8,7 @@
     out/eraser/documents/CONFIG.records.parquet   records that differ from what release.json says of their split, if any
 
 All of it appears at once (see `safe_folder`): a kill leaves what stood there, and a rerun takes up the finished files.
+While it builds, the folder beside holds what was decoded, too (see `eraser_lines`): about as many bytes as the .jsonl files.
 """
 
 from __future__ import annotations

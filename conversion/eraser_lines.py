@@ -15,7 +15,7 @@ from eraser_hub.errors import DataError
 from .arrow_arrays import offsets_of, ranges, with_nulls
 from .columns_on_disk import SIZES, ColumnWriter, Strings, put_together, read_numbers
 from .eraser_columns import TYPE_ABSENT, TYPE_NULL, Columns, columns_of
-from .eraser_corpus import DocumentFiles, DocumentLines, SplitFile, document_lines, read_document_lines
+from .eraser_corpus import DocumentFiles, DocumentLines, SplitFile, read_document_lines
 from .eraser_format import decode_batch
 from .json_lines import batches_of_lines
 from .progress import no_cycles
@@ -37,7 +37,7 @@ def _read_range(
     """Decode a range of a split file's lines into the folder ``into``: (the number of lines, `Columns.kept`)."""
     rows = 0
     kept: Kept = {}
-    with _reading(file.path, start), ColumnWriter(into) as out:
+    with reading(file.path, start), ColumnWriter(into) as out:
         for batch in batches_of_lines(file.path, start=start, end=end):
             extras: dict[int, dict[str, Any]] = {}
             ends = batch.ends()
@@ -115,7 +115,7 @@ def read_all_lines(
 def _read_documents(
     path: Path, start: int, end: int, into: Path, advance: Callable[[int], None] = lambda _: None
 ) -> None:
-    with _reading(path, start):
+    with reading(path, start):
         read_document_lines(path, start, end, into, advance)
 
 
@@ -128,8 +128,7 @@ def read_all_documents(path: Path, folder: Path, workers: Workers, advance: Call
     parts = _parts(path, folder / "docs")
     _run(_read_documents, [(path, start, end, into) for start, end, into in parts], parts, workers, advance)
     put_together([into for _, _, into in parts], folder / "docs")
-    document_lines.cache_clear()
-    documents = document_lines(path, folder / "docs")
+    documents = DocumentLines(path, folder / "docs")
     documents.refuse_repeated()
     return documents
 
@@ -169,7 +168,7 @@ def _run(
 
 
 @contextmanager
-def _reading(path: Path, start: int) -> Iterator[None]:
+def reading(path: Path, start: int) -> Iterator[None]:
     """Errors of a range that begins at the byte ``start`` tell the line of the whole file."""
     try:
         with no_cycles():

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from multiprocessing import get_context
 from types import TracebackType
@@ -56,34 +57,41 @@ class Workers:
             self._pool = ProcessPoolExecutor(self.num_proc - 1, get_context("spawn"), _die_with_parent, (os.getpid(),))
         return self._shared(self._pool, function, tasks, here, done)
 
-    @staticmethod
     def _shared(
+        self,
         pool: ProcessPoolExecutor,
         function: Callable[..., Any],
         tasks: Sequence[tuple[Any, ...]],
         here: Callable[..., Any],
         done: Callable[[int], None],
     ) -> list[Any]:
-        futures: list[Future[Any]] = [pool.submit(function, *task) for task in tasks]
+        futures: list[Future[Any]] = []
+        with suppress(BrokenProcessPool):  # those that are not handed out are done here
+            futures.extend(pool.submit(function, *task) for task in tasks)
         own: dict[int, Any] = {}
         failed: dict[int, Exception] = {}
         told: set[int] = set()
         for number in reversed(range(len(tasks))):
-            if futures[number].cancel():
+            if number >= len(futures) or futures[number].cancel():
                 try:
                     own[number] = here(*tasks[number])
                 except Exception as error:  # one before it may fail too, and then that is the one to be told
                     failed[number] = error
             for other, future in enumerate(futures):
-                if other not in told and future.done() and not future.cancelled():
+                if other not in told and future.done() and not future.cancelled() and not future.exception():
                     told.add(other)
                     done(other)
-        for number, future in enumerate(futures):
+        for number in range(len(tasks)):
             if number in failed:
                 raise failed[number]
             if number not in own:
                 try:
-                    own[number] = future.result()
+                    own[number] = futures[number].result()
+                except BrokenProcessPool:
+                    # the others could not start (a script without `if __name__ == "__main__"`) or were killed
+                    self.num_proc = 1
+                    own[number] = here(*tasks[number])
+                    continue
                 except Exception:
                     for later in futures:
                         later.cancel()

@@ -10,6 +10,7 @@ trust_remote_code=True)``, where eraser-hub is installed. Published folders hold
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from eraser_hub.conversion.eraser_card import CITATION, HOMEPAGE
 from eraser_hub.conversion.eraser_columns import columns_of
 from eraser_hub.conversion.eraser_corpus import CorpusFolder, SplitFile, document_files, look_into
 from eraser_hub.conversion.eraser_format import decode_batch, decode_document_batch, decode_documents
-from eraser_hub.conversion.eraser_lines import named_by_id
+from eraser_hub.conversion.eraser_lines import named_by_id, reading
 from eraser_hub.conversion.eraser_rows import SplitFacts, Texts, rows_of
 from eraser_hub.conversion.eraser_schema import features_of
 from eraser_hub.conversion.eraser_sources import corpus_folder, fingerprint
@@ -156,34 +157,60 @@ def tables_in_order(file: SplitFile, folder: Path, label_names: Sequence[str], i
 
 
 class _LazyLines:
-    """docs.jsonl: read on only until the document that is asked for, so that a first row does not wait for the last
-    document. Places are kept, texts are not."""
+    """docs.jsonl: only the parts are read in which the documents lie that are asked for, so that a first row does not wait
+    for a million documents before it. Places are kept, texts are not."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._numbers: dict[str, int] = {}
         self._starts, self._sizes = array("q"), array("q")
-        self._batches = batches_of_lines(path, FIRST_BYTES)
+        self._gaps = [(0, path.stat().st_size)]  # not read yet; the one behind the last part read comes first
+        self._as_dumped = True
 
     def _find(self, docid: str) -> int:
-        while docid not in self._numbers:
-            batch = next(self._batches, None)
-            if batch is None:
-                return -1
-            ends = batch.ends()
-            for raw, number in zip(decode_document_batch(batch, ends, file=self.path), batch.numbers, strict=True):
-                if self._numbers.setdefault(raw.docid, len(self._numbers)) != number - 1:
+        while docid not in self._numbers and self._gaps:
+            gap, place = self._look_for(docid) if self._as_dumped else (0, None)
+            start, end = self._gaps[gap]
+            read = self._read(start if place is None else place, end)
+            rest = [(read, end), (start, start if place is None else place)]
+            self._gaps[: gap + 1] = [*rest, *self._gaps[:gap]]
+            self._gaps = [(first, last) for first, last in self._gaps if first < last]
+            if place is None and docid in self._numbers:
+                self._as_dumped = False  # these are spelled otherwise: looking for them is of no use
+        return self._numbers.get(docid, -1)
+
+    def _look_for(self, docid: str) -> tuple[int, int | None]:
+        """(a gap, where in it the line begins that holds this very string), or the first gap and None."""
+        needle = json.dumps(docid).encode()
+        with self.path.open("rb") as file:
+            for gap, (start, end) in enumerate(self._gaps):
+                file.seek(start)
+                held, size = b"", FIRST_BYTES
+                while start + len(held) < end:
+                    held += file.read(min(size, end - start - len(held)))
+                    at = held.find(needle)
+                    if at >= 0:
+                        return gap, start + held.rfind(b"\n", 0, at) + 1
+                    whole = held.rfind(b"\n") + 1
+                    start, held, size = start + whole, held[whole:], 8 * BATCH_BYTES
+        return 0, None
+
+    def _read(self, start: int, end: int) -> int:
+        """Take up the lines from ``start`` on, some at a time; where they end."""
+        size = BATCH_BYTES if self._numbers else FIRST_BYTES
+        batch = next(batches_of_lines(self.path, size, start, end=end))
+        ends = batch.ends()
+        with reading(self.path, start):
+            for raw, line in zip(decode_document_batch(batch, ends, file=self.path), batch.numbers, strict=True):
+                number = len(self._numbers)
+                if self._numbers.setdefault(raw.docid, number) != number:
                     raise DataError(
-                        f"expected each document once, found {shown(raw.docid)} again", file=self.path, line=number
+                        f"expected each document once, found {shown(raw.docid)} again", file=self.path, line=line
                     )
-            starts = np.concatenate([[0], ends[:-1] + 1])
-            self._starts.frombytes((starts + batch.start).astype(np.int64).tobytes())
-            self._sizes.frombytes((ends - starts).astype(np.int64).tobytes())
-            # the next ones are read in larger pieces
-            self._batches = batches_of_lines(
-                self.path, BATCH_BYTES, batch.start + len(batch.data), len(self._numbers) + 1
-            )
-        return self._numbers[docid]
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        self._starts.frombytes((starts + start).astype(np.int64).tobytes())
+        self._sizes.frombytes((ends - starts).astype(np.int64).tobytes())
+        return start + len(batch.data)
 
     def find(self, docids: Sequence[str]) -> np.ndarray:
         """The number of each id, -1 where there is none."""

@@ -20,6 +20,19 @@ def where(_: int) -> int:
     return os.getpid()
 
 
+def only_in(process: int) -> int:
+    if os.getpid() != process:
+        os._exit(1)
+    return process
+
+
+def test_what_workers_leave_undone_is_done_here(monkeypatch):
+    monkeypatch.setattr(module, "WORTH_STARTING", 0)
+    with Workers(2) as workers:
+        for _ in range(2):
+            assert workers.run(only_in, [(os.getpid(),)] * 6, [1] * 6) == [os.getpid()] * 6
+
+
 @pytest.mark.parametrize(("num_proc", "weight"), [(1, WORTH_STARTING), (2, 1)])
 def test_little_work_starts_no_process(num_proc, weight):
     with Workers(num_proc) as workers:
