@@ -19,6 +19,8 @@ import yaml
 
 from eraser_hub.errors import DataError, shown
 
+from .hub_parquet import yaml_values
+
 Level = Literal["violation", "quirk", "note"]
 MOST_EXAMPLES = 5
 BATCH_ROWS = 400
@@ -245,7 +247,7 @@ def read_card(folder: Path) -> dict[str, Any]:
         raise DataError(f"expected a built dataset's card, found none that can be read ({error})", file=path) from None
     parts = text.split("---\n", 2)
     try:
-        card = yaml.safe_load(parts[1]) if len(parts) == 3 and not parts[0].strip() else None
+        card = yaml_values(parts[1]) if len(parts) == 3 and not parts[0].strip() else None
     except yaml.YAMLError as error:
         raise DataError(f"the card's YAML cannot be read ({error})", file=path) from None
     if not isinstance(card, dict) or not isinstance(card.get("configs"), list):

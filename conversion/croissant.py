@@ -71,27 +71,28 @@ CONTEXT: dict[str, Any] = {
 }
 
 
-def write_croissant(folder: Path, name: str) -> Path:
+def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None = None) -> Path:
     """Write ``croissant.json`` into a folder that holds a card and Parquet.
 
     Args:
         folder: the dataset's folder; its card names the configs and their files.
         name: the dataset's name.
+        digests: SHA-256 of files that have just been written, by their paths in the folder.
 
     Raises:
         DataError: no card, a card without configs, a config without files.
     """
     path = Path(folder) / FILE
-    text = json.dumps(croissant(Path(folder), name), ensure_ascii=False, indent=1)
+    text = json.dumps(croissant(Path(folder), name, digests or {}), ensure_ascii=False, indent=1)
     atomic_write(path, (text + "\n").encode())
     return path
 
 
-def croissant(folder: Path, name: str) -> dict[str, Any]:
+def croissant(folder: Path, name: str, digests: Mapping[str, str]) -> dict[str, Any]:
     """The metadata as a JSON object; see `write_croissant`."""
     header = read_card(folder)
     url = header.get("homepage") or f"https://huggingface.co/datasets/{name}"
-    distribution = [_repository(url), *(_file_object(folder, path) for path in _data_files(folder))]
+    distribution = [_repository(url), *(_file_object(folder, path, digests) for path in _data_files(folder))]
     record_sets: list[dict[str, Any]] = []
     for config, splits in card_files(folder, header).items():
         shards = [path for paths in splits.values() for path in paths]
@@ -223,7 +224,7 @@ def _repository(url: str) -> dict[str, Any]:
     }
 
 
-def _file_object(folder: Path, path: str) -> dict[str, Any]:
+def _file_object(folder: Path, path: str, digests: Mapping[str, str]) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
         "@id": path,
@@ -231,7 +232,7 @@ def _file_object(folder: Path, path: str) -> dict[str, Any]:
         "contentUrl": path,
         "contentSize": f"{(folder / path).stat().st_size} B",
         "encodingFormat": "application/json" if path.endswith(".json") else "application/x-parquet",
-        "sha256": file_digest(folder / path),
+        "sha256": digests.get(path) or file_digest(folder / path),
     }
 
 

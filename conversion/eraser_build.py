@@ -8,6 +8,7 @@
     out/eraser/documents/CONFIG.records.parquet   records that differ from what release.json says of their split, if any
 
 All of it appears at once (see `safe_folder`): a kill leaves what stood there, and a rerun takes up the finished files.
+While it builds, the folder beside holds what was decoded, too (see `eraser_lines`): about as many bytes as the .jsonl files.
 """
 
 from __future__ import annotations
@@ -24,19 +25,22 @@ import pyarrow as pa
 from eraser_hub.errors import DataError
 from eraser_hub.version import __version__
 
+from .arrow_arrays import in_first_order, numbers, strings
 from .configs import CONFIGS, EraserConfig
 from .eraser_card import eraser_card
-from .eraser_corpus import CorpusFolder, DocumentFiles, DocumentLines, Skipped, SplitFile, document_index, look_into
+from .eraser_corpus import CorpusFolder, DocumentFiles, DocumentLines, Skipped, SplitFile, document_files, look_into
 from .eraser_format import annotation_as_json, json_line, read_annotations
+from .eraser_lines import read_all_documents, read_all_lines
 from .eraser_plan import SplitPlan, plan_split
 from .eraser_schema import INTEGERS, SCHEMA
 from .eraser_shards import ShardDone, Work, done_before, run_all
 from .eraser_sources import BESIDE, chosen_configs, corpus_folder, fingerprint
 from .fetch import NotReleased
 from .hub_datasets import BuildResult
-from .hub_parquet import content_version, file_digest, verify_folder, viewer_trips, without_columns, write_parquet
-from .progress import Progress, no_cycles
+from .hub_parquet import content_version, verify_folder, viewer_trips, without_columns, write_parquet
+from .progress import Progress
 from .safe_folder import atomic_write, link_or_copy, rebuilding
+from .workers import Workers
 
 FORMAT = 1
 PARTS = ".parts"
@@ -80,7 +84,8 @@ def build_eraser(
         },
     }
     rows: dict[str, dict[str, int]] = {}
-    with rebuilding(target, key) as folder:
+    digests: dict[Path, str] = {}
+    with rebuilding(target, key) as folder, Workers(num_proc) as workers:
         # under the lock: what stands there now is what is kept
         kept = release_of(target)["configs"] if target.exists() else {}
         entries = {name: entry for name, entry in kept.items() if name not in names}
@@ -88,7 +93,7 @@ def build_eraser(
         for corpus in corpora:
             merged: dict[Path, _Merged] = {}
             try:
-                entry = _build_config(corpus, folder, num_proc, progress, include_backup_records, notes, merged)
+                entry = _build_config(corpus, folder, workers, progress, include_backup_records, notes, merged, digests)
             except DataError as error:
                 raise _in_the_users_file(error, merged) from None
             entries[corpus.config.name] = entry
@@ -100,7 +105,7 @@ def build_eraser(
         verify_folder(folder, SCHEMA, LABELS)
         from .croissant import write_croissant
 
-        write_croissant(folder, "eraser")
+        write_croissant(folder, "eraser", {path.relative_to(folder).as_posix(): each for path, each in digests.items()})
     return BuildResult(target, rows, notes)
 
 
@@ -143,12 +148,14 @@ def _keep(target: Path, folder: Path, entries: dict[str, Any], building: Sequenc
 def _build_config(
     corpus: CorpusFolder,
     folder: Path,
-    num_proc: int,
+    workers: Workers,
     progress: bool,
     include_backup_records: bool,
     notes: list[str],
     merged: dict[Path, _Merged],
+    digests: dict[Path, str],
 ) -> dict[str, Any]:
+    """Write a config's files; its entry in release.json. ``digests`` receives the SHA-256 of each file."""
     config, name = corpus.config, corpus.config.name
     parts = folder / PARTS / name
     parts.mkdir(parents=True, exist_ok=True)
@@ -159,15 +166,31 @@ def _build_config(
     if include_backup_records:
         splits, backups, skipped = _with_backups(corpus, parts, merged)
     total = sum(split.path.stat().st_size for split in splits)
-    with Progress(f"{name}: reading", total, "B", progress) as bar, no_cycles():
-        index = document_index(corpus.folder)
+    spill = parts / "columns"
+    shutil.rmtree(spill, ignore_errors=True)
+    documents_file = corpus.folder / "docs.jsonl"
+    if documents_file.is_file():
+        total += documents_file.stat().st_size
+    index: DocumentFiles | DocumentLines
+    label_numbers = {label: number for number, label in enumerate(config.label_names)}
+    with Progress(f"{name}: reading", total, "B", progress) as bar:
+        if documents_file.is_file():
+            index = read_all_documents(documents_file, spill, workers, bar.advance)
+        else:
+            index = document_files(corpus.folder)
         skipped += [Skipped(path, "is no document file") for path in index.folders]
         plans = [
-            plan_split(file, index, inclusive=config.sentence_end_inclusive, advance=bar.advance) for file in splits
+            plan_split(
+                file,
+                read_all_lines(file, index, label_numbers, spill, workers, bar.advance),
+                index,
+                inclusive=config.sentence_end_inclusive,
+            )
+            for file in splits
         ]
     notes += map(str, skipped)
     works = [
-        Work(folder / name / f"{plan.file.split}-{number:05d}-of-{len(plan.shards):05d}.parquet", parts, shard, plan.facts, config.label_names)
+        Work(folder / name / f"{plan.file.split}-{number:05d}-of-{len(plan.shards):05d}.parquet", parts, shard, plan.facts)
         for plan in plans
         for number, shard in enumerate(plan.shards)
     ]  # fmt: skip
@@ -177,26 +200,30 @@ def _build_config(
         if stale.name not in wanted or done_before(works[0], stale.name) is None:
             stale.unlink()
     with Progress(f"{name}: writing", sum(plan.lines for plan in plans), "rows", progress) as bar:
-        done = run_all(works, num_proc, bar.advance)
+        done = run_all(works, workers, bar.advance)
+    digests.update({work.target: each.facts.sha256 for work, each in zip(works, done, strict=True)})
     entry_splits = {
-        plan.file.split: _split_entry(plan, [(w, d) for w, d in zip(works, done, strict=True) if w.shard in plan.shards], backups)
+        plan.file.split: _split_entry(
+            plan, [(w, d) for w, d in zip(works, done, strict=True) if w.shard in plan.shards], backups, digests
+        )
         for plan in plans
-    }  # fmt: skip
+    }
     # `position` is null only where a split has two rows, and those always stand in the file's order
     nulls = [f"{split} ({', '.join(of['null_columns'])})" for split, of in entry_splits.items() if of["null_columns"]]
     if nulls:
         notes.append(
             f"{name}: left null, since the values differ by exactly one, on which the Hub's viewer fails: {'; '.join(nulls)}"
         )
-    documents = _write_documents(index, plans, folder / "documents", config)
-    _write_records(plans, works, done, folder / "documents" / f"{name}.records.parquet")
+    documents = _write_documents(index, plans, folder / "documents", config, digests)
+    _write_records(plans, works, done, folder / "documents" / f"{name}.records.parquet", digests)
+    shutil.rmtree(spill, ignore_errors=True)
     files = sorted((folder / name).glob("*.parquet")) + sorted((folder / "documents").glob(f"{name}.*parquet"))
     version = content_version(
         [
             str(SCHEMA),
             *config.label_names,
             json.dumps([entry_splits, documents], sort_keys=True),
-            *map(file_digest, files),
+            *(digests[file] for file in files),
         ]
     )
     return {
@@ -208,11 +235,14 @@ def _build_config(
     }
 
 
-def _split_entry(plan: SplitPlan, done: list[tuple[Work, ShardDone]], backups: dict[str, Any]) -> dict[str, Any]:
+def _split_entry(
+    plan: SplitPlan, done: list[tuple[Work, ShardDone]], backups: dict[str, Any], digests: dict[Path, str]
+) -> dict[str, Any]:
     facts = [each.facts for _, each in done]
     nulls = viewer_trips(facts, INTEGERS)
     if nulls:
         facts = [without_columns(work.target, nulls, SCHEMA) for work, _ in done]
+        digests.update({work.target: each.sha256 for (work, _), each in zip(done, facts, strict=True)})
     entry: dict[str, Any] = {
         "num_examples": sum(each.num_rows for each in facts),
         "num_bytes": sum(each.num_bytes for each in facts),
@@ -289,12 +319,15 @@ def _with_backups(
 
 
 def _write_documents(
-    index: DocumentFiles | DocumentLines, plans: Sequence[SplitPlan], folder: Path, config: EraserConfig
+    index: DocumentFiles | DocumentLines,
+    plans: Sequence[SplitPlan],
+    folder: Path,
+    config: EraserConfig,
+    digests: dict[Path, str],
 ) -> dict[str, Any]:
     """documents/CONFIG.parquet and, where docs.jsonl has another order than the rows, documents/CONFIG.order.parquet."""
     named = np.concatenate([plan.order for plan in plans]) if plans else np.zeros(0, np.int32)
-    _, once = np.unique(named, return_index=True)
-    referenced = named[np.sort(once)]
+    referenced = in_first_order(named)
     unused = np.ones(len(index), bool)
     unused[referenced] = False
     others = np.flatnonzero(unused)
@@ -302,19 +335,17 @@ def _write_documents(
 
     def batches() -> Iterator[pa.RecordBatch]:
         for chosen in _in_batches(others, index.sizes[others], 8 << 20):
-            texts = index.read(chosen)
-            positions = pa.array((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
-            ids = pa.array([docid for docid, _ in texts], pa.string())
-            yield pa.RecordBatch.from_arrays(
-                [ids, pa.array([t for _, t in texts], pa.string()), positions], schema=DOCUMENTS
-            )
+            positions = numbers((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
+            yield pa.RecordBatch.from_arrays([*index.read(chosen), positions], schema=DOCUMENTS)
 
-    write_parquet(folder / f"{config.name}.parquet", DOCUMENTS, batches())
+    path = folder / f"{config.name}.parquet"
+    digests[path] = write_parquet(path, DOCUMENTS, batches()).sha256
     in_order = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(len(index)))
     if not in_order:
-        positions = pa.array((referenced + 1).astype(np.int32))
+        positions = numbers((referenced + 1).astype(np.int32))
         table = pa.Table.from_arrays([positions], schema=ORDER)
-        write_parquet(folder / f"{config.name}.order.parquet", ORDER, [table])
+        path = folder / f"{config.name}.order.parquet"
+        digests[path] = write_parquet(path, ORDER, [table]).sha256
     return {
         "layout": index.layout,
         "total": len(index),
@@ -334,7 +365,13 @@ def _in_batches(chosen: np.ndarray, sizes: np.ndarray, most: int) -> Iterator[np
         begin = end
 
 
-def _write_records(plans: Sequence[SplitPlan], works: Sequence[Work], done: Sequence[ShardDone], path: Path) -> None:
+def _write_records(
+    plans: Sequence[SplitPlan],
+    works: Sequence[Work],
+    done: Sequence[ShardDone],
+    path: Path,
+    digests: dict[Path, str],
+) -> None:
     """Records that release.json's facts do not tell: their keys as they were, by split and line."""
     rows = [
         (plan.file.split, position, record)
@@ -344,5 +381,6 @@ def _write_records(plans: Sequence[SplitPlan], works: Sequence[Work], done: Sequ
         for position, record in each.exceptions
     ]
     if rows:
-        columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), RECORDS, strict=True)]
-        write_parquet(path, RECORDS, [pa.Table.from_arrays(columns, schema=RECORDS)])
+        names, positions, records = zip(*rows, strict=True)
+        columns = [strings(names), numbers(np.array(positions, np.int32)), strings(records)]
+        digests[path] = write_parquet(path, RECORDS, [pa.Table.from_arrays(columns, schema=RECORDS)]).sha256

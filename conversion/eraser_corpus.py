@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import os
 import re
-from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from eraser_hub.errors import DataError, shown
 from eraser_hub.splits import dataset_split
 
+from .arrow_arrays import byte_strings, strings
+from .columns_on_disk import ColumnWriter, Strings
 from .configs import EraserConfig
-from .eraser_format import decode_documents, document_text, is_double_encoded
+from .eraser_format import decode_document_batch, document_bytes, is_double_encoded
 from .json_lines import batches_of_lines, found, strict_object
 
 PREDICTIONS = "holds predictions (rationales), not annotations; `eraser-hub score --results` reads it"
@@ -84,10 +88,10 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
             elif lines:
                 skipped.append(Skipped(path, "docs.jsonl beside it holds the documents"))
             continue
-        if entry.name == "docs.jsonl":
-            continue
         if not entry.is_file():
             skipped.append(Skipped(path, "is no file, or a link that leads nowhere"))
+            continue
+        if entry.name == "docs.jsonl":
             continue
         if entry.name.endswith(".jsonl.bak"):
             backups.append(path)
@@ -150,10 +154,7 @@ def _split_file(split: str, path: Path) -> SplitFile:
     first = _first_line(path)
     if first is None:
         raise DataError("expected annotations, found an empty file", file=path)
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        final_newline = file.read(1) == b"\n"
-    return SplitFile(split, path, is_double_encoded(first), final_newline)
+    return SplitFile(split, path, is_double_encoded(first), ends_with_newline(path))
 
 
 class DocumentFiles:
@@ -197,109 +198,168 @@ class DocumentFiles:
         get = self._numbers.get
         return np.fromiter((get(docid, -1) for docid in docids), np.int32, len(docids))
 
-    def read(self, numbers: np.ndarray) -> list[tuple[str, str]]:
-        """(id, text) of each."""
-        return [(self.names[n], document_text(self.path / self.names[n])) for n in numbers.tolist()]
+    def read(self, numbers: np.ndarray) -> tuple[pa.StringArray, pa.StringArray]:
+        """(the ids, the texts) of some."""
+        return self.some(numbers).read(numbers)
+
+    def some(self, numbers: np.ndarray) -> SomeFiles:
+        """Those of ``numbers`` (ascending), as something small that travels to another process."""
+        return SomeFiles(self.path, numbers, [self.names[n] for n in numbers.tolist()], self.sizes[numbers])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SomeFiles:
+    """Some of the documents of docs/, by their numbers."""
+
+    path: Path
+    numbers: np.ndarray
+    names: list[str]
+    sizes: np.ndarray
+
+    def read(self, numbers: np.ndarray) -> tuple[pa.StringArray, pa.StringArray]:
+        """(the ids, the texts) of some of them."""
+        names = [self.names[place] for place in np.searchsorted(self.numbers, numbers).tolist()]
+        folder = str(self.path)
+        sizes = self.sizes[np.searchsorted(self.numbers, numbers)].tolist()
+        texts = [document_bytes(f"{folder}/{name}", size) for name, size in zip(names, sizes, strict=True)]
+        return strings(names), byte_strings(texts)
 
 
 class DocumentLines:
-    """docs.jsonl, numbered by line: some 30 bytes in memory for each document, whatever its length.
+    """docs.jsonl, numbered by line, as columns on the disk (see `read_document_lines`).
 
-    An id is found by its 64-bit hash; whoever reads a document compares its id with the one looked for.
+    In memory: some 40 bytes for each document, whatever its length. An id is found by its hash, and then compared.
     """
 
     layout = "docs.jsonl"
-    final_newline = True
     folders: tuple[Path, ...] = ()
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        starts, hashes = array("q", [0]), array("q")
-        try:
-            for batch in batches_of_lines(path):
-                documents = decode_documents(batch.lines, file=path, first=batch.first)
-                hashes.extend([hash(document.docid) for document in documents])
-                ends = np.cumsum(np.fromiter(map(len, batch.lines), np.int64, len(batch.lines)) + 1) + batch.start
-                starts.frombytes(ends.tobytes())
-                self.final_newline = batch.ends_with_newline
-        except OSError as error:
-            raise DataError(f"cannot be read: {error.strerror}", file=path) from None
-        self.starts = np.frombuffer(starts, np.int64)
-        self.sizes = np.diff(self.starts) - 1
-        self._hashes = np.frombuffer(hashes, np.int64) if hashes else np.zeros(0, np.int64)
-        self._order = np.argsort(self._hashes, kind="stable").astype(np.int32)
-        self._hashes = self._hashes[self._order]
-        self._refuse_repeated()
+    def __init__(self, path: Path, columns: Path) -> None:
+        self.path, self._columns = path, columns
+        self._names, self._texts = Strings(columns, "docids"), Strings(columns, "texts")
+        self.sizes = self._texts.sizes
+        self._index: tuple[np.ndarray, np.ndarray] | None = None
 
-    def _refuse_repeated(self) -> None:
-        """Two lines with one hash have one id, unless chance (2**-64 a pair) made them equal."""
-        same = np.flatnonzero(self._hashes[1:] == self._hashes[:-1])
-        if not len(same):
-            return
-        pairs = sorted((int(self._order[i + 1]), int(self._order[i])) for i in same)
-        later, earlier = pairs[0]
-        docid = self.read(np.array([later]))[0][0]
-        raise DataError(
-            f"expected each document once, found {shown(docid)} again (first on line {earlier + 1})",
-            file=self.path,
-            line=later + 1,
-        )
+    def __reduce__(self) -> tuple[Any, ...]:
+        return document_lines, (self.path, self._columns)
+
+    @property
+    def final_newline(self) -> bool:
+        """Whether docs.jsonl ends in one."""
+        return ends_with_newline(self.path)
+
+    def _hashes(self) -> tuple[np.ndarray, np.ndarray]:
+        """(hashes of the ids in ascending order, the number of each); made when first asked for, in each process."""
+        if self._index is None:
+            hashes = hashes_of(self._names)
+            order = np.argsort(hashes, kind="stable").astype(np.int32)
+            self._index = hashes[order], order
+        return self._index
+
+    def refuse_repeated(self) -> None:
+        """Raise a DataError when an id stands twice."""
+        again = repeated(self._names, *self._hashes())
+        if again is not None:
+            earlier, later, docid = again
+            raise DataError(
+                f"expected each document once, found {shown(docid)} again (first on line {earlier + 1})",
+                file=self.path,
+                line=later + 1,
+            )
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return len(self._names)
 
     def find(self, docids: Sequence[str]) -> np.ndarray:
         """The number of each id, -1 where there is none."""
-        if not len(self._hashes):
-            return np.full(len(docids), -1, np.int32)
+        hashes, order = self._hashes()
+        numbers = np.full(len(docids), -1, np.int32)
+        if not len(hashes):
+            return numbers
         wanted = np.fromiter(map(hash, docids), np.int64, len(docids))
-        place = np.searchsorted(self._hashes, wanted)
-        place[place == len(self._hashes)] = 0
-        return np.where(self._hashes[place] == wanted, self._order[place], -1).astype(np.int32)
+        # looked up in ascending order, one search finds in the cache what the one before it read
+        ascending = np.argsort(wanted)
+        place = np.searchsorted(hashes, wanted[ascending])
+        place[place == len(hashes)] = 0
+        numbers[ascending] = np.where(hashes[place] == wanted[ascending], order[place], -1)
+        there = np.flatnonzero(numbers >= 0)
+        same = pc.equal(self._names.take(numbers[there]), strings([docids[n] for n in there.tolist()]))
+        if not pc.all(same).as_py():  # two ids of one hash
+            numbers[there[~same.to_numpy(zero_copy_only=False)]] = -1
+        return numbers
 
-    def read(self, numbers: np.ndarray) -> list[tuple[str, str]]:
-        """(id, text) of each."""
-        return read_document_lines(self.path, self.starts[numbers], self.sizes[numbers])
+    def read(self, numbers: np.ndarray) -> tuple[pa.StringArray, pa.StringArray]:
+        """(the ids, the texts) of some."""
+        return self._names.take(numbers), self._texts.take(numbers)
 
-
-class _RawDocument(msgspec.Struct, gc=False):
-    docid: str
-    document: str
-
-
-_decode_document = msgspec.json.Decoder(_RawDocument).decode
-
-
-def read_document_lines(path: Path, starts: np.ndarray, sizes: np.ndarray) -> list[tuple[str, str]]:
-    """Documents of docs.jsonl at known places (checked when the index was made); neighbours are read in one go."""
-    lines = lines_at(path, starts, sizes)
-    try:
-        return [(raw.docid, raw.document) for raw in map(_decode_document, lines)]
-    except (msgspec.MsgspecError, UnicodeError):
-        raise DataError("changed while it was read", file=path) from None
+    def some(self, numbers: np.ndarray) -> DocumentLines:
+        """All of them: what travels to another process is where they lie."""
+        return self
 
 
-def lines_at(path: Path, starts: np.ndarray, sizes: np.ndarray) -> list[bytes]:
-    """Lines at known places; those that follow one another in the file are read in one go."""
-    if not len(starts):
-        return []
-    breaks = np.flatnonzero(starts[1:] != starts[:-1] + sizes[:-1] + 1) + 1
-    firsts, lasts = [0, *breaks.tolist()], [*(breaks - 1).tolist(), len(starts) - 1]
-    lines: list[bytes] = []
-    with path.open("rb") as file:
-        for first, last in zip(firsts, lasts, strict=True):
-            start, end = int(starts[first]), int(starts[last] + sizes[last])
-            file.seek(start)
-            lines += file.read(end - start).split(b"\n")
-    if len(lines) != len(starts):
-        raise DataError("changed while it was read", file=path)
-    return lines
+@lru_cache(maxsize=1)
+def document_lines(path: Path, columns: Path) -> DocumentLines:
+    """The documents that another process has read; a worker opens them once."""
+    return DocumentLines(path, columns)
 
 
-def document_index(folder: Path) -> DocumentFiles | DocumentLines:
-    """The documents of a corpus folder: docs.jsonl, else docs/."""
-    if (folder / "docs.jsonl").is_file():
-        return DocumentLines(folder / "docs.jsonl")
+def document_files(folder: Path) -> DocumentFiles:
+    """The documents of a corpus folder without docs.jsonl."""
     if (folder / "docs").is_dir():
         return DocumentFiles(folder / "docs")
     raise DataError("expected a folder docs/ or a file docs.jsonl, found neither", file=folder)
+
+
+def hashes_of(names: Strings) -> np.ndarray:
+    """int64: the hash of each string, in this process."""
+    hashes = np.zeros(len(names), np.int64)
+    for start in range(0, len(names), 1 << 16):
+        some = names.slice(start, min(start + (1 << 16), len(names))).to_pylist()
+        hashes[start : start + len(some)] = np.fromiter(map(hash, some), np.int64, len(some))
+    return hashes
+
+
+def repeated(names: Strings, hashes: np.ndarray, order: np.ndarray) -> tuple[int, int, str] | None:
+    """(place, place of its repetition, string) of the string that is repeated first, or None where all differ.
+
+    Args:
+        names: the strings.
+        hashes: their hashes, ascending.
+        order: the place of the string with each hash; ascending where hashes are equal.
+    """
+    same = np.flatnonzero(hashes[1:] == hashes[:-1])
+    if not len(same):
+        return None
+    found = []
+    for at in same.tolist():
+        earlier, later = int(order[at]), int(order[at + 1])
+        one, other = names.take(np.array([earlier, later])).to_pylist()
+        if one == other:  # else chance made two hashes equal
+            found.append((later, earlier, one))
+    if not found:
+        return None
+    later, earlier, name = min(found)
+    return earlier, later, name
+
+
+def ends_with_newline(path: Path) -> bool:
+    """Whether a file's last byte is one; an empty file's too, as it were."""
+    with path.open("rb") as file:
+        if not file.seek(0, os.SEEK_END):
+            return True
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def read_document_lines(path: Path, start: int, end: int, into: Path, advance: Callable[[int], None]) -> None:
+    """Decode the lines of docs.jsonl from byte ``start`` to ``end`` into columns: docids, texts.
+
+    Raises:
+        DataError: at the first line that is no document.
+    """
+    with ColumnWriter(into) as columns:
+        for batch in batches_of_lines(path, start=start, end=end):
+            documents = decode_document_batch(batch, batch.ends(), file=path)
+            columns.strings("docids", strings([document.docid for document in documents]))
+            columns.strings("texts", strings([document.document for document in documents]))
+            advance(len(batch.data))

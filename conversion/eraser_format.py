@@ -25,11 +25,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, UnsetType
 
 from eraser_hub.errors import DataError, shown
 
-from .json_lines import batches_of_lines, found, has_half_character, quotes_are, strict_object
+from .json_lines import Lines, batches_of_lines, found, has_half_character, quotes_are, strict_object
 
 LEAST_INT, MOST_INT = -(2**31), 2**31 - 1
 
@@ -145,6 +146,7 @@ class RawDocument(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 _ANNOTATION = msgspec.json.Decoder(RawAnnotation)
 _DOCUMENT = msgspec.json.Decoder(RawDocument)
 _STRING = msgspec.json.Decoder(str)
+_FAILURES = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError)
 _KEYS = frozenset({"annotation_id", "classification", "evidences", "query", "docids", "query_type"})
 _EVIDENCE_KEYS = ("docid", "text", "start_token", "end_token", "start_sentence", "end_sentence")
 
@@ -174,24 +176,42 @@ def decode_annotations(
     Raises:
         DataError: at the first line that is not a record, with file, line and field.
     """
-    decode = _ANNOTATION.decode
-    with suppress(msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
+    with suppress(*_FAILURES):
         # where this fails, the strict way below finds the line and says what is wrong with it
         plain = [_STRING.decode(line).encode() for line in lines] if double else lines
-        records = [decode(line) for line in plain]
-        strings = 0
-        for record in records:
-            # the keys annotation_id, classification, evidences, query, and the values of two of them
-            strings += 6 + (type(record.annotation_id) is str)
-            if record.docids is not UNSET:
-                strings += 1 + len(record.docids or ())  # type: ignore[arg-type]
-            if record.query_type is not UNSET:
-                strings += 1 + (record.query_type is not None)
-            for group in record.evidences:
-                strings += 8 * len(group)  # six keys, two of whose values are strings
-        if quotes_are(b"\n".join(plain), strings):
+        records = [_ANNOTATION.decode(line) for line in plain]
+        if quotes_are(b"\n".join(plain), _strings_in(records)):
             return records
     return [_strict_annotation(line, file, numbers[index], double, index, extras) for index, line in enumerate(lines)]
+
+
+def decode_batch(
+    batch: Lines, ends: np.ndarray, *, file: Path | str, double: bool, extras: dict[int, dict[str, Any]] | None = None
+) -> list[RawAnnotation]:
+    """`decode_annotations` of a run of lines as it stands in the file, in one go where each line is an object; ``ends`` is
+    where the lines end."""
+    if not double and batch.objects(ends):
+        with suppress(*_FAILURES):
+            records = _ANNOTATION.decode_lines(batch.data)
+            if len(records) == len(ends) and quotes_are(batch.data, _strings_in(records)):
+                return records
+    return decode_annotations(batch.lines, file=file, numbers=batch.numbers, double=double, extras=extras)
+
+
+def _strings_in(records: list[RawAnnotation]) -> int:
+    """How many strings, keys included, the JSON of the records holds when no key stands there twice."""
+    count = len(records)
+    ids = list(map(type, [record.annotation_id for record in records]))
+    docids = [record.docids for record in records]
+    lists = [names for names in docids if type(names) is list]
+    types = [record.query_type for record in records]
+    groups = [len(group) for record in records for group in record.evidences]
+    # the keys annotation_id, classification, evidences and query, and the values of two of them
+    strings = 6 * count + ids.count(str)
+    strings += count - sum([names is UNSET for names in docids]) + sum(map(len, lists))
+    absent, null = sum([kind is UNSET for kind in types]), sum([kind is None for kind in types])
+    strings += 2 * (count - absent) - null
+    return strings + 8 * sum(groups)  # six keys, two of whose values are strings
 
 
 def _strict_annotation(
@@ -359,7 +379,7 @@ def read_annotations(path: str | os.PathLike[str]) -> Iterator[Annotation]:
             if double is None:
                 double = is_double_encoded(batch.lines[0])
             extras: dict[int, dict[str, Any]] = {}
-            records = decode_annotations(batch.lines, file=path, numbers=batch.numbers, double=double, extras=extras)
+            records = decode_batch(batch, batch.ends(), file=path, double=double, extras=extras)
             for index, raw in enumerate(records):
                 yield annotation_of(raw, extras.get(index))
     except OSError as error:
@@ -408,7 +428,7 @@ def write_annotations(
 
 def decode_documents(lines: list[bytes], *, file: Path | str, first: int) -> list[RawDocument]:
     """A run of docs.jsonl's lines; DataError with file and line at the first that is none."""
-    with suppress(msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
+    with suppress(*_FAILURES):
         documents = [_DOCUMENT.decode(line) for line in lines]
         if quotes_are(b"\n".join(lines), 4 * len(documents)):
             return documents
@@ -435,11 +455,35 @@ def decode_documents(lines: list[bytes], *, file: Path | str, first: int) -> lis
     return documents
 
 
+def decode_document_batch(batch: Lines, ends: np.ndarray, *, file: Path | str) -> list[RawDocument]:
+    """`decode_documents` of a run of lines as it stands in the file, in one go where each line is an object."""
+    if batch.objects(ends):
+        with suppress(*_FAILURES):
+            documents = _DOCUMENT.decode_lines(batch.data)
+            if len(documents) == len(ends) and quotes_are(batch.data, 4 * len(documents)):
+                return documents
+    return decode_documents(batch.lines, file=file, first=batch.first)
+
+
 def document_text(path: Path) -> str:
     """The text of a document's own file; DataError when it is not UTF-8 or cannot be read."""
+    return document_bytes(path).decode("utf-8")
+
+
+def document_bytes(path: Path | str, size: int = 1 << 16) -> bytes:
+    """The same as the bytes of the file, which are known to be UTF-8 then; ``size`` is what they probably are."""
     try:
-        data = path.read_bytes()
-        return data.decode("utf-8")
+        # by the thousand: three calls of the system a document
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            data = os.read(handle, size + 1)
+            while len(data) != size and (more := os.read(handle, 1 << 20)):
+                data, size = data + more, -1
+        finally:
+            os.close(handle)
+        if not data.isascii():
+            data.decode("utf-8")
+        return data
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(f"expected UTF-8, found the byte 0x{data[error.start]:02x}", file=path, line=line) from None
@@ -489,7 +533,7 @@ def read_documents(corpus_dir: str | os.PathLike[str]) -> Mapping[str, str]:
         return DocumentFolder(corpus / "docs")
     documents: dict[str, str] = {}
     for batch in batches_of_lines(lines):
-        for number, raw in enumerate(decode_documents(batch.lines, file=lines, first=batch.first), batch.first):
+        for number, raw in enumerate(decode_document_batch(batch, batch.ends(), file=lines), batch.first):
             if raw.docid in documents:
                 raise DataError(f"expected each document once, found {shown(raw.docid)} again", file=lines, line=number)
             documents[raw.docid] = raw.document

@@ -1,4 +1,4 @@
-"""Annotations and documents -> Arrow rows of the one schema, a batch at a time, column by column.
+"""Annotations as columns, and their documents -> Arrow rows of the one schema, a batch at a time.
 
 The work is done on flat arrays with offsets: texts are read once per batch however many rows share them, tokens are
 counted on the bytes, and the rationale mask is the running sum of +1 at each span's start and -1 at its end.
@@ -7,19 +7,21 @@ counted on the bytes, and the rationale mask is the running sum of +1 at each sp
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from msgspec import UNSET
 
-from eraser_hub.errors import DataError, shown
+from eraser_hub.errors import shown
 
-from .eraser_format import MOST_INT, RawAnnotation, RawEvidence
+from .arrow_arrays import booleans, numbers, offsets_of, string_data, string_sizes
+from .eraser_columns import DOCIDS_LIST, DOCIDS_NULL, KEPT, TYPE_ABSENT, WHOLE_NUMBER, Columns
+from .eraser_format import MOST_INT
 from .eraser_schema import DOCUMENT, EVIDENCE, SCHEMA
+
+LONG = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +42,12 @@ class SplitFacts:
 
 
 @dataclass(slots=True)
-class Records:
-    """A batch of decoded records, with what is needed to say where one stands.
+class Texts:
+    """The documents of a batch: their numbers (ascending), ids and texts."""
 
-    ``documents`` are, row after row, numbers into ``texts`` (docid, text); ``offsets`` say where each row's begin.
-    """
-
-    file: Path
-    numbers: Sequence[int]
-    records: list[RawAnnotation]
-    extras: dict[int, dict[str, Any]]
-    offsets: np.ndarray
-    documents: np.ndarray
-    texts: list[tuple[str, str]]
-
-    def error(self, row: int, message: str, path: str | None = None) -> DataError:
-        """The error for a row of the batch."""
-        identity = self.records[row].annotation_id
-        return DataError(message, file=self.file, line=self.numbers[row], instance=identity, field=path)
+    numbers: np.ndarray
+    docids: pa.StringArray
+    texts: pa.StringArray
 
 
 @dataclass(slots=True)
@@ -71,134 +61,127 @@ class Batch:
     exceptions: list[tuple[int, str]] = field(default_factory=list)
 
 
-def count_tokens(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+def count_tokens(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     """Tokens and sentences of each text: tokens are runs of bytes other than U+0020 and "\\n"; a sentence is a line
     that has a token."""
-    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
-    if not offsets[-1] - offsets[0]:
+    data, offsets = string_data(texts), offsets_of(string_sizes(texts))
+    if not len(data):
         zeros = np.zeros(len(texts), np.int64)
         return zeros, zeros
-    data = np.frombuffer(texts.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
-    offsets = offsets - offsets[0]
     newline = data == 10
-    inside = ~(newline | (data == 32))
-    starts = inside.copy()
-    starts[1:] &= ~inside[:-1]
+    blank = data == 32
+    blank |= newline
+    starts = np.empty(len(data), bool)
+    starts[0] = not blank[0]
+    np.greater(blank[:-1], blank[1:], out=starts[1:])  # a blank, then none
     firsts = offsets[:-1][offsets[:-1] < offsets[1:]]
-    starts[firsts] = inside[firsts]
+    starts[firsts] = ~blank[firsts]
+    if len(data) > LONG * len(texts) and not (blank[1:] & blank[:-1]).any():
+        return _count_in_long(starts, newline, offsets)
     places = np.flatnonzero(starts)
     bounds = np.searchsorted(places, offsets)
     # a token opens a sentence when it is its document's first, or a newline stands between it and the one before
-    lines = np.searchsorted(np.flatnonzero(newline), places)
-    opens = np.ones(len(places), bool)
-    opens[1:] = lines[1:] != lines[:-1]
-    opens[bounds[:-1][bounds[:-1] < len(places)]] = True
-    sentences = np.concatenate([[0], np.cumsum(opens)])[bounds]
+    opens = np.zeros(len(places) + 1, bool)
+    opens[np.searchsorted(places, np.flatnonzero(newline))] = True
+    opens[bounds[:-1]] = True
+    sentences = offsets_of(opens[:-1])[bounds]
     return np.diff(bounds), np.diff(sentences)
 
 
-def _list_offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
+def _count_in_long(starts: np.ndarray, newline: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens and sentences of texts without two blanks in a row, text by text: numpy counts in a slice much faster than it
+    lists places, and the call for each pays where texts are long. A newline there ends a sentence unless it is a text's first
+    or last byte."""
+    bounds = offsets.tolist()
+    tokens = [np.count_nonzero(starts[begin:end]) for begin, end in pairwise(bounds)]
+    inner = [np.count_nonzero(newline[begin + 1 : max(begin, end - 1)]) for begin, end in pairwise(bounds)]
+    counts = np.array(tokens, np.int64)
+    return counts, np.where(counts > 0, np.array(inner, np.int64) + 1, 0)
 
 
-def rows_of(batch: Records, label_numbers: dict[str, int], facts: SplitFacts) -> Batch:
+def rows_of(columns: Columns, documents: Texts, facts: SplitFacts, *, shared: bool = False) -> Batch:
     """The Arrow rows of a batch.
 
+    Args:
+        columns: the records.
+        documents: all that they name.
+        facts: of the split.
+        shared: give the documents' ids and texts as dictionaries, so that one that many rows share is there once.
+
     Raises:
-        DataError: an unknown label, or a span that is reversed, negative or past its document's end.
+        DataError: a span that is reversed, negative or past its document's end.
     """
-    records = batch.records
-    count = len(records)
-    docids = pa.array([docid for docid, _ in batch.texts], pa.string())
-    texts = pa.array([text for _, text in batch.texts], pa.string())
-    tokens, sentences = count_tokens(texts)
-
-    labels = [label_numbers.get(record.classification, -1) for record in records]
-    if -1 in labels:
-        row = labels.index(-1)
-        raise batch.error(
-            row,
-            f"expected one of {', '.join(map(repr, label_numbers))}, found {shown(records[row].classification)}",
-            "classification",
-        )
-
-    groups = [group for record in records for group in record.evidences]
-    flat = [evidence for group in groups for evidence in group]
-    group_offsets = _list_offsets([len(record.evidences) for record in records])
-    evidence_offsets = _list_offsets([len(group) for group in groups])
-    evidence_row = np.repeat(np.arange(count), np.diff(evidence_offsets[group_offsets]))
-    number_of = {docid: number for number, (docid, _) in enumerate(batch.texts)}
-    evidence_document = np.array([number_of.get(e.docid, -1) for e in flat], np.int64)
-    if len(flat) and evidence_document.min() < 0:
-        at = int(evidence_document.argmin())
-        raise batch.error(
-            int(evidence_row[at]), f"expected a document that is there, found {flat[at].docid!r}", "evidences"
-        )
-    start = np.array([e.start_token for e in flat], np.int64)
-    end = np.array([e.end_token for e in flat], np.int64)
-    start_sentence = np.array([e.start_sentence for e in flat], np.int64)
-    end_sentence = np.array([e.end_sentence for e in flat], np.int64)
-    _check_spans(batch, flat, evidence_row, evidence_document, start, end, tokens)
+    row_documents = np.searchsorted(documents.numbers, columns.documents)
+    evidence_documents = np.searchsorted(documents.numbers, columns.evidence_documents)
+    tokens, sentences = count_tokens(documents.texts)
+    spans = columns.spans.astype(np.int64)
+    start, end = spans[:, 0], spans[:, 1]
+    _check_spans(columns, documents, evidence_documents, start, end, tokens)
+    end_sentence = columns.spans[:, 3]
     if facts.sentence_ends == "inclusive":
-        end_sentence = end_sentence + (end_sentence >= 0)
-        if len(end_sentence) and end_sentence.max() > MOST_INT:
-            at = int(end_sentence.argmax())
-            raise batch.error(int(evidence_row[at]), f"expected less than {MOST_INT}, found {MOST_INT}", "end_sentence")
+        if len(end_sentence) and end_sentence.max() == MOST_INT:
+            message = f"expected less than {MOST_INT}, found {MOST_INT}"
+            raise columns.evidence_error(int(end_sentence.argmax()), message, "end_sentence")
+        end_sentence = end_sentence + (end_sentence >= 0).astype(np.int32)
 
     # the mask: flat over the tokens of each row's documents
-    row_tokens = tokens[batch.documents]
-    token_offsets = np.zeros(len(batch.documents) + 1, np.int64)
-    np.cumsum(row_tokens, out=token_offsets[1:])
-    slot = _slots(batch.offsets, batch.documents, evidence_row, evidence_document)
+    token_offsets = offsets_of(tokens[row_documents])
+    slot = _slots(columns.offsets, row_documents, columns.evidence_rows(), evidence_documents)
     change = np.zeros(int(token_offsets[-1]) + 1, np.int32)
     # an empty span adds and takes away at one place
     np.add.at(change, token_offsets[slot] + start, 1)
     np.add.at(change, token_offsets[slot] + end, -1)
     # a span that ends where its document ends closes at the next one's first token, where it belongs to neither
     mask = np.cumsum(change, out=change)[:-1] > 0
-    marked = np.concatenate([[0], np.cumsum(mask)])
-    bounds = token_offsets[batch.offsets]
+    bounds = token_offsets[columns.offsets]
     num_tokens = np.diff(bounds)
-    ratio = np.diff(marked[bounds]) / np.maximum(num_tokens, 1)
-    sentence_sums = np.concatenate([[0], np.cumsum(sentences[batch.documents])])
-    num_sentences = np.diff(sentence_sums[batch.offsets])
+    marked = np.zeros(len(num_tokens), np.int64)
+    if len(mask):
+        held = np.flatnonzero(num_tokens)
+        marked[held] = np.add.reduceat(mask, bounds[:-1][held], dtype=np.int64)
+    ratio = marked / np.maximum(num_tokens, 1)
+    num_sentences = np.diff(offsets_of(sentences[row_documents])[columns.offsets])
 
-    taken = pa.array(batch.documents)
-    document_lists = pa.array(batch.offsets.astype(np.int32))
-    columns: dict[str, pa.Array] = {
-        "annotation_id": pa.array([str(record.annotation_id) for record in records], pa.string()),
-        "classification": pa.array(labels, pa.int64()),
-        "query": pa.array([record.query for record in records], pa.string()),
-        "query_type": pa.array([None if record.query_type is UNSET else record.query_type for record in records], pa.string()),
-        "documents": pa.ListArray.from_arrays(
-            document_lists, pa.StructArray.from_arrays([docids.take(taken), texts.take(taken)], fields=list(DOCUMENT))
-        ),
+    taken = numbers(row_documents)
+    document_lists = numbers(columns.offsets.astype(np.int32))
+    parts = [documents.docids, documents.texts]
+    if shared:
+        indices = numbers(row_documents.astype(np.int32))
+        leaves = [pa.DictionaryArray.from_arrays(indices, part) for part in parts]
+        kinds = [pa.field(of.name, leaf.type) for of, leaf in zip(DOCUMENT, leaves, strict=True)]
+    else:
+        leaves, kinds = [part.take(taken) for part in parts], list(DOCUMENT)
+    values: dict[str, pa.Array] = {
+        "annotation_id": columns.ids,
+        "classification": numbers(columns.labels),
+        "query": columns.queries,
+        "query_type": columns.types,
+        "documents": pa.ListArray.from_arrays(document_lists, pa.StructArray.from_arrays(leaves, fields=kinds)),
         "evidences": pa.ListArray.from_arrays(
-            pa.array(group_offsets),
+            numbers(columns.groups.astype(np.int32)),
             pa.ListArray.from_arrays(
-                pa.array(evidence_offsets),
+                numbers(columns.evidences.astype(np.int32)),
                 pa.StructArray.from_arrays(
                     [
-                        docids.take(pa.array(evidence_document)),
-                        pa.array([e.text for e in flat], pa.string()),
-                        *(pa.array(a.astype(np.int32)) for a in (start, end, start_sentence, end_sentence)),
+                        documents.docids.take(numbers(evidence_documents)),
+                        columns.texts,
+                        *(numbers(columns.spans[:, place]) for place in (0, 1, 2)),
+                        numbers(end_sentence),
                     ],
                     fields=list(EVIDENCE),
                 ),
             ),
         ),
         "rationale_mask": pa.ListArray.from_arrays(
-            document_lists, pa.ListArray.from_arrays(pa.array(token_offsets.astype(np.int32)), pa.array(mask))
+            document_lists, pa.ListArray.from_arrays(numbers(token_offsets.astype(np.int32)), booleans(mask))
         ),
-        "num_tokens": pa.array(num_tokens.astype(np.int32)),
-        "num_sentences": pa.array(num_sentences.astype(np.int32)),
-        "rationale_ratio": pa.array(ratio.astype(np.float32)),
-        "position": pa.array(np.asarray(batch.numbers, np.int32)),
-    }  # fmt: skip
-    rows = pa.RecordBatch.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)
-    return Batch(rows, _exceptions(batch, facts))
+        "num_tokens": numbers(num_tokens.astype(np.int32)),
+        "num_sentences": numbers(num_sentences.astype(np.int32)),
+        "rationale_ratio": numbers(ratio.astype(np.float32)),
+        "position": numbers(columns.numbers.astype(np.int32)),
+    }
+    rows = pa.RecordBatch.from_arrays([values[name] for name in SCHEMA.names], names=SCHEMA.names)
+    return Batch(rows, _exceptions(columns, documents, row_documents, facts))
 
 
 def _slots(offsets: np.ndarray, documents: np.ndarray, row: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -212,78 +195,61 @@ def _slots(offsets: np.ndarray, documents: np.ndarray, row: np.ndarray, wanted: 
 
 
 def _check_spans(
-    batch: Records,
-    flat: list[RawEvidence],
-    row: np.ndarray,
-    document: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    tokens: np.ndarray,
+    columns: Columns, documents: Texts, document: np.ndarray, start: np.ndarray, end: np.ndarray, tokens: np.ndarray
 ) -> None:
-    if not len(flat):
+    if not len(start):
         return
     bad = (start < 0) | (end < start) | (end > tokens[document])
     if not bad.any():
         return
     at = int(bad.argmax())
-    evidence, line = flat[at], int(row[at])
-    path = "evidences"
-    for g, group in enumerate(batch.records[line].evidences):
-        for e, candidate in enumerate(group):
-            if candidate is evidence:
-                path = f"evidences[{g}][{e}]"
-    name = shown(evidence.docid)
-    if evidence.start_token < 0:
-        raise batch.error(line, f"expected a token of {name}, found {evidence.start_token}", f"{path}.start_token")
-    if evidence.end_token < evidence.start_token:
-        raise batch.error(
-            line,
-            f"expected an end at or after the start {evidence.start_token}, found {evidence.end_token}",
-            f"{path}.end_token",
-        )
-    raise batch.error(
-        line,
-        f"expected a span inside {name}, which has {tokens[document[at]]} tokens, found the end {evidence.end_token}",
-        f"{path}.end_token",
-    )
+    first, last = int(start[at]), int(end[at])
+    name = shown(documents.docids[int(document[at])].as_py())
+    if first < 0:
+        raise columns.evidence_error(at, f"expected a token of {name}, found {first}", "start_token")
+    if last < first:
+        message = f"expected an end at or after the start {first}, found {last}"
+        raise columns.evidence_error(at, message, "end_token")
+    message = f"expected a span inside {name}, which has {tokens[document[at]]} tokens, found the end {last}"
+    raise columns.evidence_error(at, message, "end_token")
 
 
-def _exceptions(batch: Records, facts: SplitFacts) -> list[tuple[int, str]]:
+def _exceptions(
+    columns: Columns, documents: Texts, row_documents: np.ndarray, facts: SplitFacts
+) -> list[tuple[int, str]]:
     """What a record has and its row and the split's facts cannot tell: kept as JSON of the keys as they were.
 
     An absent key is told by standing in ``"absent"``.
     """
+    expected = {"absent": 0, "null": DOCIDS_NULL, "list": DOCIDS_LIST}[facts.docids]
+    expected |= WHOLE_NUMBER if facts.ids == "integer" else 0
+    expected |= TYPE_ABSENT if facts.query_type == "absent" else 0
+    looked_at = WHOLE_NUMBER | DOCIDS_NULL | DOCIDS_LIST | TYPE_ABSENT | KEPT
     out: list[tuple[int, str]] = []
-    id_type = int if facts.ids == "integer" else str
-    names = [docid for docid, _ in batch.texts]
-    known = set(names)
-    offsets, documents = batch.offsets.tolist(), batch.documents.tolist()
-    for index, record in enumerate(batch.records):
+    for row in np.flatnonzero((columns.states & looked_at) != expected).tolist():
+        state = int(columns.states[row])
+        kept = columns.kept.get(row, {})
         keep: dict[str, Any] = {}
         absent: list[str] = []
-        if type(record.annotation_id) is not id_type:
-            keep["annotation_id"] = record.annotation_id
-        docids = record.docids
-        if docids is UNSET:
+        if (state ^ expected) & WHOLE_NUMBER:
+            keep["annotation_id"] = columns.identity(row)
+        if not state & (DOCIDS_NULL | DOCIDS_LIST):
             if facts.docids != "absent":
                 absent.append("docids")
-        elif docids is None:
+        elif state & DOCIDS_NULL:
             if facts.docids != "null":
                 keep["docids"] = None
-        elif facts.docids != "list" or docids != [names[d] for d in documents[offsets[index] : offsets[index + 1]]]:
-            for place, docid in enumerate(docids):  # type: ignore[arg-type]
-                if docid not in known:
-                    raise batch.error(
-                        index, f"expected a document that is there, found {shown(docid)}", f"docids[{place}]"
-                    )
-            keep["docids"] = docids
-        if record.query_type is UNSET:
+        elif "docids" in kept:
+            keep["docids"] = kept["docids"]
+        elif facts.docids != "list":
+            own = row_documents[columns.offsets[row] : columns.offsets[row + 1]]
+            keep["docids"] = documents.docids.take(numbers(own)).to_pylist()
+        if state & TYPE_ABSENT:
             if facts.query_type != "absent":
                 absent.append("query_type")
         elif facts.query_type == "absent":
-            keep["query_type"] = record.query_type
-        if index in batch.extras:
-            keep.update(batch.extras[index])
+            keep["query_type"] = columns.types[row].as_py()
+        keep.update({key: value for key, value in kept.items() if key != "docids"})
         if keep or absent:
-            out.append((int(batch.numbers[index]), json.dumps({"set": keep, "absent": absent})))
+            out.append((int(columns.numbers[row]), json.dumps({"set": keep, "absent": absent})))
     return out

@@ -67,7 +67,7 @@ class HubDataset:
             configs: which configurations; None takes those that ``source`` holds (all of them without a source).
             out: the folder that holds the dataset folders; the configs that stand there already are kept.
             source: a folder with one folder (or .tar.gz) per corpus; None downloads the releases.
-            num_proc: processes.
+            num_proc: processes at most; where there is little to do, no other one starts.
             progress: show progress on stderr.
             include_backup_records: take up records that stand in a release's backup file alone (movies' test.jsonl.bak).
 

@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,44 +20,84 @@ from eraser_hub.errors import DataError, shown
 
 BATCH_BYTES = 1 << 20
 MOST_NESTED = 100
+NEWLINE = 0x0A
 
 
-class Lines(NamedTuple):
-    """A run of whole lines of a file: ``first`` is the 1-based number of the first one, ``start`` its byte offset."""
+class Lines:
+    """A run of whole lines of a file.
 
-    first: int
-    start: int
-    lines: list[bytes]
-    ends_with_newline: bool
+    Attributes:
+        first: the 1-based number of the first one.
+        start: its byte offset in the file.
+        data: the lines as they stand there, with their "\\n".
+        ends_with_newline: whether the last one has it.
+    """
+
+    __slots__ = ("_lines", "data", "ends_with_newline", "first", "start")
+
+    def __init__(self, first: int, start: int, data: bytes) -> None:
+        self.first, self.start, self.data = first, start, data
+        self.ends_with_newline = data.endswith(b"\n")
+        self._lines: list[bytes] | None = None
+
+    @property
+    def lines(self) -> list[bytes]:
+        """Each line without its "\\n"."""
+        if self._lines is None:
+            self._lines = (self.data[:-1] if self.ends_with_newline else self.data).split(b"\n")
+        return self._lines
 
     @property
     def numbers(self) -> range:
         """The 1-based number of each line."""
         return range(self.first, self.first + len(self.lines))
 
+    def ends(self) -> np.ndarray:
+        """int64: where in ``data`` each line ends."""
+        ends = np.flatnonzero(np.frombuffer(self.data, np.uint8) == NEWLINE)
+        return ends if self.ends_with_newline else np.append(ends, len(self.data))
 
-def batches_of_lines(path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0, first: int = 1) -> Iterator[Lines]:
-    """The file's lines without their "\\n", in runs of about ``batch_bytes``; a last line may lack its newline."""
+    def objects(self, ends: np.ndarray) -> bool:
+        """Whether each line begins with "{" and ends with "}". If the whole run is JSON too, then no object goes on past
+        a line's end (between "}" and "{" inside of one there would be a comma), so as many objects as lines means: one each."""
+        data = np.frombuffer(self.data, np.uint8)
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        return bool((ends > starts).all() and (data[starts] == 0x7B).all() and (data[ends - 1] == 0x7D).all())
+
+
+def batches_of_lines(
+    path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0, first: int = 1, end: int | None = None
+) -> Iterator[Lines]:
+    """The file's lines in runs of about ``batch_bytes``; a last line may lack its newline.
+
+    Args:
+        path: the file.
+        batch_bytes: how many bytes are read at a time.
+        start: where to begin, which is where a line begins.
+        first: the number of that line.
+        end: where to stop, which is where a line ends; None goes on to the file's end.
+    """
+    left = -1 if end is None else end - start
     with path.open("rb") as file:
         file.seek(start)
         rest = b""
-        while True:
-            chunk = file.read(batch_bytes)
+        while left:
+            chunk = file.read(batch_bytes if left < 0 else min(batch_bytes, left))
             if not chunk:
                 break
-            chunk = rest + chunk
+            left -= len(chunk) if left > 0 else 0
             cut = chunk.rfind(b"\n") + 1
             if not cut:
-                rest = chunk
+                rest += chunk
                 batch_bytes *= 2  # a very long line is not put together again and again
                 continue
+            lines = Lines(first, start, rest + chunk[:cut])
             rest = chunk[cut:]
-            lines = chunk[: cut - 1].split(b"\n")
-            yield Lines(first, start, lines, True)
-            first += len(lines)
-            start += cut
+            first += lines.data.count(b"\n")
+            start += len(lines.data)
+            yield lines
         if rest:
-            yield Lines(first, start, [rest], False)
+            yield Lines(first, start, rest)
 
 
 def quotes_are(text: bytes, strings: int) -> bool:

@@ -120,6 +120,8 @@ def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
         DataError: the disk is full, or the folder cannot be written. The old folder stands as it was.
     """
     target = Path(target)
+    if target.is_symlink():  # what changes is the folder, where it lies; the link goes on leading there
+        target = Path(os.path.realpath(target))
     made = _missing_parents(target.parent)
     building = target.with_name(f".{target.name}.building")
     try:

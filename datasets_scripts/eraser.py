@@ -10,6 +10,8 @@ trust_remote_code=True)``, where eraser-hub is installed. Published folders hold
 
 from __future__ import annotations
 
+import json
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,19 +21,14 @@ import datasets
 import numpy as np
 import pyarrow as pa
 
+from eraser_hub.conversion.arrow_arrays import distinct, strings
 from eraser_hub.conversion.configs import CONFIGS, DEFAULT_CONFIG
 from eraser_hub.conversion.eraser_card import CITATION, HOMEPAGE
-from eraser_hub.conversion.eraser_corpus import (
-    CorpusFolder,
-    DocumentFiles,
-    SplitFile,
-    document_index,
-    look_into,
-    read_document_lines,
-)
-from eraser_hub.conversion.eraser_format import RawAnnotation, decode_annotations, decode_documents
-from eraser_hub.conversion.eraser_plan import document_ids, named_by_id
-from eraser_hub.conversion.eraser_rows import Records, SplitFacts, rows_of
+from eraser_hub.conversion.eraser_columns import columns_of
+from eraser_hub.conversion.eraser_corpus import CorpusFolder, SplitFile, document_files, look_into
+from eraser_hub.conversion.eraser_format import decode_batch, decode_document_batch, decode_documents
+from eraser_hub.conversion.eraser_lines import named_by_id, reading
+from eraser_hub.conversion.eraser_rows import SplitFacts, Texts, rows_of
 from eraser_hub.conversion.eraser_schema import features_of
 from eraser_hub.conversion.eraser_sources import corpus_folder, fingerprint
 from eraser_hub.conversion.hub_parquet import content_version
@@ -128,9 +125,8 @@ def tables_in_order(file: SplitFile, folder: Path, label_names: Sequence[str], i
     Raises:
         DataError: at the first record that is not in order.
     """
-    documents = (
-        _LazyLines(folder / "docs.jsonl") if (folder / "docs.jsonl").is_file() else _Files(document_index(folder))
-    )
+    lines = folder / "docs.jsonl"
+    documents = _LazyLines(lines) if lines.is_file() else document_files(folder)
     numbers = {name: number for number, name in enumerate(label_names)}
     facts = SplitFacts(docids="list", sentence_ends="inclusive" if inclusive else "exclusive")
     size = FIRST_BYTES
@@ -139,79 +135,92 @@ def tables_in_order(file: SplitFile, folder: Path, label_names: Sequence[str], i
         batch = next(batches_of_lines(file.path, size, start, first), None)
         if batch is None:
             return
-        raw = decode_annotations(batch.lines, file=file.path, numbers=batch.numbers, double=file.double, extras={})
-        yield pa.Table.from_batches([rows_of(_records(file, list(batch.numbers), raw, documents), numbers, facts).rows])
-        start += sum(map(len, batch.lines)) + len(batch.lines)
-        first += len(batch.lines)
+        extras: dict[int, dict[str, Any]] = {}
+        ends = batch.ends()
+        records = decode_batch(batch, ends, file=file.path, double=file.double, extras=extras)
+        columns = columns_of(
+            records,
+            extras,
+            file=file.path,
+            first=first,
+            label_numbers=numbers,
+            find=documents.find,
+            of=lambda identity: named_by_id(identity, documents),
+            where=documents.path,
+        )
+        chosen = distinct(columns.documents)
+        batch_rows = rows_of(columns, Texts(chosen, *documents.read(chosen)), facts).rows
+        yield pa.Table.from_batches([batch_rows])
+        start += len(batch.data)
+        first += len(ends)
         size = BATCH_BYTES
 
 
-def _records(file: SplitFile, numbers: list[int], raw: list[RawAnnotation], documents: _Files | _LazyLines) -> Records:
-    texts: dict[str, tuple[int, str]] = {}
-    places: list[int] = []
-    offsets = [0]
-    for line, record in zip(numbers, raw, strict=True):
-        for docid in document_ids(record) or documents.of(str(record.annotation_id)):
-            if docid not in texts:
-                text = documents.text(docid)
-                if text is None:
-                    raise DataError(
-                        f"expected a document that is there, found {shown(docid)}",
-                        file=file.path, line=line, instance=record.annotation_id,
-                    )  # fmt: skip
-                texts[docid] = (len(texts), text)
-            places.append(texts[docid][0])
-        offsets.append(len(places))
-    pairs = [(docid, text) for docid, (_, text) in texts.items()]
-    return Records(file.path, numbers, raw, {}, np.array(offsets), np.array(places, np.int64), pairs)
-
-
-class _Files:
-    """docs/: read when asked for."""
-
-    def __init__(self, index: Any) -> None:
-        self._index: DocumentFiles = index
-
-    def text(self, docid: str) -> str | None:
-        number = self._index.find([docid])
-        return self._index.read(number)[0][1] if number[0] >= 0 else None
-
-    def of(self, identity: str) -> list[str]:
-        return named_by_id(identity, self._index)
-
-
 class _LazyLines:
-    """docs.jsonl: read on only until the document that is asked for, so that a first row does not wait for the last
-    document. Places are kept, texts are not."""
+    """docs.jsonl: only the parts are read in which the documents lie that are asked for, so that a first row does not wait
+    for a million documents before it. Places are kept, texts are not."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._places: dict[str, tuple[int, int]] = {}
-        self._batches = batches_of_lines(path)
+        self.path = path
+        self._numbers: dict[str, int] = {}
+        self._starts, self._sizes = array("q"), array("q")
+        self._gaps = [(0, path.stat().st_size)]  # not read yet; the one behind the last part read comes first
+        self._as_dumped = True
 
-    def _find(self, docid: str) -> tuple[int, int] | None:
-        while docid not in self._places:
-            batch = next(self._batches, None)
-            if batch is None:
-                return None
-            start = batch.start
-            for number, (raw, line) in enumerate(
-                zip(decode_documents(batch.lines, file=self._path, first=batch.first), batch.lines, strict=True)
-            ):
-                if raw.docid in self._places:
+    def _find(self, docid: str) -> int:
+        while docid not in self._numbers and self._gaps:
+            gap, place = self._look_for(docid) if self._as_dumped else (0, None)
+            start, end = self._gaps[gap]
+            read = self._read(start if place is None else place, end)
+            rest = [(read, end), (start, start if place is None else place)]
+            self._gaps[: gap + 1] = [*rest, *self._gaps[:gap]]
+            self._gaps = [(first, last) for first, last in self._gaps if first < last]
+            if place is None and docid in self._numbers:
+                self._as_dumped = False  # these are spelled otherwise: looking for them is of no use
+        return self._numbers.get(docid, -1)
+
+    def _look_for(self, docid: str) -> tuple[int, int | None]:
+        """(a gap, where in it the line begins that holds this very string), or the first gap and None."""
+        needle = json.dumps(docid).encode()
+        with self.path.open("rb") as file:
+            for gap, (start, end) in enumerate(self._gaps):
+                file.seek(start)
+                held, size = b"", FIRST_BYTES
+                while start + len(held) < end:
+                    held += file.read(min(size, end - start - len(held)))
+                    at = held.find(needle)
+                    if at >= 0:
+                        return gap, start + held.rfind(b"\n", 0, at) + 1
+                    whole = held.rfind(b"\n") + 1
+                    start, held, size = start + whole, held[whole:], 8 * BATCH_BYTES
+        return 0, None
+
+    def _read(self, start: int, end: int) -> int:
+        """Take up the lines from ``start`` on, some at a time; where they end."""
+        size = BATCH_BYTES if self._numbers else FIRST_BYTES
+        batch = next(batches_of_lines(self.path, size, start, end=end))
+        ends = batch.ends()
+        with reading(self.path, start):
+            for raw, line in zip(decode_document_batch(batch, ends, file=self.path), batch.numbers, strict=True):
+                number = len(self._numbers)
+                if self._numbers.setdefault(raw.docid, number) != number:
                     raise DataError(
-                        f"expected each document once, found {shown(raw.docid)} again",
-                        file=self._path, line=batch.first + number,
-                    )  # fmt: skip
-                self._places[raw.docid] = (start, len(line))
-                start += len(line) + 1
-        return self._places[docid]
+                        f"expected each document once, found {shown(raw.docid)} again", file=self.path, line=line
+                    )
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        self._starts.frombytes((starts + start).astype(np.int64).tobytes())
+        self._sizes.frombytes((ends - starts).astype(np.int64).tobytes())
+        return start + len(batch.data)
 
-    def text(self, docid: str) -> str | None:
-        place = self._find(docid)
-        if place is None:
-            return None
-        return read_document_lines(self._path, np.array([place[0]]), np.array([place[1]]))[0][1]
+    def find(self, docids: Sequence[str]) -> np.ndarray:
+        """The number of each id, -1 where there is none."""
+        return np.array([self._find(docid) for docid in docids], np.int64)
 
-    def of(self, identity: str) -> list[str]:
-        return next(([name] for name in (identity, identity.rsplit(":", 2)[0]) if self._find(name)), [])
+    def read(self, numbers: np.ndarray) -> tuple[pa.StringArray, pa.StringArray]:
+        """(the ids, the texts) of some that have been found."""
+        held = []
+        with self.path.open("rb") as file:
+            for number in numbers.tolist():
+                file.seek(self._starts[number])
+                held += decode_documents([file.read(self._sizes[number])], file=self.path, first=number + 1)
+        return strings([each.docid for each in held]), strings([each.document for each in held])

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import app
-from eraser_hub.conversion import eraser_build, eraser_plan, safe_folder
+from eraser_hub.conversion import eraser_build, eraser_lines, eraser_plan, safe_folder, workers
 from eraser_hub.conversion.configs import CONFIGS
 from eraser_hub.conversion.eraser_export import COLUMNS, write_split
 from eraser_hub.conversion.hub_datasets import HUB_DATASETS
@@ -227,10 +227,94 @@ def test_a_folder_of_someone_else_is_not_replaced(samples, tmp_path):
     assert files(tmp_path) == {"eraser/thesis.txt": b"years of work"}
 
 
-def test_processes_do_not_change_a_byte(samples, tmp_path):
-    ERASER.build(["cose", "fever"], source=samples / "eraser", out=tmp_path / "one")
-    ERASER.build(["cose", "fever"], source=samples / "eraser", out=tmp_path / "two", num_proc=2)
+@pytest.fixture
+def shared_out(monkeypatch):
+    """Files are read in many ranges, by other processes too."""
+    monkeypatch.setattr(eraser_lines, "RANGE_BYTES", 1500)
+    monkeypatch.setattr(workers, "WORTH_STARTING", 0)
+    monkeypatch.setattr(workers, "WORTH_SHARING", 0)
+
+
+def test_processes_do_not_change_a_byte(samples, tmp_path, shared_out):
+    names = ["cose", "fever", "movies", "esnli"]
+    ERASER.build(names, source=samples / "eraser", out=tmp_path / "two", num_proc=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(eraser_lines, "RANGE_BYTES", 16 << 20)
+        ERASER.build(names, source=samples / "eraser", out=tmp_path / "one")
     assert files(tmp_path / "one") == files(tmp_path / "two")
+
+
+@pytest.mark.parametrize("num_proc", [1, 2])
+def test_errors_of_a_later_range_tell_the_files_line(num_proc, samples, tmp_path, shared_out):
+    shutil.copytree(samples / "eraser" / "cose", tmp_path / "in" / "cose")
+    documents, split = (tmp_path / "in" / "cose" / name for name in ("docs.jsonl", "train.jsonl"))
+    lines = split.read_text().splitlines()
+    split.write_text("\n".join([*lines[:-1], lines[-1].replace('"query"', '"quarry"')]) + "\n")
+    with pytest.raises(DataError, match="query") as caught:
+        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub", num_proc=num_proc)
+    assert (caught.value.file, caught.value.line) == (split, len(lines))
+    lines = documents.read_text().splitlines()
+    documents.write_text("\n".join([*lines[:-1], lines[0]]) + "\n")
+    with pytest.raises(DataError, match="first on line 1") as caught:
+        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub", num_proc=num_proc)
+    assert (caught.value.file, caught.value.line) == (documents, len(lines))
+    documents.write_text("\n".join([*lines[:-1], "[1]"]) + "\n")
+    with pytest.raises(DataError, match="expected an object") as caught:
+        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub", num_proc=num_proc)
+    assert (caught.value.file, caught.value.line) == (documents, len(lines))
+    assert not (tmp_path / "hub").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda one, two: [one + two, ""], 1),
+        (lambda one, two: [one + " " + two, ""], 1),
+        (lambda one, two: ["", one + two], 1),
+        (lambda one, two: [one[:30], one[30:] + two], 1),
+        (lambda one, two: [one, two + "{}"], 2),
+    ],
+)
+def test_a_line_is_one_record(change, line, tmp_path):
+    """JSON that would be whole without the lines' ends is refused all the same."""
+    raw = small(tmp_path / "in")
+    lines = (raw / "train.jsonl").read_text().splitlines()
+    (raw / "train.jsonl").write_text("\n".join([*change(*lines[:2]), lines[2]]) + "\n")
+    with pytest.raises(DataError) as caught:
+        ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub")
+    assert (caught.value.file, caught.value.line) == (raw / "train.jsonl", line)
+
+
+def test_a_build_imports_no_pandas(samples, tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from eraser_hub.conversion.hub_datasets import HUB_DATASETS;"
+        "HUB_DATASETS['eraser'].build(None, source=Path(sys.argv[1]), out=Path(sys.argv[2]));"
+        "sys.exit('pandas' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(samples / "eraser"), str(tmp_path)], check=True)
+
+
+def test_a_finished_file_that_is_not_what_it_was_is_made_again(samples, tmp_path, monkeypatch):
+    """A machine that goes down may keep a file's size and lose its contents."""
+    with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(eraser_build, "eraser_card", _stopped)
+        ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
+    spoilt = next((tmp_path / "hub" / ".eraser.building" / "cose").glob("train-*.parquet"))
+    spoilt.write_bytes(b"\0" * spoilt.stat().st_size)
+    # what stopped the first one came when its parts were gone: put their remembrance back
+    again: list[str] = []
+    convert = eraser_build.run_all.__globals__["convert"]
+    monkeypatch.setitem(
+        eraser_build.run_all.__globals__, "convert", lambda w, *r: again.append(w.target.name) or convert(w, *r)
+    )
+    ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
+    ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "fresh")
+    assert again[0] == spoilt.name
+    assert files(tmp_path / "hub") == files(tmp_path / "fresh")
+
+
+def _stopped(*_):
+    raise KeyboardInterrupt
 
 
 def test_skipped_files_are_named_with_the_reason(samples, tmp_path):
@@ -287,6 +371,48 @@ def test_links_inside_a_source_are_followed(samples, tmp_path):
     (tmp_path / "in" / "movies").symlink_to(samples / "eraser" / "movies")
     ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub")
     assert (tmp_path / "hub" / "eraser" / "movies").is_dir()
+
+
+def test_a_dataset_folder_that_is_a_link_is_built_where_it_leads(samples, tmp_path):
+    ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "elsewhere")
+    (tmp_path / "hub").mkdir()
+    (tmp_path / "hub" / "eraser").symlink_to(tmp_path / "elsewhere" / "eraser")
+    ERASER.build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
+    assert (tmp_path / "hub" / "eraser").is_symlink()
+    assert sorted(p.name for p in tmp_path.glob("*/*")) == ["eraser", "eraser"]
+    assert (tmp_path / "elsewhere" / "eraser" / "movies").is_dir()
+    assert (tmp_path / "elsewhere" / "eraser" / "cose").is_dir()
+
+
+def test_a_docs_jsonl_that_is_no_file_is_named(samples, tmp_path):
+    shutil.copytree(samples / "eraser" / "movies", tmp_path / "in" / "movies")
+    (tmp_path / "in" / "movies" / "docs.jsonl").symlink_to(tmp_path / "nowhere")
+    notes = ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub").notes
+    assert any("docs.jsonl: skipped: is no file" in note for note in notes)
+
+
+def test_document_names_are_data(tmp_path):
+    """Names that look alike are two, and those that look like paths are names: in docs.jsonl all come back."""
+    names = ["caf\u00e9", "cafe\u0301", "../../etc/passwd", "/etc/passwd", "..", ".", "", "a\x00b", "CON", "x" * 300]
+    raw = tmp_path / "in" / "cose"
+    raw.mkdir(parents=True)
+    documents = [{"docid": name, "document": f"a text {number}"} for number, name in enumerate(names)]
+    records = [
+        {
+            "annotation_id": f"{number}",
+            "classification": "A",
+            "docids": [name],
+            "evidences": [],
+            "query": "",
+            "query_type": None,
+        }
+        for number, name in enumerate(names)
+    ]
+    (raw / "docs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in documents))
+    (raw / "train.jsonl").write_text("".join(json.dumps(each, sort_keys=True) + "\n" for each in records))
+    ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub")
+    ERASER.export(tmp_path / "hub" / "eraser", None, out=tmp_path / "out")
+    assert files(tmp_path / "out") == files(tmp_path / "in")
 
 
 def test_export_overwrites_nothing(sample_hub, tmp_path):

@@ -14,6 +14,7 @@ from datasets import load_dataset, load_dataset_builder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eraser_hub.conversion import eraser_rows
 from eraser_hub.conversion.configs import CONFIGS, DEFAULT_CONFIG
 from eraser_hub.conversion.eraser_build import LABELS
 from eraser_hub.conversion.eraser_format import sentences_of, tokens_of
@@ -193,9 +194,23 @@ def test_size_category(rows, name):
     )
 )
 def test_counting_on_bytes_is_the_rule(texts):
-    tokens, sentences = count_tokens(pa.array(["pad", *texts], pa.string()).slice(1))
-    assert tokens.tolist() == [len(tokens_of(text)) for text in texts]
-    assert sentences.tolist() == [len(sentences_of(text)) for text in texts]
+    for long in (eraser_rows.LONG, -1):  # in one go, and text by text
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(eraser_rows, "LONG", long)
+            tokens, sentences = count_tokens(pa.array(["pad", *texts], pa.string()).slice(1))
+        assert tokens.tolist() == [len(tokens_of(text)) for text in texts]
+        assert sentences.tolist() == [len(sentences_of(text)) for text in texts]
+
+
+def test_shared_documents_stand_once_and_read_as_strings(tmp_path):
+    texts = ["a long text " * 200, "another one " * 300]
+    shared = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1, 0] * 50, pa.int32()), pa.array(texts))
+    plain = pa.table({"text": pa.array(shared.to_pylist())})
+    facts = write_parquet(tmp_path / "f.parquet", plain.schema, [pa.table({"text": shared})])
+    assert pq.read_table(tmp_path / "f.parquet").equals(plain)
+    assert facts.num_bytes == write_parquet(tmp_path / "g.parquet", plain.schema, [plain]).num_bytes
+    held = pq.ParquetFile(tmp_path / "f.parquet").metadata.row_group(0).column(0)
+    assert held.total_uncompressed_size < 2 * sum(map(len, texts))
 
 
 @pytest.mark.parametrize("config", ["movies", "boolq", "evidence_inference", "fever", "cose"])
