@@ -282,5 +282,8 @@ PREDICTION_PARTS: dict[str, Any] = {
 }  # fmt: skip
 REFERENCE_PARTS: dict[str, Any] = {
     "coded": {"classification": "labels", "document": "docids", "doc": "docids"},
-    "shifted": {"document_instance": "ids", "group_instance": "ids", "group": "group_instance"},
-}
+    "shifted": {
+        "document_instance": "ids", "group_instance": "ids", "group": "group_instance",
+        "first_sentence": "sentence_tokens",
+    },
+}  # fmt: skip
