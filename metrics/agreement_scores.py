@@ -208,11 +208,13 @@ def keys_of() -> list[str]:
     return [*spans, *matched, "any_group_coverage", "best_group_recall", *sentences, *soft]
 
 
-def info_of(keys: Sequence[str]) -> tuple[dict[str, bool], dict[str, tuple[float, float | None]]]:
-    """Per key whether higher is better, and its range; None where there is no upper end.
+def info_of(keys: Sequence[str]) -> tuple[dict[str, bool | None], dict[str, tuple[float, float | None]]]:
+    """Per key whether higher is better, and its range; None where there is no direction, or no upper end.
 
-    IOU recall counts hits of predicted spans over truth spans: two predicted spans may hit one truth span.
+    IOU recall counts hits of predicted spans over truth spans: two predicted spans may hit one truth span. The random
+    baseline says what chance gives: it has no better end.
     """
-    up = dict.fromkeys(keys, True)
+    up: dict[str, bool | None] = dict.fromkeys(keys, True)
+    up |= {f"{prefix}{key}_random": None for prefix in ("", "sentence_") for key in SOFT}
     recall, f1 = ("iou_micro_r", "iou_macro_r"), ("iou_micro_f1", "iou_macro_f1")
-    return up, {key: (0.0, None if key in recall else 2.0 if key in f1 else 1.0) for key in keys}
+    return up, {key: (0.0, None if key in recall else 2.0 if key in f1 else 1.0) for key in up}

@@ -278,7 +278,7 @@ def check_thresholds(good: np.ndarray, asked: Sequence[float], predictions: Any,
 
     def message(k: int) -> str:
         own = predictions.threshold[offsets[bad[k]] : offsets[bad[k] + 1]]
-        return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in own[:20])}"
+        return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in own[:20]) or 'none'}"
 
     offences.say_all("prediction", bad, "thresholded_scores.threshold", message)
 

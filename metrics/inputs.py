@@ -268,7 +268,7 @@ class PredictionFlattener:
         """Append one instance (unknown keys are left alone)."""
         if type(instance) is not dict and not isinstance(instance, Mapping):
             self.say("", f"expected an object, found {found(instance)}")
-            instance = {}
+            instance = {"annotation_id": ""}
         get = instance.get
         name = get("annotation_id")
         if type(name) is not str:
@@ -504,7 +504,7 @@ class ReferenceFlattener:
         """Append one row (columns beyond those that scores need are left alone)."""
         if type(row) is not dict and not isinstance(row, Mapping):
             self.say("", f"expected an object, found {found(row)}")
-            row = {}
+            row = {"annotation_id": ""}
         name = row.get("annotation_id")
         if type(name) is not str:
             if isinstance(name, (int, np.integer)) and not isinstance(name, bool):

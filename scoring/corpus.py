@@ -81,6 +81,8 @@ def raise_offences(offences: Offences, places: dict[str, tuple[Path, Any]], name
         line = int(numbers[offence.row]) if offence.row < len(numbers) else None
         own = names[offence.side]
         name = own[offence.row] if offence.row < len(own) else None
+        if not name or name.startswith("\0"):  # it has none, or none that could be read: the line is enough
+            name = None
         errors.append(DataError(offence.message, file=path, line=line, instance=name, field=offence.field or None))
     if offences.total == 1:
         raise errors[0]
