@@ -9,7 +9,7 @@ import datasets
 import evaluate
 import numpy as np
 
-from .agreement_scores import Pool, group_coverage, info_of, keys_of
+from .agreement_scores import SENTENCES_BY_SPANS, Pool, group_coverage, info_of, keys_of
 from .arrow_inputs import predictions_from_arrow, references_from_arrow
 from .batches import concatenate, pack, unpack
 from .input_policy import check_classes, check_documents, check_fields, check_finite, check_score_lengths, name_labels
@@ -176,7 +176,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         if from_spans:
             gold, touched = touched_sentences(r, p, joined, keys, documents)
             counts = token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size)
-            pool.add_prf("sentence", counts)
+            pool.add_prf("sentence", counts, columns=SENTENCES_BY_SPANS)
         owner = joined.reference[p.instance]
         where, evidence = EvidenceIndex(r, max(joined.docs, 1)).find(pairs(owner, joined.doc, max(joined.docs, 1)))
         lengths = documents.lengths(owner, joined.doc)

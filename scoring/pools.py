@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.metrics.agreement_scores import Pool, group_coverage
+from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS, Pool, group_coverage
 from eraser_hub.metrics.input_policy import Used
 from eraser_hub.metrics.inputs import Predictions, References
 from eraser_hub.metrics.joining import Join, has_sentences, number_keys, says_sentences, touched_sentences
@@ -45,7 +45,7 @@ def pool_agreement(
         if not used.sentence and (says_sentences(r) if sentences is None else sentences):
             gold, touched = touched_sentences(r, p, joined, keys, documents)
             counts = token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size)
-            pool.add_prf("sentence", counts)
+            pool.add_prf("sentence", counts, columns=SENTENCES_BY_SPANS)
     decided = has_sentences(r) if sentences is None else sentences or not r.start.size
     owner = joined.reference[p.instance]
     for ranked, sizes, prefix in ((soft.token, p.soft, ""), (soft.sentence, p.sentence, "sentence_")):
