@@ -18,7 +18,7 @@ from .corpus import blocks_of, check_utf8, said
 from .names import all_strings
 
 # bytes of a part, see `part_size`
-LEAST, MOST, SHARE = 1 << 18, 1 << 23, 32
+LEAST, MOST, SHARE = 1 << 20, 1 << 23, 32
 
 Scores = dict[str, float | None] | None
 
