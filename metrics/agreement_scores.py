@@ -41,6 +41,10 @@ def suffix(threshold: float, main: float) -> str:
     return "" if threshold == main else f"@{float(threshold)!r}"
 
 
+# what the columns of sentences' counts begin with where they come from spans
+SENTENCES_BY_SPANS = "sentence_by_spans"
+
+
 class Pool:
     """Columns of additive statistics, one row per annotation.
 
@@ -54,7 +58,7 @@ class Pool:
         self.owner, self.n, self.totals = owner, n, totals
         self.columns: list[np.ndarray] = []
         self.place: dict[str, int] = {}
-        self.prf_names: list[str] = []
+        self.prf_names: dict[str, str] = {}  # name -> what its columns begin with
         self.iou_names: list[str] = []
         self.means: dict[str, str] = {}
 
@@ -106,21 +110,28 @@ class Pool:
             self.add_mean(f"{prefix}{key}{suffix}", getattr(rankings, key), owner)
 
     def add_prf(
-        self, name: str, counts: tuple[np.ndarray, np.ndarray, np.ndarray], owner: np.ndarray | None = None
+        self,
+        name: str,
+        counts: tuple[np.ndarray, np.ndarray, np.ndarray],
+        owner: np.ndarray | None = None,
+        columns: str | None = None,
     ) -> None:
         """Micro and macro precision, recall and F1 of counts per key (``NAME_micro_p`` ..).
 
         Macro: the mean of each key's own values, over the keys with anything on either side.
+
+        Args:
+            columns: what the columns' names begin with, where the counts are made otherwise than those named ``name``.
         """
+        source = name if columns is None else columns
         n_truth, n_predicted, hits = counts
         p, r, f1 = precision_recall_f1(n_truth, n_predicted, hits)
         used = (n_truth > 0) | (n_predicted > 0)
-        columns = (n_truth, n_predicted, hits, used, p * used, r * used, f1 * used)
-        for part, column in zip(
-            ("truth", "predicted", "hits", "keys", "sum_p", "sum_r", "sum_f1"), columns, strict=True
-        ):
-            self._add(f"{name}.{part}", column, owner)
-        self.prf_names.append(name)
+        values = (n_truth, n_predicted, hits, used, p * used, r * used, f1 * used)
+        parts = ("truth", "predicted", "hits", "keys", "sum_p", "sum_r", "sum_f1")
+        for part, column in zip(parts, values, strict=True):
+            self._add(f"{source}.{part}", column, owner)
+        self.prf_names[name] = source
 
     def add_iou(
         self, end: str, n_truth: np.ndarray, n_predicted: np.ndarray, hits: np.ndarray, matched: np.ndarray
@@ -159,11 +170,11 @@ class Pool:
             return sums[..., self.place[name]]
 
         scores: dict[str, np.ndarray] = {}
-        for name in self.prf_names:
-            p, r, f1 = precision_recall_f1(get(f"{name}.truth"), get(f"{name}.predicted"), get(f"{name}.hits"))
+        for name, source in self.prf_names.items():
+            p, r, f1 = precision_recall_f1(get(f"{source}.truth"), get(f"{source}.predicted"), get(f"{source}.hits"))
             scores |= {f"{name}_micro_p": p, f"{name}_micro_r": r, f"{name}_micro_f1": f1}
             for part in PRF:
-                scores[f"{name}_macro_{part}"] = divide(get(f"{name}.sum_{part}"), get(f"{name}.keys"))
+                scores[f"{name}_macro_{part}"] = divide(get(f"{source}.sum_{part}"), get(f"{source}.keys"))
         for end in self.iou_names:
             name = f"iou{end}"
             truth, predicted = get(f"{name}.truth"), get(f"{name}.predicted")
@@ -208,11 +219,13 @@ def keys_of() -> list[str]:
     return [*spans, *matched, "any_group_coverage", "best_group_recall", *sentences, *soft]
 
 
-def info_of(keys: Sequence[str]) -> tuple[dict[str, bool], dict[str, tuple[float, float | None]]]:
-    """Per key whether higher is better, and its range; None where there is no upper end.
+def info_of(keys: Sequence[str]) -> tuple[dict[str, bool | None], dict[str, tuple[float, float | None]]]:
+    """Per key whether higher is better, and its range; None where there is no direction, or no upper end.
 
-    IOU recall counts hits of predicted spans over truth spans: two predicted spans may hit one truth span.
+    IOU recall counts hits of predicted spans over truth spans: two predicted spans may hit one truth span. The random
+    baseline says what chance gives: it has no better end.
     """
-    up = dict.fromkeys(keys, True)
+    up: dict[str, bool | None] = dict.fromkeys(keys, True)
+    up |= {f"{prefix}{key}_random": None for prefix in ("", "sentence_") for key in SOFT}
     recall, f1 = ("iou_micro_r", "iou_macro_r"), ("iou_micro_f1", "iou_macro_f1")
-    return up, {key: (0.0, None if key in recall else 2.0 if key in f1 else 1.0) for key in keys}
+    return up, {key: (0.0, None if key in recall else 2.0 if key in f1 else 1.0) for key in up}

@@ -15,7 +15,8 @@ from .rows import Faults, Row, RowBatches, as_list, by_id, column, found, rows_o
 
 NAME = "annotator_agreement"
 KEYS = ("cohen_kappa", "p", "r", "f1")
-HIGHER_IS_BETTER = dict.fromkeys(KEYS, True)
+HIGHER_IS_BETTER: dict[str, bool | None] = dict.fromkeys(KEYS, True)
+HIGHER_IS_BETTER |= dict.fromkeys((f"{key}_std" for key in KEYS), None)
 RANGES = {key: ((-1.0, 1.0) if key == "cohen_kappa" else (0.0, 1.0)) for key in KEYS}
 RANGES |= {f"{key}_std": (0.0, 1.0) for key in KEYS}
 
@@ -79,6 +80,11 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
     return scores
 
 
+def _plain(marks: list[Any] | None) -> list[Any] | None:
+    """Numpy's numbers as Python's."""
+    return None if marks is None else [mark.item() if isinstance(mark, np.generic) else mark for mark in marks]
+
+
 def _marks(name: str, row: Row, side: str, faults: Faults) -> np.ndarray | None:
     """0/1 (annotators, tokens), or None and a fault."""
     value = as_list(row.get("annotators"))
@@ -87,7 +93,7 @@ def _marks(name: str, row: Row, side: str, faults: Faults) -> np.ndarray | None:
             side, name, "annotators", f"expected at least two annotators' lists, found {found(row.get('annotators'))}"
         )
         return None
-    lists = [as_list(marks) for marks in value]
+    lists = [_plain(as_list(marks)) for marks in value]
     for at, marks in enumerate(lists):
         if not marks or len(marks) != len(lists[0] or ()):
             what = f"expected {len(lists[0] or ()) or 'a list of'} marks, found {found(value[at])}"

@@ -278,12 +278,16 @@ def _references(table: Any, label_names: Sequence[str] | None) -> dict[str, Any]
     empty = np.zeros(0, dtype=np.int64)
     sizes, documents = _list(column("documents"), n)
     if documents is None:
-        out |= {"document_instance": empty, "document": empty, "tokens": empty, "sentences": empty}
+        out |= dict.fromkeys(("document_instance", "document", "tokens", "sentences"), empty)
+        out |= {"first_sentence": empty, "sentence_tokens": empty}
     else:
         out["document_instance"] = np.repeat(np.arange(n), np.maximum(sizes, 0))
         out["document"] = coded(_field(documents, "docid"))
         text = _field(documents, "text")
-        out["tokens"], out["sentences"] = count_texts(_no_nulls(text) if text is not None else _refuse())
+        out["tokens"], out["sentences"], out["sentence_tokens"] = count_texts(
+            _no_nulls(text) if text is not None else _refuse()
+        )
+        out["first_sentence"] = np.cumsum(out["sentences"]) - out["sentences"]
     sizes, groups = _list(column("evidences"), n)
     out["group_instance"] = empty if groups is None else np.repeat(np.arange(n), np.maximum(sizes, 0))
     sizes, evidences = (empty, None) if groups is None else _list(groups, len(groups))
@@ -305,8 +309,8 @@ def _references(table: Any, label_names: Sequence[str] | None) -> dict[str, Any]
     return out
 
 
-def count_texts(texts: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(tokens, sentences) of each document of a string array; sentences are lines with a token.
+def count_texts(texts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(tokens, sentences) of each document of a string array, and the tokens of each sentence: a line with a token.
 
     The bytes are looked at, a few megabytes at a time; no string is made.
     """
@@ -319,7 +323,8 @@ def count_texts(texts: Any) -> tuple[np.ndarray, np.ndarray]:
     tokens, sentences = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     buffers = texts.buffers()
     if not n or buffers[2] is None:
-        return tokens, sentences
+        return tokens, sentences, np.zeros(0, dtype=np.int64)
+    sizes: list[np.ndarray] = []
     offsets = np.frombuffer(buffers[1], dtype=kind)[texts.offset : texts.offset + n + 1].astype(np.int64)
     data = np.frombuffer(buffers[2], dtype=np.uint8)
     begin = 0
@@ -342,5 +347,6 @@ def count_texts(texts: Any) -> tuple[np.ndarray, np.ndarray]:
             opens[1:] = line[1:] != line[:-1]
             opens[bounds[:-1][bounds[:-1] < bounds[1:]]] = True
             sentences[begin:stop] = np.diff(np.concatenate([[0], np.cumsum(opens)])[bounds])
+            sizes.append(np.diff(np.flatnonzero(opens), append=at.size))
         begin = stop
-    return tokens, sentences
+    return tokens, sentences, np.concatenate(sizes) if sizes else np.zeros(0, dtype=np.int64)

@@ -9,17 +9,26 @@ import datasets
 import evaluate
 import numpy as np
 
-from .agreement_scores import Pool, group_coverage, info_of, keys_of
+from .agreement_scores import SENTENCES_BY_SPANS, Pool, group_coverage, info_of, keys_of
 from .arrow_inputs import predictions_from_arrow, references_from_arrow
 from .batches import concatenate, pack, unpack
 from .input_policy import check_classes, check_documents, check_fields, check_finite, check_score_lengths, name_labels
 from .inputs import Offences, PredictionFlattener, Predictions, ReferenceFlattener, References
 from .instance_batches import InstanceBatches, Tools, stop
-from .joining import Documents, EvidenceIndex, has_sentences, join, number_keys, pairs
+from .joining import (
+    Documents,
+    EvidenceIndex,
+    has_sentences,
+    join,
+    number_keys,
+    pairs,
+    says_sentences,
+    touched_sentences,
+)
 from .rankings import baseline_seeds, check_policy, rank_rationales
 from .resampling import intervals
 from .results import Statistics, report
-from .spans import as_spans, count_spans, group_counts
+from .spans import as_spans, count_spans, group_counts, token_counts
 
 NAME = "eraser_agreement"
 SHUFFLES = 10
@@ -53,7 +62,8 @@ Args:
     iou_thresholds: further ones, whose keys are iou_micro_f1@0.1 ..
     auprc_policy: AUPRC of a document without evidence: "reference" (0.5), "skip", "zero" or "one".
     random_baseline: True (10 shuffles, as in the papers) or a number: adds auprc_random .. for shuffled scores.
-    sentence_threshold: a sentence is predicted from this score on.
+    sentence_threshold: a sentence is predicted from this score on. Where no prediction has sentence scores, sentences are
+        predicted by hard rationales: those of which a span covers at least one token (signature: sentences_from:spans).
     per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..]}.
     confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over annotations; ci_method
         is "percentile" or "bca".
@@ -162,6 +172,11 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
             pool.add_spans(count_spans(truth, predicted, keys.owner.size, thresholds), iou_threshold)
             sizes = group_counts(r.group, truth, predicted, r.group_instance.size)
             pool.add_coverage(*group_coverage(r.group_instance, *sizes, len(r.ids)))
+        from_spans = used.hard and not used.sentence and says_sentences(r)
+        if from_spans:
+            gold, touched = touched_sentences(r, p, joined, keys, documents)
+            counts = token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size)
+            pool.add_prf("sentence", counts, columns=SENTENCES_BY_SPANS)
         owner = joined.reference[p.instance]
         where, evidence = EvidenceIndex(r, max(joined.docs, 1)).find(pairs(owner, joined.doc, max(joined.docs, 1)))
         lengths = documents.lengths(owner, joined.doc)
@@ -178,7 +193,8 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
             check_finite(p, 0, sizes, scores, field, offences)
             stop(offences, names)
             spans = where, bounds[0][evidence], bounds[1][evidence]
-            ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, shuffles, sentence_threshold)
+            decide = sentence_threshold if kind == "sentence" else None
+            ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, shuffles, decide)
             chosen = np.flatnonzero(sizes >= 0)
             pool.add_ranked(ranked, chosen, owner[chosen], prefix, has_sentences(r))
         settings: dict[str, object] = {"iou": thresholds} if used.hard else {}
@@ -186,6 +202,8 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
             settings["auprc_no_positives"] = auprc_policy
         if used.sentence:
             settings["sentence_threshold"] = sentence_threshold
+        if from_spans:
+            settings["sentences_from"] = "spans"
         if shuffles:
             settings["shuffles"] = shuffles
         values = pool.values()

@@ -28,7 +28,7 @@ def check_references(references: Any, tokens: np.ndarray, sentences: np.ndarray 
     """Gold spans: in a known document, start <= end, within it. Empty ones are real.
 
     Args:
-        tokens, sentences: of each evidence's document; -1 where it is unknown; sentences None where not needed.
+        tokens, sentences: of each evidence's document; -1 where it is unknown; sentences None where no score needs them.
     """
     r = references
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
@@ -52,6 +52,11 @@ def check_references(references: Any, tokens: np.ndarray, sentences: np.ndarray 
     )
     if sentences is not None:
         given = ~unknown & (r.start_sentence >= 0) & (r.end_sentence >= 0)
+        tell(
+            given & (r.end_sentence < r.start_sentence),
+            "evidences.start_sentence",
+            lambda e: f"expected start_sentence <= end_sentence, found [{r.start_sentence[e]}, {r.end_sentence[e]})",
+        )
         tell(
             given & (r.end_sentence > sentences),
             "evidences.end_sentence",
@@ -273,7 +278,7 @@ def check_thresholds(good: np.ndarray, asked: Sequence[float], predictions: Any,
 
     def message(k: int) -> str:
         own = predictions.threshold[offsets[bad[k]] : offsets[bad[k] + 1]]
-        return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in own[:20])}"
+        return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in own[:20]) or 'none'}"
 
     offences.say_all("prediction", bad, "thresholded_scores.threshold", message)
 
@@ -369,7 +374,7 @@ def check_documents(p: Any, r: Any, joined: Any, used: Used, documents: Any, off
         lambda k: f"expected each document once, found {r.docids[r.document[again[k]]]!r} again",
     )
     tokens, sentences = documents.lengths(r.group_instance[r.group], r.doc)
-    check_references(r, tokens, sentences if used.sentence else None, offences)
+    check_references(r, tokens, sentences if used.sentence or used.hard else None, offences)
     tokens, _ = documents.lengths(joined.reference[p.instance], joined.doc)
     check_rationales(p, joined, tokens, offences)
     for name, sizes, field in (
@@ -380,15 +385,25 @@ def check_documents(p: Any, r: Any, joined: Any, used: Used, documents: Any, off
             check_covered(r, joined, p, sizes >= 0, field, offences)
 
 
-def check_classes(p: Any, r: Any, used: Used, label_names: Sequence[str] | None, offences: Any) -> list[str]:
+def check_classes(
+    p: Any,
+    r: Any,
+    used: Used,
+    label_names: Sequence[str] | None,
+    offences: Any,
+    reference_labels: Sequence[str] | None = None,
+) -> list[str]:
     """All rules on labels, probabilities and tokens_to_flip; returns the labels that count.
 
     Args:
         r: the references, or None.
         label_names: the labels there are, where the corpus or the caller says so. Without, a predicted label must be
             one of the references' or one that every instance scores; without references, any will do.
+        reference_labels: of all references, where ``r`` is a part of them.
     """
-    known = known_labels(p, _labels_of(r) if r is not None else [], label_names)
+    if reference_labels is None:
+        reference_labels = _labels_of(r) if r is not None else []
+    known = known_labels(p, reference_labels, label_names)
     if used.classification and (label_names is not None or (r is not None and (r.classification >= 0).any())):
         check_labels(p, known, offences, scores=label_names is not None)
     rows = np.arange(len(p.ids))

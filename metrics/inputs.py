@@ -117,6 +117,8 @@ class References:
     document: np.ndarray  # (d,) into docids
     tokens: np.ndarray  # (d,)
     sentences: np.ndarray  # (d,)
+    first_sentence: np.ndarray  # (d,) where its sentences stand in sentence_tokens
+    sentence_tokens: np.ndarray  # tokens of each sentence, documents one after another
     group_instance: np.ndarray  # (g,) the annotation of each evidence group
     group: np.ndarray  # (e,) the group of each evidence
     doc: np.ndarray  # (e,) into docids
@@ -134,14 +136,18 @@ def _flat(values: array) -> np.ndarray:
     return np.array(values) if values else np.zeros(0, dtype=np.dtype(values.typecode))
 
 
-class _ScoreTable:
+class ScoreTable:
     """Rows of {label: probability}, as flat values and the layout (tuple of labels) of each row."""
 
     def __init__(self, layouts: dict[tuple[str, ...], int]) -> None:
         self.layouts, self.layout, self.values = layouts, array("i"), array("d")
 
     def add(self, scores: Mapping[str, float | None] | None, checked: bool = False) -> str | None:
-        """Append a row; returns what is wrong with it, if something is."""
+        """Append a row; returns what is wrong with it, if something is.
+
+        Args:
+            checked: whoever decoded the scores has checked that they are numbers or None, by label.
+        """
         if scores is None:
             self.layout.append(-1)
             return None
@@ -179,6 +185,25 @@ class _ScoreTable:
         self.layout.append(layout)
         return None
 
+    def add_all(self, several: Sequence[Mapping[str, float | None] | None]) -> bool:
+        """Append checked rows, all at once; False, and nothing is appended, where they are not all alike."""
+        if not any(several):
+            if any(scores is not None for scores in several):
+                return False
+            self.layout.frombytes(np.full(len(several), -1, dtype=np.intc).tobytes())
+            return True
+        try:
+            layouts = {*map(tuple, several)}  # type: ignore[arg-type]
+            if len(layouts) > 1 or () in layouts:
+                return False
+            # fromlist appends all or nothing
+            self.values.fromlist([value for scores in several for value in scores.values()])  # type: ignore[union-attr, misc]
+        except TypeError:  # a None
+            return False
+        number = self.layouts.setdefault(layouts.pop(), len(self.layouts))
+        self.layout.frombytes(np.full(len(several), number, dtype=np.intc).tobytes())
+        return True
+
     def matrix(self, labels: dict[str, int]) -> np.ndarray:
         """float64 (rows, labels), NaN where a row does not name a label (a NaN that was given becomes infinite)."""
         layout, values = _flat(self.layout), _flat(self.values)
@@ -211,8 +236,6 @@ class PredictionFlattener:
 
     Args:
         offences: where what is wrong is told; the instance is kept with the field absent.
-        checked: the instances' types have been checked by whoever decoded them.
-        docs: a vocabulary of docids to share and to add to.
     """
 
     instance: array
@@ -225,10 +248,10 @@ class PredictionFlattener:
     sentence: array
     classification: array
 
-    def __init__(self, offences: Offences, checked: bool = False, docs: dict[str, int] | None = None) -> None:
-        self.offences, self.checked, self.n = offences, checked, 0
+    def __init__(self, offences: Offences) -> None:
+        self.offences, self.n = offences, 0
         self.ids: list[str] = []
-        self.docs: dict[str, int] = {} if docs is None else docs
+        self.docs: dict[str, int] = {}
         self.layouts: dict[tuple[str, ...], int] = {}
         self.labels: dict[str, int] = {}
         for name in ("instance", "doc", "rationales", "hard", "start", "end", "soft", "sentence", "classification"):
@@ -236,7 +259,7 @@ class PredictionFlattener:
         self.thresholds, self.draws = _ints(), _ints()
         self.soft_scores, self.sentence_scores = array("d"), array("d")
         self.tokens_to_flip, self.threshold = array("d"), array("d")
-        self.tables = {name: _ScoreTable(self.layouts) for name in Predictions.LABELLED}
+        self.tables = {name: ScoreTable(self.layouts) for name in Predictions.LABELLED}
 
     def say(self, where: str, message: str) -> None:
         self.offences.say("prediction", self.n, where, message)
@@ -245,7 +268,7 @@ class PredictionFlattener:
         """Append one instance (unknown keys are left alone)."""
         if type(instance) is not dict and not isinstance(instance, Mapping):
             self.say("", f"expected an object, found {found(instance)}")
-            instance = {}
+            instance = {"annotation_id": ""}
         get = instance.get
         name = get("annotation_id")
         if type(name) is not str:
@@ -310,9 +333,6 @@ class PredictionFlattener:
             scores = rationale.get(key)
             if scores is None:
                 sizes.append(-1)
-            elif self.checked:
-                sizes.append(len(scores))
-                values.fromlist(scores)
             else:
                 self._floats(scores, f"{where}.{key}", sizes, values)
 
@@ -324,7 +344,7 @@ class PredictionFlattener:
         size = len(self.start)
         try:
             starts, ends = [*map(_start, hard)], [*map(_end, hard)]
-            if not self.checked and not {*map(type, starts), *map(type, ends)} <= {int}:
+            if not {*map(type, starts), *map(type, ends)} <= {int}:
                 for position, value in enumerate([*starts, *ends]):
                     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
                         name = "start_token" if position < len(starts) else "end_token"
@@ -367,7 +387,7 @@ class PredictionFlattener:
             sizes.append(-1)
 
     def _scores(self, table: str, scores: Any, where: str) -> None:
-        wrong = self.tables[table].add(scores, self.checked)
+        wrong = self.tables[table].add(scores)
         if wrong is not None:
             self.say(where, wrong)
 
@@ -405,15 +425,9 @@ class PredictionFlattener:
                     threshold = np.nan
                 self.threshold.append(threshold)
             for key, table in tables:
-                wrong = table.add(entry.get(key), self.checked)
+                wrong = table.add(entry.get(key))
                 if wrong is not None:
                     self.say(f"{where}[{position}].{key}", wrong)
-
-    def take_floats(self) -> tuple[np.ndarray, np.ndarray]:
-        """The token and the sentence scores since the last call, which are then forgotten (sizes are kept)."""
-        taken = _flat(self.soft_scores), _flat(self.sentence_scores)
-        self.soft_scores, self.sentence_scores = array("d"), array("d")
-        return taken
 
     def finish(self) -> Predictions:
         for layout in self.layouts:
@@ -437,24 +451,16 @@ def _several(value: Any) -> Any:
     return () if value is None else value
 
 
-def count_tokens(text: str) -> tuple[int, int]:
-    """(tokens, sentences) of a document: sentences end at "\\n", tokens at "\\n" or U+0020; empty pieces are none.
+def sentence_sizes(text: str) -> list[int]:
+    """Tokens of each sentence of a document: sentences end at "\\n", tokens at "\\n" or U+0020; empty pieces are none.
 
-    >>> count_tokens("one two .\\nthree  four")
-    (5, 2)
+    >>> sentence_sizes("one two .\\n\\nthree  four")
+    [3, 2]
     """
-    if not text:
-        return 0, 0
-    blanks, lines = text.count(" "), text.count("\n")
-    if (
-        "  " not in text
-        and text[0] not in " \n"
-        and text[-1] not in " \n"
-        and (not lines or ("\n\n" not in text and " \n" not in text and "\n " not in text))
-    ):
-        return blanks + lines + 1, lines + 1
-    tokens = [sum(1 for piece in line.split(" ") if piece) for line in text.split("\n")]
-    return sum(tokens), sum(1 for count in tokens if count)
+    if "  " not in text and " \n" not in text and "\n " not in text and text[:1] != " " and text[-1:] != " ":
+        return [line.count(" ") + 1 for line in text.split("\n") if line]
+    sizes = [sum(1 for piece in line.split(" ") if piece) for line in text.split("\n")]
+    return [size for size in sizes if size]
 
 
 class ReferenceFlattener:
@@ -463,7 +469,7 @@ class ReferenceFlattener:
     Args:
         offences: where what is wrong is told.
         label_names: names of the integers in ``classification`` (ClassLabel).
-        documents: whether rows bring their documents; without, `add_documents` says what there is.
+        documents: whether rows bring their documents.
     """
 
     classification: array
@@ -471,6 +477,7 @@ class ReferenceFlattener:
     document: array
     tokens: array
     sentences: array
+    sentence_tokens: array
     group_instance: array
     group: array
     doc: array
@@ -485,8 +492,8 @@ class ReferenceFlattener:
         self.docs: dict[str, int] = {}
         self.labels: dict[str, int] = {name: k for k, name in enumerate(label_names or ())}
         for name in (
-            "classification", "document_instance", "document", "tokens", "sentences", "group_instance", "group",
-            "doc", "start", "end", "start_sentence", "end_sentence",
+            "classification", "document_instance", "document", "tokens", "sentences", "sentence_tokens",
+            "group_instance", "group", "doc", "start", "end", "start_sentence", "end_sentence",
         ):  # fmt: skip
             setattr(self, name, _ints())
 
@@ -497,7 +504,7 @@ class ReferenceFlattener:
         """Append one row (columns beyond those that scores need are left alone)."""
         if type(row) is not dict and not isinstance(row, Mapping):
             self.say("", f"expected an object, found {found(row)}")
-            row = {}
+            row = {"annotation_id": ""}
         name = row.get("annotation_id")
         if type(name) is not str:
             if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
@@ -546,9 +553,10 @@ class ReferenceFlattener:
             return
         self.document_instance.append(self.n)
         self.document.append(self.docs.setdefault(str(document.get("docid")), len(self.docs)))
-        tokens, sentences = count_tokens(document["text"])
-        self.tokens.append(tokens)
-        self.sentences.append(sentences)
+        sizes = sentence_sizes(document["text"])
+        self.tokens.append(sum(sizes))
+        self.sentences.append(len(sizes))
+        self.sentence_tokens.extend(sizes)
 
     def _evidence(self, evidence: Any, number: int, position: int) -> None:
         try:
@@ -576,20 +584,13 @@ class ReferenceFlattener:
         self.start_sentence.append(first)
         self.end_sentence.append(last)
 
-    def add_documents(self, counts: Mapping[str, tuple[int, int]]) -> None:
-        """Documents that every annotation may refer to: {docid: (tokens, sentences)}."""
-        for docid, (tokens, sentences) in counts.items():
-            self.document_instance.append(-1)
-            self.document.append(self.docs.setdefault(docid, len(self.docs)))
-            self.tokens.append(tokens)
-            self.sentences.append(sentences)
-
     def finish(self) -> References:
         columns = {
             name: _flat(getattr(self, name))
             for name in (
-                "classification", "document_instance", "document", "tokens", "sentences", "group_instance", "group",
-                "doc", "start", "end", "start_sentence", "end_sentence",
+                "classification", "document_instance", "document", "tokens", "sentences", "sentence_tokens",
+                "group_instance", "group", "doc", "start", "end", "start_sentence", "end_sentence",
             )
         }  # fmt: skip
+        columns["first_sentence"] = np.cumsum(columns["sentences"]) - columns["sentences"]
         return References(ids=self.ids, labels=list(self.labels), docids=list(self.docs), **columns)

@@ -47,7 +47,7 @@ def stop(offences: Any, names: Mapping[str, Sequence[str]]) -> None:
         name = repr(own[offence.row]) if offence.row < len(own) and own[offence.row] else f"number {offence.row}"
         noun = "instance" if offence.side == "prediction" else "reference"
         where = f": {offence.field}" if offence.field else ""
-        lines.append(f"{noun} {name}{where}: {offence.message}")
+        lines.append(f"{noun} {name}{where}: {offence.message}" if own else f"{offence.side}s: {offence.message}")
     if offences.total > len(offences):
         lines.append(f"… and {offences.total - len(offences)} more ({offences.total} in all)")
     raise ValueError("\n".join(lines))
@@ -197,7 +197,8 @@ class InstanceBatches:
         join = self.tools.concatenate
         p = join([batch.record for batch in predictions], **PREDICTION_PARTS)
         r = join([batch.record for batch in references], **REFERENCE_PARTS) if references else None
-
+        if r is not None and not r.ids:
+            raise ValueError("references: expected at least one row, found none")
         if settings.get("label_names") is None:
             named = [batch.label_names for batch in references if batch.label_names is not None]
             if any(names != named[0] for names in named):
@@ -282,5 +283,8 @@ PREDICTION_PARTS: dict[str, Any] = {
 }  # fmt: skip
 REFERENCE_PARTS: dict[str, Any] = {
     "coded": {"classification": "labels", "document": "docids", "doc": "docids"},
-    "shifted": {"document_instance": "ids", "group_instance": "ids", "group": "group_instance"},
-}
+    "shifted": {
+        "document_instance": "ids", "group_instance": "ids", "group": "group_instance",
+        "first_sentence": "sentence_tokens",
+    },
+}  # fmt: skip

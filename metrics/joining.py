@@ -105,36 +105,93 @@ def has_sentences(references: Any) -> bool:
     return not references.start.size or bool((references.start_sentence >= 0).any())
 
 
+def says_sentences(references: Any) -> bool:
+    """Whether some evidence says its sentences."""
+    return bool((references.start_sentence >= 0).any())
+
+
+def touched_sentences(
+    references: Any, predictions: Any, joined: Join, keys: Keys, documents: Any
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Sentences by spans: those of the evidence, and those of which a predicted span covers at least one token.
+
+    Returns:
+        two of (key, first sentence, end sentence); evidence that does not say its sentences has none.
+    """
+    r, p = references, predictions
+    given = np.flatnonzero((r.start_sentence >= 0) & (r.end_sentence >= r.start_sentence))
+    rationale = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
+    owner = joined.reference[p.instance[rationale]]
+    first, end = documents.sentence_spans(owner, joined.doc[rationale], p.start, p.end)
+    return (keys.evidence[given], r.start_sentence[given], r.end_sentence[given]), (keys.span, first, end)
+
+
 class Documents:
     """Lengths of documents: of an annotation's own ones first, else of the one document of that name."""
 
     def __init__(self, references: Any, n_docs: int) -> None:
         self.n_docs = max(n_docs, 1)
+        self.tokens, self.sentences = references.tokens, references.sentences
+        self.first_sentence, self.sentence_tokens = references.first_sentence, references.sentence_tokens
         own = references.document_instance * self.n_docs + references.document
-        order = np.argsort(own, kind="stable")
-        self.packed, self.tokens, self.sentences = own[order], references.tokens[order], references.sentences[order]
+        self.order = np.argsort(own, kind="stable")
+        self.packed = own[self.order]
         # by name alone: only where all documents of that name are as long
         by_name = np.lexsort((references.tokens, references.document))
         names, first, size = np.unique(references.document[by_name], return_index=True, return_counts=True)
-        tokens, sentences = references.tokens[by_name], references.sentences[by_name]
-        one = tokens[first] == tokens[first + size - 1] if names.size else np.zeros(0, dtype=bool)
-        self.any_tokens = np.full(self.n_docs + 1, -1, dtype=np.int64)
-        self.any_sentences = np.full(self.n_docs + 1, -1, dtype=np.int64)
-        self.any_tokens[names[one]] = tokens[first][one]
-        self.any_sentences[names[one]] = sentences[first][one]
+        rows = by_name[first]
+        one = references.tokens[rows] == references.tokens[by_name[first + size - 1]]
+        self.any_row = np.full(self.n_docs + 1, -1, dtype=np.int64)
+        self.any_row[names[one]] = rows[one]
 
-    def lengths(self, annotation: np.ndarray, doc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(tokens, sentences) of each (annotation, document); -1 where there is no such document."""
-        tokens, sentences = self.any_tokens[doc].copy(), self.any_sentences[doc].copy()
+    def find(self, annotation: np.ndarray, doc: np.ndarray) -> np.ndarray:
+        """The row of each (annotation, document) among the references' documents; -1 where there is none."""
+        rows = self.any_row[doc]
         if self.packed.size:
             wanted = annotation * self.n_docs + doc
             at = np.minimum(np.searchsorted(self.packed, wanted), self.packed.size - 1)
             own = (self.packed[at] == wanted) & (annotation >= 0) & (doc >= 0)
-            tokens[own], sentences[own] = self.tokens[at[own]], self.sentences[at[own]]
-        return tokens, sentences
+            rows[own] = self.order[at[own]]
+        return rows
+
+    def lengths(self, annotation: np.ndarray, doc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(tokens, sentences) of each (annotation, document); -1 where there is no such document."""
+        rows = self.find(annotation, doc)
+        return _at(self.tokens, rows), _at(self.sentences, rows)
 
     def evidence_tokens(self, references: Any) -> np.ndarray:
         """Tokens of each annotation's evidence documents, each document once: int64 (annotations,)."""
         own = np.unique(references.group_instance[references.group] * self.n_docs + references.doc)
         tokens, _ = self.lengths(own // self.n_docs, own % self.n_docs)
         return np.bincount(own // self.n_docs, weights=tokens, minlength=len(references.ids)).astype(np.int64)
+
+    def sentence_spans(
+        self, annotation: np.ndarray, doc: np.ndarray, start: np.ndarray, end: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The sentences of which spans of tokens cover at least one token: [first, last) of each span.
+
+        Args:
+            annotation, doc: of each span; the documents are known.
+            start, end: within the document, start <= end; an empty span covers no sentence.
+        """
+        first = self.first_sentence[self.find(annotation, doc)]
+        reached = self._reached()
+        before = reached[first]
+        low = np.searchsorted(reached, before + start, side="right") - 1 - first
+        high = np.searchsorted(reached, before + end, side="left") - first
+        return low, np.where(end > start, high, low)
+
+    def _reached(self) -> np.ndarray:
+        """Tokens before each sentence of all documents, one after another; made once for as long as they are the same."""
+        source, reached = self.__dict__.get("_made", (None, None))
+        if source is not self.sentence_tokens:
+            reached = np.concatenate([[0], np.cumsum(self.sentence_tokens, dtype=np.int64)])
+            self._made = self.sentence_tokens, reached
+        return reached
+
+
+def _at(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """``values[rows]``, and -1 where a row is."""
+    if not values.size:
+        return np.full(rows.size, -1, dtype=np.int64)
+    return np.where(rows < 0, -1, values[rows])

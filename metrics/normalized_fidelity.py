@@ -19,8 +19,13 @@ NAME = "normalized_fidelity"
 PROBABILITIES = ("p_full", "p_rationale", "p_complement", "p_empty")
 CURVES = ("sufficiency_curve", "comprehensiveness_curve")
 SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
-HIGHER_IS_BETTER = {key: True for key in KEYS if key != "null_difference"}
-RANGES = dict.fromkeys((*KEYS, *CURVES, *(f"{key}_std" for key in CURVES)), (0.0, 1.0))
+# null differences, curves and slopes characterise a model and its rationales: none of their ends is the better one
+HIGHER_IS_BETTER: dict[str, bool | None] = {key: True if key != "null_difference" else None for key in KEYS}
+RANGES: dict[str, tuple[float | None, float | None]] = dict.fromkeys(
+    (*KEYS, *CURVES, *(f"{key}_std" for key in CURVES)), (0.0, 1.0)
+)
+RANGES |= dict.fromkeys(SLOPES, (None, None))
+HIGHER_IS_BETTER |= dict.fromkeys((key for key in RANGES if key not in KEYS), None)
 # where an ERASER instance holds the four probabilities
 INSTANCE_FIELDS = {
     "p_full": "classification_scores",

@@ -126,7 +126,7 @@ class PerturbationMap(RowBatches, evaluate.Metric):
         for name, record in records.items():
             pairs += [(name, other) for other in self._perturbed(name, record, faults)]
         known = records.keys() | {other for _, other in pairs}
-        for name in rows.keys() - known:
+        for name in [name for name in rows if name not in known]:
             faults.say("prediction", name, "", "expected a reference of this id, found none")
         for name in [name for name in records if name not in rows]:
             faults.say("reference", name, "", "expected a prediction of this id, found none")

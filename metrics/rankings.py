@@ -276,7 +276,7 @@ def rank_rationales(
     no_positives: float = AUPRC_POLICIES["reference"],
     seeds: np.ndarray | None = None,
     n_shuffles: int = 0,
-    threshold: float = 0.5,
+    threshold: float | None = 0.5,
 ) -> Ranked:
     """Rank each rationale's scores against the evidence in its document.
 
@@ -288,7 +288,7 @@ def rank_rationales(
         no_positives: see `rank_documents`.
         seeds: one per rationale, for the random baseline.
         n_shuffles: of the random baseline; 0: none.
-        threshold: of the decisions.
+        threshold: of the decisions; None: they are not made (all 0).
     """
     m = sizes.size if (sizes >= 0).any() else 0  # nothing is kept of a field that is absent
     result = Ranked(
@@ -314,7 +314,8 @@ def rank_rationales(
         if n_shuffles and seeds is not None:
             drawn = random_baseline(own, truth, offsets, seeds[rows], n_shuffles, no_positives)
             result.random[rows] = np.stack(drawn, axis=1)
-        result.decided[rows] = np.stack(decisions(own, truth, offsets, threshold), axis=1)
+        if threshold is not None:
+            result.decided[rows] = np.stack(decisions(own, truth, offsets, threshold), axis=1)
         begin = stop
     return result
 

@@ -49,11 +49,16 @@ def unique_spans(spans: Spans) -> Spans:
     """The distinct spans, ordered by key, start and end."""
     if not spans.key.size:
         return spans
-    order = np.lexsort((spans.end, spans.start, spans.key))
-    key, start, end = (column[order] for column in spans)
-    keep = np.ones(key.size, dtype=bool)
-    keep[1:] = (np.diff(key) != 0) | (np.diff(start) != 0) | (np.diff(end) != 0)
-    return Spans(key[keep], start[keep], end[keep])
+    base = _base(spans)
+    first = spans.key * base + spans.start
+    if (np.diff(first) > 0).all():  # as spans mostly come: there is nothing to do
+        return spans
+    order = np.lexsort((spans.end, first))
+    first, end = first[order], spans.end[order]
+    keep = np.ones(first.size, dtype=bool)
+    keep[1:] = (np.diff(first) != 0) | (np.diff(end) != 0)
+    order = order[keep]
+    return Spans(spans.key[order], spans.start[order], spans.end[order])
 
 
 def covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:

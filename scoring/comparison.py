@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.errors import DataError, shown
+from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
 from eraser_hub.metrics.resampling import (
     DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
@@ -187,9 +188,16 @@ def compare_blocks(
 
 
 def _single_keys(level: Mapping[str, Statistics]) -> list[str]:
-    """The keys of single scores that all systems have, in the first one's order."""
+    """The keys of single scores that all systems have, in the first one's order.
+
+    Sentences that one system predicts by scores and another by spans are not the same decision: they are not compared.
+    """
     tables = [statistics.scores() for statistics in level.values()]
-    return [key for key, value in tables[0].items() if value.ndim == 0 and all(key in table for table in tables)]
+    shared = [key for key, value in tables[0].items() if value.ndim == 0 and all(key in table for table in tables)]
+    by_spans = {f"{SENTENCES_BY_SPANS}.hits" in (statistics.columns or ()) for statistics in level.values()}
+    if len(by_spans) > 1:
+        shared = [key for key in shared if not key.startswith(("sentence_micro_", "sentence_macro_"))]
+    return shared
 
 
 def _restricted(statistics: Statistics, keys: Sequence[str]) -> Finalize:

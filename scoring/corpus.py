@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import orjson
 
 from eraser_hub.errors import MOST_SHOWN, DataError, DataErrors
 from eraser_hub.metrics.inputs import Offences, ReferenceFlattener, References, found
+from eraser_hub.metrics.joining import Documents
 from eraser_hub.splits import release_split
 
+from .names import Names, all_strings
 
-def lines_of(path: Path, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-    """The lines of a file, or of its bytes [start, stop), read as they are asked for."""
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a file, read as they are asked for."""
     try:
         with open(path, "rb") as file:
-            if start:
-                file.seek(start)
-            at = start
-            for line in file:
-                if stop is not None and at >= stop:
-                    return
-                at += len(line)
-                yield line
+            yield from file
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
+
+
+# the bytes of lines that are decoded at a time: objects that fit into a processor's cache
+BLOCK = 1 << 17
+
+
+def blocks_of(path: Path, size: int = BLOCK) -> Iterator[list[bytes]]:
+    """The lines of a file, ``size`` bytes or a little more at a time."""
+    try:
+        with open(path, "rb", buffering=BLOCK) as file:
+            while lines := file.readlines(size):
+                yield lines
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
+
+
+def check_utf8(lines: Sequence[bytes]) -> None:
+    """Raise a UnicodeDecodeError for a line that is no UTF-8 (a decoder does not look at fields that it skips)."""
+    if not all(map(bytes.isascii, lines)):
+        for line in lines:
+            line.decode()
 
 
 def is_parquet(path: Path) -> bool:
@@ -64,6 +81,8 @@ def raise_offences(offences: Offences, places: dict[str, tuple[Path, Any]], name
         line = int(numbers[offence.row]) if offence.row < len(numbers) else None
         own = names[offence.side]
         name = own[offence.row] if offence.row < len(own) else None
+        if not name or name.startswith("\0"):  # it has none, or none that could be read: the line is enough
+            name = None
         errors.append(DataError(offence.message, file=path, line=line, instance=name, field=offence.field or None))
     if offences.total == 1:
         raise errors[0]
@@ -114,110 +133,194 @@ def annotation_file(data_dir: Path, split: str) -> Path:
     raise DataError(f"no annotation file {release_split(split)}.jsonl for the split {split!r}", file=data_dir)
 
 
-# bytes from which looking at all of them at once is worth its start
-LONG = 512
+def sizes_of_sentences(data: bytes) -> list[int]:
+    """Tokens of each sentence of a document's UTF-8 bytes; see `inputs.sentence_sizes` for the rule.
 
-
-def count_bytes(data: bytes) -> tuple[int, int]:
-    """(tokens, sentences) of a document's UTF-8 bytes; see `inputs.count_tokens` for the rule.
-
-    >>> count_bytes(b"one two .\\nthree  four")
-    (5, 2)
+    >>> sizes_of_sentences(b"one two .\\n\\nthree  four")
+    [3, 2]
     """
-    if not data:
-        return 0, 0
-    if len(data) > LONG and data[0] not in b" \n" and data[-1] not in b" \n":
-        letters = np.frombuffer(data, dtype=np.uint8)
-        ends = letters == 10
-        between = ends | (letters == 32)
-        if not (between[1:] & between[:-1]).any():
-            return int(np.count_nonzero(between)) + 1, int(np.count_nonzero(ends)) + 1
-    blanks, lines = data.count(b" "), data.count(b"\n")
-    if (
-        b"  " not in data
-        and data[0] not in b" \n"
-        and data[-1] not in b" \n"
-        and (not lines or (b"\n\n" not in data and b" \n" not in data and b"\n " not in data))
-    ):
-        return blanks + lines + 1, lines + 1
-    tokens = [sum(1 for piece in line.split(b" ") if piece) for line in data.split(b"\n")]
-    return sum(tokens), sum(1 for count in tokens if count)
+    if b"  " in data or b" \n" in data or b"\n " in data or data[:1] == b" " or data[-1:] == b" ":
+        sizes = [sum(1 for piece in line.split(b" ") if piece) for line in data.split(b"\n")]
+        return [size for size in sizes if size]
+    return [line.count(b" ") + 1 for line in data.split(b"\n") if line]
 
 
-class CorpusDocuments:
+class _Record(msgspec.Struct, gc=False):
+    docid: str | int
+    document: str
+
+
+def check_there(data_dir: Path) -> None:
+    """Raise a DataError where a corpus has no documents."""
+    if not (data_dir / "docs").is_dir() and not (data_dir / "docs.jsonl").is_file():
+        raise DataError("expected the documents in docs/ or docs.jsonl, found neither", file=data_dir)
+
+
+class CorpusDocuments(Documents):
     """Token and sentence counts of a corpus' documents, read when first asked for.
 
     Args:
         data_dir: the corpus folder, with ``docs/`` (one file a document) or ``docs.jsonl``.
         docs: the vocabulary of docids, which others add to.
+        sentences: whether the tokens of each sentence are kept.
     """
 
-    def __init__(self, data_dir: Path, docs: dict[str, int]) -> None:
-        self.folder, self.lines, self.docs = data_dir / "docs", data_dir / "docs.jsonl", docs
-        self.tokens, self.sentences = array("q"), array("q")
+    def __init__(self, data_dir: Path, docs: Names, sentences: bool = True) -> None:
+        self.folder, self.lines, self.docs, self.by_sentence = (
+            data_dir / "docs",
+            data_dir / "docs.jsonl",
+            docs,
+            sentences,
+        )
+        self.counts = array("i"), array("i"), array("i")  # tokens, sentences, where the sentences stand
+        self.sizes = array("i")
         self.whole = False
-        self.known: tuple[np.ndarray, np.ndarray] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-        if not self.folder.is_dir() and not self.lines.is_file():
-            raise DataError("expected the documents in docs/ or docs.jsonl, found neither", file=data_dir)
+        self.fresh = False
+        check_there(data_dir)
 
-    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """(tokens, sentences) of every document of the vocabulary; -1 for one that does not exist."""
+    @property
+    def n_docs(self) -> int:  # type: ignore[override]
+        return max(len(self.docs), 1)
+
+    def read(self) -> None:
+        """Count the documents that the vocabulary has come to name; those that do not exist have -1 tokens."""
+        first = len(self.counts[0])
         if self.lines.is_file():
             if not self.whole:
+                self._extend()
                 self._read_lines()
             self._extend()
-        else:
-            first = len(self.tokens)
+        elif first < len(self.docs):
             self._extend()
-            folder = str(self.folder)
-            for code, docid in enumerate(islice(self.docs, first, None), first):
-                # a docid is a file's name: it never leads out of the folder
-                if not docid or "/" in docid or "\0" in docid or docid in (".", ".."):
-                    continue
-                try:
-                    with open(f"{folder}/{docid}", "rb") as file:
-                        data = file.read()
-                except OSError:
-                    continue
-                self.tokens[code], self.sentences[code] = count_bytes(data)
-        if self.known[0].size != len(self.tokens):
-            self.known = np.array(self.tokens), np.array(self.sentences)
-        return self.known
+            self._read_files(first)
+        if not self.fresh or self.tokens.size != len(self.docs):
+            # copies: arrays that are looked at cannot grow
+            self.tokens, self.sentences, self.first_sentence = map(_copied, self.counts)
+            self.sentence_tokens = _copied(self.sizes)
+            self.fresh = True
 
-    def _extend(self) -> None:
-        missing = len(self.docs) - len(self.tokens)
-        self.tokens.extend([-1] * missing)
-        self.sentences.extend([-1] * missing)
-
-    def _read_lines(self) -> None:
-        self._extend()
-        docs, tokens, sentences, loads = self.docs, self.tokens, self.sentences, orjson.loads
-        for number, line in enumerate(lines_of(self.lines), 1):
-            if not line.strip():
+    def _read_files(self, first: int) -> None:
+        """The files of the documents from number ``first`` on."""
+        folder, codes, texts, size = str(self.folder), [], [], 0
+        for code in range(first, len(self.docs)):
+            docid = self.docs[code]
+            # a docid is a file's name: it never leads out of the folder
+            if not docid or "/" in docid or "\0" in docid or docid in (".", ".."):
                 continue
             try:
-                record = loads(line)
-                docid, text = record["docid"], record["document"]
-                both = count_bytes(text.encode())
-            except ValueError as error:
-                raise DataError(said(error, line), file=self.lines, line=number) from None
-            except (TypeError, KeyError, AttributeError):
-                raise DataError(
-                    f"expected docid and document (a text), found {found(line)}", file=self.lines, line=number
-                ) from None
-            code = docs.setdefault(docid if type(docid) is str else str(docid), len(docs))
-            if code == len(tokens):
-                tokens.append(both[0])
-                sentences.append(both[1])
+                with open(f"{folder}/{docid}", "rb", buffering=0) as file:
+                    texts.append(file.read())
+            except OSError:
+                continue
+            codes.append(code)
+            size += len(texts[-1])
+            if size > BLOCK:
+                self._keep(codes, texts)
+                codes, texts, size = [], [], 0
+        self._keep(codes, texts)
+
+    def find(self, annotation: np.ndarray, doc: np.ndarray) -> np.ndarray:
+        """The row of each document; -1 where there is none."""
+        return np.where((doc >= 0) & (self.tokens[doc] >= 0), doc, -1)
+
+    def _extend(self) -> None:
+        missing = len(self.docs) - len(self.counts[0])
+        for column in self.counts:
+            column.extend([-1] * missing)
+
+    def _read_lines(self) -> None:
+        decode, number = msgspec.json.Decoder(_Record).decode, 0
+        for lines in blocks_of(self.lines, 4 * BLOCK):
+            try:
+                records = [decode(line) for line in lines]
+                check_utf8(lines)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                self._read_one_by_one(lines, number)
             else:
-                tokens[code], sentences[code] = both
+                self._keep(
+                    self._number([record.docid for record in records]),
+                    [record.document.encode() for record in records],
+                )
+            number += len(lines)
         self.whole = True
 
+    def _read_one_by_one(self, lines: Sequence[bytes], number: int) -> None:
+        """Lines of which at least one is not as it should be; ``number``: of the line before the first."""
+        decode = msgspec.json.Decoder(_Record).decode
+        for number, line in enumerate(lines, number + 1):  # noqa: B020
+            try:
+                record = decode(line)
+                check_utf8([line])
+            except msgspec.ValidationError as error:
+                message = f"expected docid and document (a text): {error}"
+                raise DataError(message, file=self.lines, line=number) from None
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                if not line.strip():
+                    continue
+                raise DataError(said(error, line), file=self.lines, line=number) from None
+            self._keep(self._number([record.docid]), [record.document.encode()])
 
-def with_documents(references: References, docs: dict[str, int], lengths: tuple[np.ndarray, np.ndarray]) -> References:
-    """The references (changed) with all documents of the vocabulary that exist, every annotation's."""
-    known = np.flatnonzero(lengths[0] >= 0)
-    references.docids = list(docs)
+    def _number(self, docids: Sequence[str | int]) -> np.ndarray:
+        codes = self.docs.add(docids if all_strings(docids) else list(map(str, docids)))  # type: ignore[arg-type]
+        self._extend()
+        return codes
+
+    def _keep(self, codes: Sequence[int] | np.ndarray, texts: Sequence[bytes]) -> None:
+        """Keep the counts of some documents; of one that stands twice the last counts."""
+        counts: tuple[np.ndarray, ...] | None = None if self.by_sentence else count_plain(texts)
+        if counts is None:
+            sizes = [sizes_of_sentences(text) for text in texts]
+            sentences = np.fromiter(map(len, sizes), dtype=np.int64, count=len(sizes))
+            places = np.cumsum(sentences) - sentences + len(self.sizes)
+            if self.by_sentence:
+                for own in sizes:
+                    self.sizes.extend(own)
+            counts = (np.fromiter(map(sum, sizes), dtype=np.int64, count=len(sizes)), sentences, places)
+        for column, values in zip(self.counts, counts, strict=False):
+            np.frombuffer(column, dtype=np.int32)[codes] = values
+
+
+# bytes of a document from which looking at all of them at once is faster than to search for blanks
+LONG = 256
+
+
+def count_plain(texts: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray] | None:
+    """(tokens, sentences) of documents without an empty piece; None where one has some.
+
+    >>> [counts.tolist() for counts in count_plain([b"one two .\\nthree four", b"five"])]
+    [[5, 1], [2, 1]]
+    """
+    # documents stand apart by line ends: a document that is empty, begins or ends with a blank makes two in a row
+    letters = np.frombuffer(b"\n".join([b"", *texts, b""]), dtype=np.uint8)
+    line_end = letters == 10
+    between = line_end | (letters == 32)
+    if (between[1:] & between[:-1]).any():
+        return None
+    n = len(texts)
+    if letters.size > LONG * n:  # long documents are counted where they are marked
+        ends = np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=n) + 1)
+        blocks = [slice(end - len(text), end) for text, end in zip(texts, ends.tolist(), strict=True)]
+        tokens, sentences = (
+            np.array([np.count_nonzero(marks[block]) for block in blocks], dtype=np.int64) + 1
+            for marks in (between, line_end)
+        )
+        return tokens, sentences
+    sentences = np.ones(n, dtype=np.int64)
+    if np.count_nonzero(line_end) > n + 1:
+        sentences += np.fromiter((text.count(b"\n") for text in texts), dtype=np.int64, count=n)
+    return np.fromiter((text.count(b" ") for text in texts), dtype=np.int64, count=n) + sentences, sentences
+
+
+def _copied(values: array) -> np.ndarray:
+    return np.array(values, dtype=np.int32)
+
+
+def with_documents(references: References, documents: CorpusDocuments) -> References:
+    """The references (changed) with all documents of the corpus that are known, every annotation's."""
+    documents.read()
+    known = np.flatnonzero(documents.tokens >= 0)
+    references.docids = documents.docs  # type: ignore[assignment]
     references.document, references.document_instance = known, np.full(known.size, -1, dtype=np.int64)
-    references.tokens, references.sentences = lengths[0][known], lengths[1][known]
+    references.tokens, references.sentences = documents.tokens[known], documents.sentences[known]
+    references.first_sentence, references.sentence_tokens = documents.first_sentence[known], documents.sentence_tokens
     return references

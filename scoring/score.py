@@ -21,14 +21,18 @@ from eraser_hub.metrics.input_policy import (
     name_labels,
 )
 from eraser_hub.metrics.inputs import Offences, Predictions, References
-from eraser_hub.metrics.joining import Documents, join
+from eraser_hub.metrics.joining import Documents, join, says_sentences
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import against_chance, check_settings, intervals
 from eraser_hub.metrics.results import Statistics, assemble, plain, resampling_settings, signature
 
-from .corpus import CorpusDocuments, annotation_file, raise_offences, read_annotations, with_documents
+from .corpus import CorpusDocuments, annotation_file, check_there, raise_offences, read_annotations, with_documents
+from .gold import Unclear, of_references, read_gold
+from .names import Names
 from .pools import pool_agreement
-from .predictions import read_predictions
+from .predictions import parts_of_file, read_predictions
+from .soft import Ranking
+from .totals import Totals, add_all
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,12 @@ def score(inputs: Inputs, settings: Settings | None = None) -> Scored:
         DataError: bad data, with file and line; at most ten offences, and their number.
     """
     settings = settings or Settings()
-    no_positives = check_policy(settings.auprc_policy)
+    ranking = Ranking(check_policy(settings.auprc_policy), settings.random_baseline, settings.sentence_threshold)
+    if settings.totals:
+        try:
+            return _score_totals(inputs, settings, ranking)
+        except Unclear:  # something is wrong, or out of the ordinary: below it is told, or scored
+            pass
     offences = Offences()
     documents: Any
     columns: list[object] | None
@@ -181,25 +190,23 @@ def score(inputs: Inputs, settings: Settings | None = None) -> Scored:
             raise ValueError("expected a corpus folder or a dataset, found neither")
         path = inputs.annotations or annotation_file(inputs.data_dir, inputs.split)
         flattener, numbers, columns = read_annotations(path, inputs.labels, offences, settings.by)
-        documents = CorpusDocuments(inputs.data_dir, flattener.docs)
         names = {"reference": flattener.ids, "prediction": []}
+        check_there(inputs.data_dir)
     places: dict[str, tuple[Path, Any]] = {
         "reference": (path, range(1, len(names["reference"]) + 1) if numbers is None else numbers),
         "prediction": (inputs.results, ()),
     }
     raise_offences(offences, places, names)
-    if inputs.dataset is None:
+    if inputs.dataset is None and inputs.data_dir is not None:
         r = flattener.finish()
+        del flattener  # its vocabulary is large
+        documents = CorpusDocuments(inputs.data_dir, Names(r.docids), says_sentences(r))
 
-    p, soft, lines = read_predictions(
-        inputs.results, r, documents, offences, no_positives, settings.random_baseline, settings.sentence_threshold
-    )
+    p, soft, lines = read_predictions(inputs.results, r, documents, offences, ranking)
     places["prediction"] = (inputs.results, lines)
     if inputs.dataset is None:
-        with_documents(r, documents.docs, documents.lengths())
-        if p.docids == r.docids:  # one vocabulary: join need not look docids up
-            p.docids = r.docids
-        del flattener  # its vocabulary is large, and everything is numbered by now
+        with_documents(r, documents)
+    p.docids = r.docids = documents.docs  # one vocabulary: join need not look docids up
     del documents
     if p.ids == r.ids:  # often they come in the same order: one list will do
         p.ids = r.ids
@@ -232,7 +239,9 @@ def assess(
         _check_strict(used, offences)
     stop()
     rows = joined.row
-    agreement = pool_agreement(p, r, joined, used, soft, settings.iou_thresholds, settings.main_iou, settings.totals)
+    agreement = pool_agreement(
+        p, r, joined, used, soft, documents, settings.iou_thresholds, settings.main_iou, settings.totals
+    )
     evidence = documents.evidence_tokens(r) if used.tokens_to_flip else None
     faithfulness, good = erasure.pool(p, r, rows, known, settings.aopc_thresholds, evidence, settings.totals)
     if used.thresholds:
@@ -247,19 +256,72 @@ def assess(
         chance[side] |= {"draws": draws.shape[1], "mean_win_rate": float(own["win_rate"].mean())}
         if settings.per_instance:
             chance[side]["per_instance"] = {key: plain(value) for key, value in own.items()}
+    return _scored(agreement, faithfulness, r.ids, used, settings, chance, by_values)
+
+
+def _score_totals(inputs: Inputs, settings: Settings, ranking: Ranking) -> Scored:
+    """Scores alone, in one pass and little memory.
+
+    Raises:
+        Unclear: something is wrong, or out of the ordinary.
+    """
+    offences = Offences()
+    documents: Any
+    if inputs.dataset is not None:
+        from .tables import RowDocuments, dataset_files, read_dataset
+
+        r, _ = read_dataset(
+            dataset_files(inputs.dataset, inputs.config or "", inputs.split), inputs.labels, None, offences
+        )
+        name_labels(r, inputs.labels, offences)
+        if offences.total or (np.diff(np.sort(r.document_instance * len(r.docids) + r.document)) == 0).any():
+            raise Unclear
+        gold, documents = of_references(r), RowDocuments(r)
+        del r
+    else:
+        if inputs.data_dir is None:
+            raise ValueError("expected a corpus folder or a dataset, found neither")
+        gold = read_gold(inputs.annotations or annotation_file(inputs.data_dir, inputs.split), inputs.labels)
+        documents = CorpusDocuments(inputs.data_dir, gold.docids, gold.start_sentence is not None)
+    totals = Totals(
+        gold,
+        documents,
+        inputs.labels,
+        ranking,
+        settings.iou_thresholds,
+        settings.main_iou,
+        settings.aopc_thresholds,
+    )
+    used, agreement, faithfulness = add_all(totals, parts_of_file(inputs.results, offences), offences)
+    if settings.strict:
+        _check_strict(used, offences)
+        if offences.total:
+            raise Unclear
+    return _scored(agreement, faithfulness, [], used, settings, {}, None)
+
+
+def _scored(
+    agreement: Any,
+    faithfulness: Any,
+    ids: Sequence[str],
+    used: Used,
+    settings: Settings,
+    chance: dict[str, dict[str, object]],
+    by_values: list[object] | None,
+) -> Scored:
     return Scored(
-        agreement=_statistics(agreement, r.ids, settings),
-        faithfulness=_statistics(faithfulness, r.ids, settings),
+        agreement=_statistics(agreement, ids, settings),
+        faithfulness=_statistics(faithfulness, ids, settings),
         report=faithfulness.report() if faithfulness.first_label >= 0 else None,
         chance=chance,
         used=used,
         settings=settings,
-        signatures=_signatures(settings, used),
+        signatures=_signatures(settings, used, "sentence" in agreement.prf_names),
         by_values=by_values,
     )
 
 
-def _statistics(pool: Any, ids: list[str], settings: Settings) -> Statistics | None:
+def _statistics(pool: Any, ids: Sequence[str], settings: Settings) -> Statistics | None:
     if not pool.columns:
         return None
     values = pool.values()
@@ -278,13 +340,16 @@ def _check_strict(used: Used, offences: Offences) -> None:
             offences.say("prediction", 0, where, "strict scoring expects it in every instance, found none")
 
 
-def _signatures(s: Settings, used: Used) -> dict[str, str]:
+def _signatures(s: Settings, used: Used, sentences: bool) -> dict[str, str]:
     common = resampling_settings(s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
     agreement: dict[str, object] = {"iou": list(s.iou_thresholds)} if used.hard else {}
     if used.soft or used.sentence:
         agreement["auprc_no_positives"] = s.auprc_policy
     if used.sentence:
         agreement["sentence_threshold"] = s.sentence_threshold
+    elif sentences:
+        agreement["sentences_from"] = "spans"
+    if used.sentence or sentences:
         agreement["sentences"] = "[start,end)"
     if s.random_baseline:
         agreement["shuffles"] = s.random_baseline

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from eraser_hub.metrics.input_policy import check_finite, check_score_lengths
-from eraser_hub.metrics.inputs import PredictionFlattener, Predictions, References
+from eraser_hub.metrics.inputs import Predictions, References
 from eraser_hub.metrics.joining import EvidenceIndex, pairs
 from eraser_hub.metrics.rankings import Ranked, baseline_seeds, joined, rank_rationales
-
-# token scores that are gathered before they are ranked: few enough for a processor's cache, and for little memory
-ENOUGH = 1 << 18
 
 
 class SoftScores(NamedTuple):
@@ -27,105 +24,102 @@ class SoftScores(NamedTuple):
 WIDTH = 1 << 31
 
 
-class SoftReducer:
-    """Ranks the soft scores that a flattener has gathered since the last call.
+class Ranking(NamedTuple):
+    """How soft scores are ranked.
 
-    Args:
-        flattener: of the predictions; its vocabulary of docids is that of the documents.
-        references: their annotations (documents need not be there).
-        documents: `corpus.CorpusDocuments` or `tables.RowDocuments`.
+    Attributes:
         no_positives: AUPRC of a document without positives.
         n_shuffles: shuffles of the random baseline; 0: none.
         sentence_threshold: of sentences' decisions.
     """
 
-    def __init__(
+    no_positives: float
+    n_shuffles: int = 0
+    sentence_threshold: float = 0.5
+
+    def rank(
         self,
-        flattener: PredictionFlattener,
-        references: References,
+        part: Predictions,
+        rows: np.ndarray,
+        index: EvidenceIndex,
+        r: References,
         documents: Any,
-        no_positives: float,
-        n_shuffles: int = 0,
-        sentence_threshold: float = 0.5,
-    ) -> None:
-        self.flattener, self.references, self.documents = flattener, references, documents
-        self.no_positives, self.n_shuffles, self.sentence_threshold = no_positives, n_shuffles, sentence_threshold
+        offences: Any,
+        first: int = 0,
+    ) -> SoftScores:
+        """Check and rank the scores of a part of the predictions.
+
+        Args:
+            part: with documents numbered as in ``documents``.
+            rows: the annotation of each instance in ``r``; -1: none.
+            index: of ``r``, `WIDTH` wide.
+            documents: a `joining.Documents`.
+            offences: where what is wrong is told.
+            first: the row of the part's first instance, as offences tell it.
+        """
+        owner, docs = rows[part.instance], documents.docs
+        where, evidence = index.find(pairs(owner, part.doc, WIDTH))
+        lengths = documents.lengths(owner, part.doc)
+        seeds = baseline_seeds(_named(part, docs)) if self.n_shuffles else None
+        # the rules speak of rationales by position: they are shown this part alone
+        view = _View(part.instance + first, part.doc, docs)
+        ranked = []
+        for sizes, scores, length, field, unit, bounds, threshold in (
+            (part.soft, part.soft_scores, lengths[0], "soft_rationale_predictions", "tokens", (r.start, r.end), None),
+            (
+                part.sentence, part.sentence_scores, lengths[1], "soft_sentence_predictions", "sentences",
+                (r.start_sentence, r.end_sentence), self.sentence_threshold,
+            ),
+        ):  # fmt: skip
+            if (sizes >= 0).any():
+                check_score_lengths(view, sizes, length, field, unit, offences)
+                check_finite(view, 0, sizes, scores, field, offences)
+            spans = where, bounds[0][evidence], bounds[1][evidence]
+            ranked.append(rank_rationales(sizes, scores, spans, self.no_positives, seeds, self.n_shuffles, threshold))
+        return SoftScores(*ranked)
+
+
+class SoftReducer:
+    """Ranks the soft scores of prediction files, a part at a time.
+
+    Args:
+        references: the annotations (documents need not be there).
+        documents: `corpus.CorpusDocuments` or `tables.RowDocuments`.
+        offences: where what is wrong is told.
+        ranking: how.
+    """
+
+    def __init__(self, references: References, documents: Any, offences: Any, ranking: Ranking) -> None:
+        self.references, self.documents, self.offences, self.ranking = references, documents, offences, ranking
         self.places = {name: row for row, name in enumerate(references.ids)}
         self.evidence = EvidenceIndex(references, WIDTH)
-        self.rationales = self.rows = 0
+        self.rows = 0
         self.parts: list[SoftScores] = []
 
-    def enough(self) -> bool:
-        return len(self.flattener.soft_scores) + len(self.flattener.sentence_scores) >= ENOUGH
-
-    def reduce(self) -> None:
-        """Rank what the flattener has gathered since the last call."""
-        f = self.flattener
-        first_row, first = self.rows, self.rationales
-        self.rows, self.rationales = f.n, len(f.doc)
-        tokens, sentences = f.take_floats()
-        instance, doc = np.array(f.instance[first:], dtype=np.int64), np.array(f.doc[first:], dtype=np.int64)
-        columns = (np.array(f.soft[first:]), tokens, np.array(f.sentence[first:]), sentences)
-        self._rank(f.ids[first_row:], first_row, instance - first_row, doc, columns)
-
-    def reduce_batch(self, batch: Predictions) -> None:
-        """Rank one batch of predictions that came flat; its soft scores are not needed afterwards."""
-        docs = self.documents.docs
-        codes = np.array([*(docs.setdefault(docid, len(docs)) for docid in batch.docids), -1], dtype=np.int64)
-        columns = (batch.soft, batch.soft_scores, batch.sentence, batch.sentence_scores)
-        self._rank(batch.ids, self.rows, batch.instance, codes[batch.doc], columns)
-        self.rows += len(batch.ids)
-
-    def _rank(
-        self,
-        ids: list[str],
-        first_row: int,
-        instance: np.ndarray,
-        doc: np.ndarray,
-        columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    ) -> None:
-        rows = np.array([self.places.get(name, -1) for name in ids], dtype=np.int64)
-        where, evidence = self.evidence.find(pairs(rows[instance], doc, WIDTH))
-        docs = self.documents.docs
-        doc_tokens, doc_sentences = self.documents.lengths()
-        seeds = self._seeds(ids, instance, list(docs), doc) if self.n_shuffles else None
-        # the rules speak of rationales by position: they are shown this part alone
-        view = _View(instance + first_row, doc, docs)
-        offences, r = self.flattener.offences, self.references
-        soft, tokens, sentence, sentences = columns
-        if (soft >= 0).any():
-            check_score_lengths(view, soft, doc_tokens[doc], "soft_rationale_predictions", "tokens", offences)
-            check_finite(view, 0, soft, tokens, "soft_rationale_predictions", offences)
-        if (sentence >= 0).any():
-            field = "soft_sentence_predictions"
-            check_score_lengths(view, sentence, doc_sentences[doc], field, "sentences", offences)
-            check_finite(view, 0, sentence, sentences, field, offences)
-        spans = where, r.start[evidence], r.end[evidence]
-        lines = where, r.start_sentence[evidence], r.end_sentence[evidence]
-        settings = self.no_positives, seeds, self.n_shuffles, self.sentence_threshold
+    def reduce(self, part: Predictions) -> None:
+        """Rank a part's scores, and let go of them; its documents are numbered as ``documents`` does from then on."""
+        part.doc, part.docids = self.documents.docs.add(part.docids)[part.doc], []
+        self.documents.read()
+        rows = np.array([self.places.get(name, -1) for name in part.ids], dtype=np.int64)
         self.parts.append(
-            SoftScores(
-                rank_rationales(soft, tokens, spans, *settings), rank_rationales(sentence, sentences, lines, *settings)
-            )
+            self.ranking.rank(part, rows, self.evidence, self.references, self.documents, self.offences, self.rows)
         )
-
-    @staticmethod
-    def _seeds(ids: list[str], instance: np.ndarray, docids: list[str], doc: np.ndarray) -> np.ndarray:
-        pairs = zip(instance.tolist(), doc.tolist(), strict=True)
-        return baseline_seeds([f"{ids[i]}\0{docids[d]}" for i, d in pairs])
+        self.rows += len(part.ids)
+        part.soft_scores = part.sentence_scores = np.zeros(0)
 
     def finish(self) -> SoftScores:
         """The scores of all rationales."""
-        self.reduce()
         return SoftScores(joined([part.token for part in self.parts]), joined([part.sentence for part in self.parts]))
 
 
 class _View:
     """What the rules on scores look at: some rationales."""
 
-    def __init__(self, instance: np.ndarray, doc: np.ndarray, docs: Mapping[str, object]) -> None:
-        self.instance, self.doc, self.docs = instance, doc, docs
+    def __init__(self, instance: np.ndarray, doc: np.ndarray, docids: Sequence[str]) -> None:
+        self.instance, self.doc, self.docids = instance, doc, docids
 
-    @property
-    def docids(self) -> list[str]:
-        return list(self.docs)
+
+def _named(part: Predictions, docids: Sequence[str]) -> list[str]:
+    """What the shuffles of each rationale are seeded by: its annotation and its document."""
+    pairs = zip(part.instance.tolist(), part.doc.tolist(), strict=True)
+    return [f"{part.ids[i]}\0{docids[d]}" for i, d in pairs]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,33 +15,34 @@ from eraser_hub.errors import DataError
 from eraser_hub.metrics.arrow_inputs import predictions_from_arrow, references_from_arrow
 from eraser_hub.metrics.batches import concatenate
 from eraser_hub.metrics.inputs import Offences, PredictionFlattener, Predictions, ReferenceFlattener, References
-from eraser_hub.metrics.instance_batches import PREDICTION_PARTS
+from eraser_hub.metrics.instance_batches import REFERENCE_PARTS
+from eraser_hub.metrics.joining import Documents
 from eraser_hub.splits import dataset_split
 
-from .soft import SoftReducer
+from .instances import Part, part_size
+from .names import Names
 
 ROWS_AT_ONCE = 512
+LEAST_ROWS, MOST_ROWS = 16, 1 << 15
 NEEDED = ("annotation_id", "classification", "documents", "evidences")
 
 
-def read_parquet(path: Path, offences: Offences, reducer: SoftReducer) -> Predictions:
-    """A Parquet file of instances, some rows at a time; soft scores are ranked and forgotten."""
-    parts: list[Predictions] = []
-    nothing = np.zeros(0)
+def parts_of_parquet(path: Path, offences: Offences) -> Iterator[Part]:
+    """A Parquet file of instances, some rows at a time."""
     first = 0
     try:
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=ROWS_AT_ONCE):
+        file = pq.ParquetFile(path)
+        for batch in file.iter_batches(batch_size=_rows_of_a_part(file.metadata)):
             part = _predictions(pa.Table.from_batches([batch]), offences, first)
-            if not offences.total:
-                reducer.reduce_batch(part)
-            part.soft_scores = part.sentence_scores = nothing
-            parts.append(part)
             first += batch.num_rows
+            yield Part(part, array("q", range(first - batch.num_rows + 1, first + 1)))
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"not a readable Parquet file: {str(error).splitlines()[0]}", file=path) from None
-    if not parts:
-        return PredictionFlattener(offences).finish()
-    return concatenate(parts, **PREDICTION_PARTS)
+
+
+def _rows_of_a_part(metadata: pq.FileMetaData) -> int:
+    size = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+    return min(max(part_size(size) * metadata.num_rows // max(size, 1), LEAST_ROWS), MOST_ROWS)
 
 
 def _predictions(table: pa.Table, offences: Offences, first: int) -> Predictions:
@@ -51,9 +53,7 @@ def _predictions(table: pa.Table, offences: Offences, first: int) -> Predictions
     flattener = PredictionFlattener(own)
     for row in table.to_pylist():
         flattener.add(row)
-    for offence in own:
-        offences.say(offence.side, offence.row + first, offence.field, offence.message)
-    offences.total += own.total - len(own)
+    _move(own, offences, first)
     return flattener.finish()
 
 
@@ -72,48 +72,57 @@ def read_dataset(
     files: Sequence[Path], label_names: Sequence[str] | None, by: str | None, offences: Offences
 ) -> tuple[References, list[object] | None]:
     """The references of a built dataset's split, and their values of the column ``by``."""
-    tables = []
+    parts: list[References] = []
+    values: list[Any] | None = None if by is None else []
+    wanted = [*NEEDED, *([by] if by and by not in NEEDED else [])]
     for path in files:
         try:
             schema = pq.read_schema(path).names
-            missing = [name for name in (*NEEDED, *([by] if by else [])) if name not in schema]
+            missing = [name for name in wanted if name not in schema]
             if missing:
                 raise DataError(f"expected the column {missing[0]!r}, found {', '.join(schema)}", file=path)
-            tables.append(pq.read_table(path, columns=[*NEEDED, *([by] if by and by not in NEEDED else [])]))
+            for batch in pq.ParquetFile(path).iter_batches(batch_size=ROWS_AT_ONCE, columns=wanted):
+                table = pa.Table.from_batches([batch])
+                parts.append(_references(table, label_names, offences, sum(len(part.ids) for part in parts)))
+                if values is not None and by != "classification":
+                    values += table.column(by).to_pylist()
         except (pa.ArrowInvalid, OSError) as error:
             raise DataError(f"not a readable Parquet file: {str(error).splitlines()[0]}", file=path) from None
-    table = pa.concat_tables(tables)
-    columns = references_from_arrow(table, label_names)
-    if columns is not None:
-        references = References(**columns)
-    else:
-        flattener = ReferenceFlattener(offences, label_names)
-        for row in table.to_pylist():
-            flattener.add(row)
-        references = flattener.finish()
-    values: list[Any] | None = None
+    references = concatenate(parts, **REFERENCE_PARTS) if parts else ReferenceFlattener(offences, label_names).finish()
     if by == "classification":
         names = [*references.labels, None]
         values = [names[code] for code in references.classification.tolist()]
-    elif by is not None:
-        values = table.column(by).to_pylist()
     return references, values
 
 
-class RowDocuments:
+def _references(table: pa.Table, label_names: Sequence[str] | None, offences: Offences, first: int) -> References:
+    columns = references_from_arrow(table, label_names)
+    if columns is not None:
+        return References(**columns)
+    own = Offences()
+    flattener = ReferenceFlattener(own, label_names)
+    for row in table.to_pylist():
+        flattener.add(row)
+    _move(own, offences, first)
+    return flattener.finish()
+
+
+def _move(own: Offences, offences: Offences, first: int) -> None:
+    """Tell a part's offences, whose first row is ``first``, as the whole's."""
+    for offence in own:
+        offences.say(offence.side, offence.row + first, offence.field, offence.message)
+    offences.total += own.total - len(own)
+
+
+class RowDocuments(Documents):
     """A dataset's documents, as `corpus.CorpusDocuments` gives a corpus'."""
 
     def __init__(self, references: References) -> None:
-        self.docs = {docid: code for code, docid in enumerate(references.docids)}
-        self.tokens = np.full(len(self.docs), -1, dtype=np.int64)
-        self.sentences = self.tokens.copy()
-        self.tokens[references.document] = references.tokens
-        self.sentences[references.document] = references.sentences
+        self.docs = Names(references.docids)
+        super().__init__(references, len(self.docs))
 
-    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """(tokens, sentences) of every document of the vocabulary; -1 for one that does not exist."""
-        missing = np.full(len(self.docs) - self.tokens.size, -1, dtype=np.int64)
-        if missing.size:
-            self.tokens = np.concatenate([self.tokens, missing])
-            self.sentences = np.concatenate([self.sentences, missing])
-        return self.tokens, self.sentences
+    def read(self) -> None:
+        """All documents are known from the start; docids that are new since have none."""
+        if len(self.docs) >= self.any_row.size:
+            more = np.full(len(self.docs) + 1 - self.any_row.size, -1, dtype=np.int64)
+            self.any_row = np.concatenate([self.any_row, more])

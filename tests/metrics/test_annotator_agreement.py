@@ -103,3 +103,10 @@ def test_rows_may_be_predictions_and_references_may_lend_columns():
 def test_wrong_rows_are_named(annotators, message):
     with pytest.raises(ValueError, match=message):
         compute([{"annotation_id": "a", "annotators": annotators}])
+
+
+def test_numbers_of_numpy_are_marks():
+    plain = [{"annotation_id": 1, "annotators": [[1, 0, 1], [1, 1, 0]]}]
+    arrays = [{"annotation_id": 1, "annotators": [list(np.array([1, 0, 1])), np.array([True, True, False])]}]
+    found = [AnnotatorAgreement().compute(references=one) for one in (plain, arrays)]
+    assert found[0] == found[1]

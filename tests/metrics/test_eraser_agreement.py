@@ -276,3 +276,74 @@ def test_two_processes(tmp_path: Path) -> None:
     told = [process.communicate(timeout=120)[0].strip() for process in running]
     expected = compute(*rows.random_case(9))["token_micro_f1"]
     assert told == [str([expected, ["s0", "s1"]]), "none"]
+
+
+def sentence_case() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Two annotations: sentences of 3, 2 and 4 tokens (with an empty line and a double blank), and one sentence."""
+
+    def evidence(docid: str, *offsets: int) -> dict[str, Any]:
+        names = ("start_token", "end_token", "start_sentence", "end_sentence")
+        return {"docid": docid, **dict(zip(names, offsets, strict=True))}
+
+    def rationale(docid: str, *spans: tuple[int, int]) -> dict[str, Any]:
+        return {
+            "docid": docid,
+            "hard_rationale_predictions": [{"start_token": start, "end_token": end} for start, end in spans],
+        }
+
+    references = [
+        {
+            "annotation_id": "a",
+            "documents": [{"docid": "d", "text": "a b c\n\nd  e\nf g h i"}, {"docid": "e", "text": "x y"}],
+            "evidences": [[evidence("d", 0, 3, 0, 1)], [evidence("d", 3, 5, 1, 2)]],
+        },
+        {
+            "annotation_id": "b",
+            "documents": [{"docid": "d", "text": "a b"}],
+            "evidences": [[evidence("d", 0, 1, 0, 1)]],
+        },
+    ]
+    predictions = [
+        {"annotation_id": "b", "rationales": [rationale("d")]},
+        {"annotation_id": "a", "rationales": [rationale("e", (1, 2)), rationale("d", (4, 6), (8, 9))]},
+    ]
+    return predictions, references
+
+
+def test_sentences_from_spans() -> None:
+    """By hand: of a/d sentences 0 and 1 are gold, 1 and 2 predicted; of a/e none and 0; of b/d 0 and none."""
+    predictions, references = sentence_case()
+    found = compute(predictions, references, per_instance=True)
+    assert found["sentence_micro_p"] == pytest.approx(1 / 3)
+    assert found["sentence_micro_r"] == pytest.approx(1 / 3)
+    assert found["sentence_macro_p"] == found["sentence_macro_r"] == pytest.approx(0.5 / 3)
+    assert found["sentence_macro_f1"] == pytest.approx(0.5 / 3)
+    assert found["per_instance"]["sentence_micro_p"] == pytest.approx([1 / 3, 0])
+    assert "|sentences_from:spans|" in found["signature"]
+    table = pa.Table.from_pylist(predictions), pa.Table.from_pylist(references)
+    assert compute(*table, per_instance=True) == found
+
+
+def test_sentences_come_from_spans_only_where_nothing_else_says_them() -> None:
+    predictions, references = sentence_case()
+    for row in references:
+        for group in row["evidences"]:
+            group[0] |= {"start_sentence": -1, "end_sentence": -1}
+    found = compute(predictions, references)
+    assert not any(key.startswith("sentence") for key in found) and "sentences" not in found["signature"]
+    predictions, references = sentence_case()
+    scores = {("a", "d"): [1.0, 0.0, 0.0], ("a", "e"): [0.0], ("b", "d"): [1.0]}
+    for row in predictions:
+        for rationale in row["rationales"]:
+            rationale["soft_sentence_predictions"] = scores[row["annotation_id"], rationale["docid"]]
+    found = compute(predictions, references)
+    assert found["sentence_micro_p"] == 1 and "sentences_from" not in found["signature"]
+
+
+def test_gold_sentences_past_the_end_or_reversed_are_refused() -> None:
+    for offsets, message in (((2, 4), "end_sentence: expected at most 3"), ((2, 1), "start_sentence <= end_sentence")):
+        predictions, references = sentence_case()
+        start, end = offsets
+        references[0]["evidences"][0][0] |= {"start_sentence": start, "end_sentence": end}
+        with pytest.raises(ValueError, match=f"reference 'a': .*{message}"):
+            compute(predictions, references)

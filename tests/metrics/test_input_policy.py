@@ -431,3 +431,42 @@ def test_strict_demands_thresholds_and_scores(
 )
 def test_bad_usage(options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(tmp_path, Case().write(tmp_path), monkeypatch, *options) == 2
+
+
+@pytest.mark.parametrize("value", [None, True, 1.5, []])
+def test_an_instance_without_a_readable_id_is_told_by_its_line(
+    value: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = Case()
+    case.second["annotation_id"] = value
+    assert run(tmp_path, case.write(tmp_path), monkeypatch) == 1
+    told = capsys.readouterr().err
+    assert "predictions.jsonl:2: annotation_id: expected" in told and "instance '" not in told
+
+
+def test_what_is_no_object_is_told_once() -> None:
+    case = Case()
+    for predictions, references, message in (
+        ([case.predictions[0], 7], case.rows(), "instance number 1: expected an object, found 7"),
+        (case.predictions, [case.rows()[0], 7], "reference number 1: expected an object, found 7"),
+    ):
+        with pytest.raises(ValueError, match=message) as error:
+            EraserAgreement().compute(predictions=predictions, references=references)
+        assert str(error.value) == message
+
+
+def test_nothing_at_all_is_told_by_its_side() -> None:
+    case = Case()
+    with pytest.raises(ValueError) as error:
+        EraserAgreement().compute(predictions=[], references=case.rows())
+    assert str(error.value).splitlines()[0] == "predictions: expected at least one instance, found none"
+    for module in (EraserAgreement(), EraserFaithfulness()):
+        with pytest.raises(ValueError, match=r"^references: expected at least one row, found none$"):
+            module.compute(predictions=case.predictions, references=[])
+
+
+def test_no_threshold_at_all_is_told_as_none() -> None:
+    case = Case()
+    case.second["thresholded_scores"] = []
+    with pytest.raises(ValueError, match=r"each once, found none$"):
+        EraserFaithfulness().compute(predictions=case.predictions)

@@ -156,3 +156,11 @@ def test_no_pair_at_all_is_an_error():
         row["sample_type"] = "disturb"
     with pytest.raises(ValueError, match="found no pair"):
         PerturbationMap().compute(predictions=predictions, references=references)
+
+
+def test_offenders_are_told_in_the_order_of_the_rows():
+    predictions, references = rows()
+    predictions += [{"id": f"x{at}", "rationale_tokens": [["a"], ["b"]]} for at in range(30)]
+    with pytest.raises(ValueError, match="30 in all") as error:
+        PerturbationMap().compute(predictions=predictions, references=references)
+    assert [line.split("'")[1] for line in str(error.value).splitlines()[:10]] == [f"x{at}" for at in range(10)]

@@ -22,9 +22,11 @@ from eraser_hub.scoring.comparison import (
     as_text,
     chance_over_systems,
     compare,
+    compare_files,
     from_result,
     system_names,
 )
+from eraser_hub.scoring.score import Inputs
 
 
 def system(values, ids=None, key="f1"):
@@ -242,6 +244,29 @@ def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tm
     assert all(second[key] == first[key] for key in second), "the same numbers, whichever stands first"
     turned = run(*common, "--results", poorer, "--results", ours)
     assert "not compared, movies.val alone has them:" in turned.output and "auprc" in turned.output
+
+
+def test_sentences_by_scores_and_by_spans_are_not_compared(run, movies, tmp_path):
+    common, (ours, baseline) = movies
+    spans = tmp_path / "spans.jsonl"
+    with baseline.open() as lines, spans.open("w") as out:
+        for record in map(json.loads, lines):
+            for rationale in record["rationales"]:
+                del rationale["soft_sentence_predictions"]
+            print(json.dumps(record), file=out)
+    for pair in ((ours, spans), (spans, ours)):
+        files = [word for path in pair for word in ("--results", path)]
+        found = json.loads(run(*common, *files, "--format", "json").output)
+        keys = found["comparisons"][0]["keys"]
+        assert "token_micro_f1" in keys and not any(key.startswith("sentence") for key in keys)
+        assert "sentence_macro_f1" in found["left_out"]["movies.val"]
+        assert "sentence_macro_f1" in found["left_out"]["spans"]
+    found = compare_files([Inputs(movies[0][1], "val", path) for path in (spans, baseline)], n_resamples=5)
+    assert "token_micro_f1" in found["comparisons"][0]["keys"]
+    twice = tmp_path / "twice.jsonl"
+    twice.write_text(spans.read_text())
+    found = compare_files([Inputs(movies[0][1], "val", path) for path in (spans, twice)], n_resamples=5)
+    assert found["comparisons"][0]["keys"]["sentence_micro_f1"]["difference"] == 0
 
 
 def test_results_with_other_keys_share_what_both_have():

@@ -14,8 +14,8 @@ import pytest
 
 from eraser_hub.errors import DataError
 from eraser_hub.metrics.arrow_inputs import count_texts
-from eraser_hub.metrics.inputs import count_tokens
-from eraser_hub.scoring.corpus import count_bytes
+from eraser_hub.metrics.inputs import sentence_sizes
+from eraser_hub.scoring.corpus import count_plain, sizes_of_sentences
 from eraser_hub.scoring.score import Inputs, Settings, nested, run_signature, score, statistics_of
 from eraser_hub.scoring.writing import write_scores
 
@@ -181,10 +181,23 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 def test_tokens_are_counted_as_they_are_split(text: str) -> None:
     lines = [[token for token in line.split(" ") if token] for line in text.split("\n")]
-    expected = sum(map(len, lines)), sum(1 for line in lines if line)
-    assert count_tokens(text) == expected
-    assert count_bytes(text.encode()) == expected
+    expected = [len(line) for line in lines if line]
     long = "\n".join(["x y"] * 300 + [text] + ["z"] * 300)
-    assert count_bytes(long.encode()) == (expected[0] + 900, expected[1] + 600) == count_tokens(long)
-    tokens, sentences = count_texts(pa.array(["x y", text, text, "z"])[1:])
-    assert (tokens.tolist(), sentences.tolist()) == ([expected[0]] * 2 + [1], [expected[1]] * 2 + [1])
+    longer = [2] * 300 + expected + [1] * 300
+    for count in (sentence_sizes, lambda one: sizes_of_sentences(one.encode())):
+        assert count(text) == expected
+        assert count(long) == longer
+    for whole, own in ((text, expected), (long, longer)):
+        counts = count_plain([b"x", whole.encode(), b"y z"])
+        if counts is not None:  # None where a document has an empty piece
+            assert [one.tolist() for one in counts] == [[1, sum(own), 2], [1, len(own), 1]]
+    tokens, sentences, sizes = count_texts(pa.array(["x y", text, text, "z"])[1:])
+    assert tokens.tolist() == [sum(expected)] * 2 + [1]
+    assert sentences.tolist() == [len(expected)] * 2 + [1]
+    assert sizes.tolist() == [*expected, *expected, 1]
+
+
+def test_only_documents_with_empty_pieces_are_split() -> None:
+    """What the fast count takes: every text above but those with an empty piece."""
+    taken = [text for text in TEXTS if count_plain([text.encode()]) is not None]
+    assert taken == ["a", "a b", "a\nb c", "é ü\nß", "a\u00a0b c", "a\tb"]

@@ -1,0 +1,290 @@
+"""Scoring in one pass, part by part: the numbers of everything at once, and its errors."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from eraser_hub.errors import DataError
+from eraser_hub.scoring import corpus, gold, instances, tables
+from eraser_hub.scoring import score as scoring
+from eraser_hub.scoring.score import Inputs, Settings, nested, score
+
+from ..metrics.eraser_rows import ERASED, LABELS, random_case
+from .test_score import compare
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few instances a part, so that small files have many."""
+    monkeypatch.setattr(corpus, "BLOCK", 300)
+    monkeypatch.setattr(instances, "LEAST", 2000)
+    monkeypatch.setattr(instances, "MOST", 2000)
+    monkeypatch.setattr(gold, "NAMES_AT_ONCE", 7)
+    monkeypatch.setattr(tables, "LEAST_ROWS", 1)
+    monkeypatch.setattr(tables, "MOST_ROWS", 3)
+
+
+def lines(path: Path, rows: Rows) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def written(folder: Path, predictions: Rows, references: Rows, docs: str = "docs.jsonl") -> Inputs:
+    """A corpus as released, and predictions."""
+    documents = {one["docid"]: one["text"] for row in references for one in row["documents"]}
+    if docs == "docs.jsonl":
+        lines(folder / docs, [{"docid": docid, "document": text} for docid, text in documents.items()])
+    else:
+        (folder / "docs").mkdir()
+        for docid, text in documents.items():
+            (folder / "docs" / docid).write_text(text, "utf-8")
+    kept = ("annotation_id", "classification", "evidences", "source")
+    lines(folder / "val.jsonl", [{key: row[key] for key in kept if key in row} for row in references])
+    return Inputs(folder, "val", lines(folder / "p.jsonl", predictions))
+
+
+def no_hard(predictions: Rows, references: Rows) -> None:
+    for row in predictions:
+        for rationale in row["rationales"]:
+            del rationale["hard_rationale_predictions"]
+
+
+def no_sentence_scores(predictions: Rows, references: Rows) -> None:
+    for row in predictions:
+        for rationale in row["rationales"]:
+            del rationale["soft_sentence_predictions"]
+
+
+def spans_alone(predictions: Rows, references: Rows) -> None:
+    no_sentence_scores(predictions, references)
+    for row in predictions:
+        for key in [*ERASED, "classification", "classification_scores", "tokens_to_flip", "thresholded_scores"]:
+            del row[key]
+        for rationale in row["rationales"]:
+            del rationale["soft_rationale_predictions"]
+
+
+def sentences_unknown(predictions: Rows, references: Rows) -> None:
+    no_sentence_scores(predictions, references)
+    for row in references:
+        for group in row["evidences"]:
+            group[0] |= {"start_sentence": -1, "end_sentence": -1}
+
+
+def sentences_late(predictions: Rows, references: Rows) -> None:
+    """The first annotations do not say their sentences."""
+    no_sentence_scores(predictions, references)
+    for row in references[:15]:
+        for group in row["evidences"]:
+            group[0] |= {"start_sentence": -1, "end_sentence": -1}
+
+
+def some_without_evidence(predictions: Rows, references: Rows) -> None:
+    for row in references[::3]:
+        row["evidences"] = []
+    references[1]["evidences"] = [[], references[1]["evidences"][0] * 2]
+    for row in predictions[::4]:
+        row["rationales"][0]["hard_rationale_predictions"] = []
+
+
+def numbers_as_ids(predictions: Rows, references: Rows) -> None:
+    for rows in (predictions, references):
+        for row in rows:
+            row["annotation_id"] = int(row["annotation_id"][1:])
+
+
+CHANGES: list[Callable[[Rows, Rows], None]] = [
+    no_hard,
+    no_sentence_scores,
+    spans_alone,
+    sentences_unknown,
+    sentences_late,
+    some_without_evidence,
+    numbers_as_ids,
+]
+
+
+@pytest.fixture
+def in_one_pass(monkeypatch: pytest.MonkeyPatch) -> Callable[[Inputs, Settings], dict[str, Any]]:
+    """Scores, where reading everything at once is an error."""
+
+    def run(inputs: Inputs, settings: Settings) -> dict[str, Any]:
+        with monkeypatch.context() as patch:
+            patch.setattr(scoring, "assess", None)
+            return nested(score(inputs, settings))
+
+    return run
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("docs", ["docs.jsonl", "docs"])
+def test_part_by_part_is_everything_at_once(
+    change: Callable[[Rows, Rows], None], docs: str, tmp_path: Path, in_one_pass: Any
+) -> None:
+    predictions, references = random_case(5, n=40)
+    change(predictions, references)
+    random.Random(1).shuffle(predictions)
+    inputs = written(tmp_path, predictions, references, docs)
+    settings = {"iou_thresholds": (0.2, 0.5), "random_baseline": 2}
+    expected = nested(score(inputs, Settings(**settings)))
+    streamed = Settings(**settings, totals_only=True)
+    compare(in_one_pass(inputs, streamed), expected)
+    assert set(in_one_pass(inputs, streamed)["agreement"]) == set(expected["agreement"])
+    datasets.Dataset.from_list(predictions).to_parquet(str(tmp_path / "p.parquet"))
+    compare(in_one_pass(Inputs(tmp_path, "val", tmp_path / "p.parquet"), streamed), expected)
+    (tmp_path / "built").mkdir()
+    rows = datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in references])
+    rows = rows.cast_column("classification", datasets.ClassLabel(names=LABELS))
+    rows.to_parquet(str(tmp_path / "built" / "validation-00000-of-00001.parquet"))
+    built = Inputs(None, "val", inputs.results, label_names=tuple(LABELS), dataset=tmp_path, config="built")
+    found = in_one_pass(built, streamed)
+    compare(found["agreement"], {**expected["agreement"], "signature": found["agreement"]["signature"]})
+
+
+def test_annotations_encoded_twice_and_blank_lines(tmp_path: Path, in_one_pass: Any) -> None:
+    predictions, references = random_case(3, n=9)
+    inputs = written(tmp_path, predictions, references)
+    expected = nested(score(inputs, Settings()))
+    path = tmp_path / "val.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in path.read_text("utf-8").splitlines()) + "\n\n \n", "utf-8")
+    for name in ("p.jsonl", "docs.jsonl"):
+        path = tmp_path / name
+        path.write_text(path.read_text("utf-8").replace("\n", "\n\n"), "utf-8")
+    compare(in_one_pass(inputs, Settings(totals_only=True)), expected)
+
+
+def instance_twice(predictions: Rows, references: Rows) -> None:
+    predictions.append(predictions[0])
+
+
+def instance_missing(predictions: Rows, references: Rows) -> None:
+    predictions.pop()
+
+
+def instance_unknown(predictions: Rows, references: Rows) -> None:
+    references.pop()
+
+
+def annotation_twice(predictions: Rows, references: Rows) -> None:
+    references.append(references[0])
+
+
+def field_gone_late(predictions: Rows, references: Rows) -> None:
+    del predictions[-1]["tokens_to_flip"]
+
+
+def label_unknown(predictions: Rows, references: Rows) -> None:
+    predictions[-1]["classification"] = "MAYBE"
+
+
+def score_missing(predictions: Rows, references: Rows) -> None:
+    del predictions[-1]["rationales"][0]["soft_rationale_predictions"][0]
+
+
+def document_unknown(predictions: Rows, references: Rows) -> None:
+    predictions[-1]["rationales"][0]["docid"] = "../p.jsonl"
+
+
+def offset_beyond_all(predictions: Rows, references: Rows) -> None:
+    predictions[-1]["rationales"][1]["hard_rationale_predictions"][0]["end_token"] = 2**70
+
+
+def evidence_beyond_all(predictions: Rows, references: Rows) -> None:
+    references[-1]["evidences"][0][0]["end_token"] = 2**50
+
+
+def offset_as_float(predictions: Rows, references: Rows) -> None:
+    predictions[-1]["rationales"][0]["hard_rationale_predictions"][0]["end_token"] = 2.0
+
+
+def threshold_twice(predictions: Rows, references: Rows) -> None:
+    predictions[-1]["thresholded_scores"][1]["threshold"] = 0.01
+
+
+def threshold_gone(predictions: Rows, references: Rows) -> None:
+    del predictions[-1]["thresholded_scores"][1]["threshold"]
+
+
+def docid_gone(predictions: Rows, references: Rows) -> None:
+    del predictions[-1]["rationales"][1]["docid"]
+
+
+def id_gone(predictions: Rows, references: Rows) -> None:
+    del predictions[-1]["annotation_id"]
+
+
+def scores_empty(predictions: Rows, references: Rows) -> None:
+    predictions[-1]["classification_scores"] = {}
+    predictions[-1]["thresholded_scores"][3][ERASED[1]] = {}
+
+
+def sentences_reversed(predictions: Rows, references: Rows) -> None:
+    references[-1]["evidences"][0][0]["start_sentence"] = 2
+
+
+WRONG = {
+    instance_twice: "p.jsonl:13: .*annotation_id: expected each id once, found 'a0' again",
+    instance_missing: "val.jsonl:12: .*expected an instance for this annotation, found none",
+    instance_unknown: "p.jsonl:12: .*no annotation has the id 'a11'",
+    annotation_twice: "val.jsonl:13: .*expected each id once, found 'a0' again",
+    field_gone_late: "p.jsonl:12: .*tokens_to_flip: expected it here too",
+    label_unknown: "p.jsonl:12: .*classification: expected one of NEG, POS, found 'MAYBE'",
+    score_missing: "p.jsonl:12: .*soft_rationale_predictions: expected .* scores",
+    document_unknown: "p.jsonl:12: .*no document '../p.jsonl'",
+    offset_beyond_all: r"p.jsonl:12: .*rationales\[1\].hard_rationale_predictions: expected offsets within",
+    evidence_beyond_all: r"val.jsonl:12: .*evidences\[0\]\[0\]: expected offsets within the document",
+    offset_as_float: r"p.jsonl:12: .*rationales\[0\].hard_rationale_predictions\[0\].end_token: expected `int`",
+    threshold_twice: "p.jsonl:12: .*thresholded_scores.threshold: expected the thresholds",
+    threshold_gone: r"p.jsonl:12: .*thresholded_scores\[1\].threshold: expected a number, found None",
+    docid_gone: r"p.jsonl:12: .*rationales\[1\].docid: expected a string, found None",
+    id_gone: "p.jsonl:12: .*annotation_id: expected a string or an integer, found None",
+    scores_empty: r"(?s)p.jsonl:12: .*classification_scores: expected a probability for each label, found none.*"
+    r"thresholded_scores\[3\].sufficiency_classification_scores: expected a probability for each label",
+    sentences_reversed: r"val.jsonl:12: .*expected start_sentence <= end_sentence, found \[2, 1\)",
+}
+
+
+@pytest.mark.parametrize("change", WRONG)
+def test_what_is_wrong_in_a_late_part_is_told(change: Callable[[Rows, Rows], None], tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=12)
+    change(predictions, references)
+    inputs = written(tmp_path, predictions, references)
+    messages = []
+    for totals in (True, False):
+        with pytest.raises(DataError, match=WRONG[change]) as error:
+            score(inputs, Settings(totals_only=totals))
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+    assert not any("scoring" in message for message in messages)
+
+
+@pytest.mark.parametrize("name", ["p.jsonl", "val.jsonl", "docs.jsonl"])
+def test_broken_text_in_a_field_that_no_score_needs(name: str, tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=12)
+    inputs = written(tmp_path, predictions, references)
+    path = tmp_path / name
+    *before, last = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*before, last[:-1] + b', "note": "\xff"}\n']))
+    for totals in (True, False):
+        with pytest.raises(DataError, match=f"{name}:{len(before) + 1}: .*(UTF-8|utf-8)"):
+            score(inputs, Settings(totals_only=totals))
+
+
+def test_a_document_that_stands_twice_counts_as_its_last(tmp_path: Path, in_one_pass: Any) -> None:
+    predictions, references = random_case(3, n=9)
+    inputs = written(tmp_path, predictions, references)
+    path = tmp_path / "docs.jsonl"
+    expected = nested(score(inputs, Settings()))
+    first = [{"docid": json.loads(line)["docid"], "document": "x"} for line in path.read_text("utf-8").splitlines()]
+    path.write_text("".join(json.dumps(one) + "\n" for one in first) + path.read_text("utf-8"), "utf-8")
+    compare(in_one_pass(inputs, Settings(totals_only=True)), expected)
+    compare(nested(score(inputs, Settings())), expected)
