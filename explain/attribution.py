@@ -109,7 +109,7 @@ def lime_scores(
             found.append(np.zeros(0))
             continue
         sets = lime_sets(erasure.generator(seed, one.instance.id, "lime"), size, samples, kept_tokens)
-        values = runner.run(encoded, [erasure.only(number, kept) for kept in sets])[:, predicted[number]]
+        values = runner.run(encoded, [erasure.Erased(number, kept, keep=True) for kept in sets])[:, predicted[number]]
         present = np.zeros((len(sets), size), dtype=np.float32)
         for row, kept in enumerate(sets):
             present[row, kept] = 1

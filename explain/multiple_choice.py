@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from eraser_hub.errors import DataError
 
 from .instances import Instance
 from .models import Encoded, View, need
-from .transformers_model import Pieces, SequenceModel, Window, _window
+from .transformers_model import Pieces, SequenceModel, Window, _window, key_of
 
 SEPARATOR = "[sep]"
 
@@ -55,10 +54,7 @@ class Choices(Encoded):
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         windows = self.windows(kept, erase)
-        digest = hashlib.blake2b(digest_size=16)
-        for window in windows:
-            digest.update(window.ids.tobytes() + window.seen.tobytes() + b"\x1d")
-        return View(digest.digest(), (max(len(window.ids) for window in windows),), windows)
+        return View(key_of(windows), (max(len(window.ids) for window in windows),), windows)
 
 
 class ChoiceModel(SequenceModel):

@@ -169,11 +169,10 @@ class Words:
         """
         if not self._independent:
             return self._cut_whole(words)
-        for word in words:
-            if word not in self._pieces:
-                self._pieces[word] = tuple(
-                    self.tokenizer([word], is_split_into_words=True, add_special_tokens=False)["input_ids"]
-                )
+        new = [word for word in dict.fromkeys(words) if word not in self._pieces]
+        if new:
+            cut = self.tokenizer([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
+            self._pieces.update(zip(new, map(tuple, cut["input_ids"]), strict=True))
         pieces = [self._pieces[word] for word in words]
         if self._checks_left and len(words) > 1 and self.tokenizer.is_fast:
             self._checks_left -= 1
@@ -205,6 +204,26 @@ class Window:
     piece: NDArray[np.int64]  # number of the erasable sub-word at each place, -1 for specials and the query
 
 
+def key_of(windows: Sequence[Window]) -> bytes:
+    """Bytes that are equal exactly when the model's inputs are."""
+    digest = hashlib.blake2b(digest_size=16)
+    for window in windows:
+        for part in (window.ids, window.types, window.seen):
+            digest.update(part)
+        digest.update(b"\x1d")
+    return digest.digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The whole input with nothing erased, as if the window had no end: erased inputs that fit are cut from it."""
+
+    whole: Window
+    places: NDArray[np.int64]  # where each erasable sub-word stands
+    head: int  # erasable sub-words of the first text
+    most: int  # how many of those fit
+
+
 @dataclass(slots=True)
 class Pieces(Encoded):
     """An instance cut into sub-words."""
@@ -216,6 +235,55 @@ class Pieces(Encoded):
     owner: NDArray[np.int64]  # the token that each belongs to
     first: NDArray[np.bool_]  # whether it is its token's first
     split: int  # sub-words of the pair's first text; 0: one text (or the query stands first)
+    _frame: Frame | None = None
+
+    def frame(self) -> Frame:
+        """Made once; thousands of erased inputs are cut from it."""
+        if self._frame is None:
+            words, head = self.model.words, len(self.query) or self.split
+            template = words.pair if head else words.single
+            most = max(1, (self.model.window - template.size) // 2)
+            numbers, hidden = np.arange(len(self.ids)), np.zeros(len(self.ids), dtype=bool)
+            if len(self.query):
+                query = self.query[:most]
+                none = np.full(len(query), -1), np.zeros(len(query), dtype=bool)
+                whole = _window(template, query, *none, self.ids, numbers, hidden)
+            else:
+                cut = self.split
+                whole = _window(
+                    template, self.ids[:cut], numbers[:cut], hidden[:cut], self.ids[cut:], numbers[cut:], hidden[cut:]
+                )
+            self._frame = Frame(whole, np.flatnonzero(whole.piece >= 0), self.split, most)
+        return self._frame
+
+    def one_window(self, kept: NDArray[np.bool_], erase: str) -> Window | None:
+        """The model's input where it fits into one window, which is what most erased inputs do; else None."""
+        frame, stays = self.frame(), kept[self.owner]
+        whole, places = frame.whole, frame.places
+        stay = stays if erase == "remove" else stays | self.first
+        if frame.head and np.count_nonzero(stay[: frame.head]) > frame.most:
+            return None
+        if len(whole.ids) - len(stay) + np.count_nonzero(stay) > self.model.window:
+            return None
+        flags = np.ones(len(whole.ids), dtype=bool)
+        flags[places] = stay
+        chosen = np.flatnonzero(flags)
+        ids, seen = whole.ids[chosen], whole.seen[chosen]
+        if erase != "remove" and not stays.all():
+            flags[places] = stays
+            gone = ~flags[chosen]
+            ids[gone] = self.substitute(erase)
+            if erase == "pad":
+                seen[gone] = False
+        return Window(ids, whole.types[chosen], seen, whole.piece[chosen])
+
+    def substitute(self, erase: str) -> int:
+        """The id that stands for an erased token."""
+        words = self.model.words
+        substitute = words.mask if erase == "mask" else words.pad
+        if substitute is None or (erase == "pad" and not words.can_pad):
+            raise DataError(f"--erase {erase}: {self.model.description} has no {erase} token; use --erase remove")
+        return int(substitute)
 
     def erased(self, kept: NDArray[np.bool_], erase: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ids and numbers of the sub-words that remain; a masked or padded token keeps one place."""
@@ -223,14 +291,14 @@ class Pieces(Encoded):
         if erase == "remove" or stays.all():
             places = np.flatnonzero(stays)
             return self.ids[places], places
-        substitute = self.model.words.mask if erase == "mask" else self.model.words.pad
-        if substitute is None or (erase == "pad" and not self.model.words.can_pad):
-            raise DataError(f"--erase {erase}: {self.model.description} has no {erase} token; use --erase remove")
         places = np.flatnonzero(stays | self.first)
-        return np.where(stays[places], self.ids[places], substitute), places
+        return np.where(stays[places], self.ids[places], self.substitute(erase)), places
 
     def windows(self, kept: NDArray[np.bool_], erase: str, overlap: bool = True) -> list[Window]:
         """The model's inputs for the text, one or several, which overlap by a quarter unless told otherwise."""
+        one = self.one_window(kept, erase)
+        if one is not None:
+            return [one]
         ids, places = self.erased(kept, erase)
         hidden = ~kept[self.owner[places]] if erase == "pad" else np.zeros(len(ids), dtype=bool)
         words = self.model.words
@@ -261,10 +329,7 @@ class Pieces(Encoded):
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         windows = self.windows(kept, erase)
-        digest = hashlib.blake2b(digest_size=16)
-        for window in windows:
-            digest.update(window.ids.tobytes() + window.seen.tobytes() + b"\x1d")
-        return View(digest.digest(), tuple(len(window.ids) for window in windows), windows)
+        return View(key_of(windows), tuple(len(window.ids) for window in windows), windows)
 
 
 def _window(
@@ -343,9 +408,9 @@ class SequenceModel(Adapter):
         return encoded
 
     def rows_for(self, size: int, batch_size: int) -> int:
-        # as many sub-words as batch_size inputs of full length (512, if that is less) have; on a processor a quarter
+        # as many sub-words as batch_size inputs of full length (512, if that is less) have; on a processor an eighth
         # of that, since larger matrices leave its caches and go slower
-        longest = min(self.window, 512 if self.device.type == "cuda" else 128)
+        longest = min(self.window, 512 if self.device.type == "cuda" else 64)
         return max(1, min(batch_size * longest // max(size, 1), 32 * batch_size))
 
     def tensors(self, windows: Sequence[Window]) -> dict[str, Any]:
