@@ -296,6 +296,7 @@ def open_model(
     uses_query: bool | None = None,
     window: int | None = None,
     device: str | None = None,
+    precision: str = "auto",
 ) -> Adapter:
     """Open a model: a folder of ``eraser-hub train``, a skops or joblib file, a transformers folder or Hub id.
 
@@ -306,6 +307,7 @@ def open_model(
         uses_query: show the query to the model; None: as it was trained, else no.
         window: longest input in sub-words; None: the model's own limit.
         device: torch device; None: cuda where there is one.
+        precision: float32, bfloat16 (autocast), or auto: bfloat16 on a GPU that has it.
 
     Raises:
         DataError: an unknown task, nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.
@@ -346,6 +348,7 @@ def open_model(
         uses_query=uses_query if uses_query is not None else facts.get("uses_query"),
         window=window,
         device=device,
+        precision=precision,
     )
 
 

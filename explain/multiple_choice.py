@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eraser_hub.errors import DataError
 
 from .instances import Instance
-from .models import Encoded, View, need
+from .models import Encoded, View
 from .transformers_model import Pieces, SequenceModel, Window, _window, key_of
 
 SEPARATOR = "[sep]"
@@ -100,8 +100,7 @@ class ChoiceModel(SequenceModel):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         """Gradient methods over the question's sub-words, summed over the pairs (question, answer)."""
-        need("captum")
-        import captum.attr
+        from .gradients import FULL_LENGTH_ROWS, embedding_scores
 
         torch = self.torch
         found = []
@@ -111,8 +110,7 @@ class ChoiceModel(SequenceModel):
             windows = one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove")
             inputs = self.tensors(windows)
             with torch.no_grad():
-                embedded = embedding(inputs["input_ids"]).unsqueeze(0).detach()
-            embedded.requires_grad_()
+                embedded = embedding(inputs["input_ids"]).unsqueeze(0)
             rest = {name: value for name, value in inputs.items() if name != "input_ids"}
 
             def probability(batch: Any, rest: dict[str, Any] = rest) -> Any:
@@ -122,20 +120,10 @@ class ChoiceModel(SequenceModel):
                 }
                 return torch.softmax(self.network(inputs_embeds=batch, **more).logits.float(), dim=-1)
 
-            column = self.column(target)
-            if method == "integrated-gradients":
-                values, delta = captum.attr.IntegratedGradients(probability).attribute(
-                    embedded, baselines=torch.zeros_like(embedded), target=column, n_steps=steps,
-                    internal_batch_size=4, return_convergence_delta=True,
-                )  # fmt: skip
-                self.notes.largest("largest convergence delta", float(delta.abs().max()))
-                pieces = values.sum(dim=-1)[0]
-            elif method == "input-x-gradient":
-                pieces = captum.attr.InputXGradient(probability).attribute(embedded, target=column).sum(dim=-1)[0]
-            else:
-                pieces = captum.attr.Saliency(probability).attribute(embedded, target=column, abs=False).norm(dim=-1)[0]
+            rows = self.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
+            (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows, target=self.column(target))
             scores = np.zeros(len(one.instance.tokens))
-            for window, row in zip(windows, pieces.detach().double().cpu().numpy(), strict=True):
+            for window, row in zip(windows, pieces, strict=True):
                 held = window.piece >= 0
                 np.add.at(scores, one.question.owner[window.piece[held]], row[: len(window.ids)][held])
             found.append(scores)

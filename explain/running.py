@@ -48,6 +48,7 @@ class Source:
     query: bool | None = None
     window: int | None = None
     device: str | None = None
+    precision: str = "auto"
     limit: int | None = None
     threads: int = 0
 
@@ -100,7 +101,7 @@ def open_source(source: Source, split: Split) -> Adapter:
         limit_threads(source.threads)
     model = open_model(
         source.model, task=source.task, trust_pickle=source.trust_pickle, uses_query=source.query,
-        window=source.window, device=source.device,
+        window=source.window, device=source.device, precision=source.precision,
     )  # fmt: skip
     align_labels(model, split.label_names, source.labels)
     return model
@@ -184,6 +185,7 @@ def explain(
         "model": {
             "model": Path(source.model).name, "digest": model_digest(source.model),
             "task": source.task, "query": source.query, "window": source.window, "labels": list(source.labels),
+            "precision": source.precision,
         },
     }  # fmt: skip
     if resume and out.is_file() and _made_alike(out, header):

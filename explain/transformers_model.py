@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.errors import DataError
 
+from .devices import device_for, heads_in_float32, in_bf16, placed
 from .instances import Instance, first_line
 from .models import Adapter, Encoded, View
 
@@ -32,6 +33,7 @@ def open_transformer(
     uses_query: bool | None = None,
     window: int | None = None,
     device: str | None = None,
+    precision: str = "auto",
 ) -> Adapter:
     """Open a local folder or Hub id as the adapter that its architecture asks for.
 
@@ -74,22 +76,18 @@ def open_transformer(
         raise
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
         raise DataError(f"cannot open the model: {first_line(error)}", file=name) from error
+    more: dict[str, Any] = {
+        "window": window, "device": device, "precision": precision, "description": f"{architecture} {Path(name).name}",
+    }  # fmt: skip
     if task == "multiple-choice":
         from .multiple_choice import ChoiceModel
 
-        return ChoiceModel(
-            network, tokenizer, window=window, device=device, description=f"{architecture} {Path(name).name}"
-        )
+        return ChoiceModel(network, tokenizer, **more)
     if task == "question-answering":
         from .question_answering import AnswerModel
 
-        return AnswerModel(
-            network, tokenizer, window=window, device=device, description=f"{architecture} {Path(name).name}"
-        )
-    return SequenceModel(
-        network, tokenizer, uses_query=bool(uses_query), window=window, device=device,
-        description=f"{architecture} {Path(name).name}",
-    )  # fmt: skip
+        return AnswerModel(network, tokenizer, **more)
+    return SequenceModel(network, tokenizer, uses_query=bool(uses_query), **more)
 
 
 def load_tokenizer(name: str) -> Any:
@@ -356,7 +354,8 @@ class SequenceModel(Adapter):
     With a query the input is the pair (query, documents); without one, two documents (premise and hypothesis, two
     sentences to compare) are the pair, and any other number is one text.
 
-    On a GPU forward passes run in bf16 where it has it, and inputs go over from pinned memory; chosen by itself.
+    On a GPU forward passes run in bf16 where it has it (autocast; the head behind the encoder, softmax, gradients and
+    attention in float32 or better), and inputs go over from pinned memory; chosen by itself, and said.
     """
 
     def __init__(
@@ -367,16 +366,20 @@ class SequenceModel(Adapter):
         uses_query: bool = False,
         window: int | None = None,
         device: str | None = None,
+        precision: str = "auto",
         description: str = "",
     ) -> None:
         import torch
 
         super().__init__()
         self.torch = torch
-        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        self.network = network.to(self.device).eval()
+        self.device = device_for(device)
+        self.half = in_bf16(precision, self.device)
+        self.network = placed(network, self.device)
+        if self.half:
+            heads_in_float32(self.network, self.device.type)
+            self.notes.say(f"forward passes in bf16 on {self.device}; --precision float32 for more digits")
         self.tokenizer, self.words, self.uses_query = tokenizer, Words(tokenizer), uses_query
-        self.half = self.device.type == "cuda" and torch.cuda.is_bf16_supported()
         self.description = description or type(network).__name__
         names = getattr(network.config, "id2label", None) or {}
         self.label_names = tuple(str(names[number]) for number in sorted(names, key=int))
@@ -435,7 +438,7 @@ class SequenceModel(Adapter):
 
     def logits(self, inputs: dict[str, Any]) -> Any:
         """The network's logits, float32."""
-        context = self.torch.autocast("cuda", dtype=self.torch.bfloat16) if self.half else nullcontext()
+        context = self.torch.autocast(self.device.type, dtype=self.torch.bfloat16) if self.half else nullcontext()
         with self.torch.inference_mode(), context:
             return self.network(**inputs).logits.float()
 
