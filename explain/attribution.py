@@ -80,7 +80,12 @@ def occlusion_scores(
 ) -> list[NDArray[np.float64]]:
     """Leave one out: score of token t = p(x) - p(x without t), for the predicted label."""
     sizes = [sum(map(len, one.instance.documents)) for one in encoded]
-    erased = [erasure.without(number, [place]) for number, size in enumerate(sizes) for place in range(size)]
+    places = np.arange(max(sizes, default=0))
+    erased = [
+        erasure.Erased(number, places[place : place + 1], keep=False)
+        for number, size in enumerate(sizes)
+        for place in range(size)
+    ]
     values = runner.run(encoded, erased)
     found, start = [], 0
     for number, size in enumerate(sizes):

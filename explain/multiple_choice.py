@@ -64,6 +64,8 @@ class ChoiceModel(SequenceModel):
     its end, and counted.
     """
 
+    has_labels = False
+
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
         super().__init__(network, tokenizer, uses_query=True, **more)
         self.label_names = ()

@@ -32,6 +32,8 @@ class Passage(Pieces):
 class AnswerModel(SequenceModel):
     """An extractive question-answering model: (question, passage) in, the best span out."""
 
+    has_labels = False
+
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
         super().__init__(network, tokenizer, uses_query=True, **more)
         self.label_names = ()

@@ -341,6 +341,7 @@ def test_window_is_checked(network, tokenizer):
 def test_multiple_choice(network, tokenizer):
     adapter = ChoiceModel(network("BertForMultipleChoice"), tokenizer)
     align_labels(adapter, ("A", "B", "C"))
+    assert not adapter.notes.words  # answers have no order of their own to be told about
     query = "good [sep] bad film [sep] the"
     one = instance("it plays a scene", query=query)
     for method in ("occlusion", "gradient", "input-x-gradient", "integrated-gradients"):
