@@ -38,7 +38,7 @@ def test_a_half_precision_checkpoint_computes_in_float32(network, tokenizer, tmp
     adapter = open_model(tmp_path)
     assert {weights.dtype for weights in adapter.network.parameters()} == {torch.float32}
     align_labels(adapter, ("NEG", "POS"))
-    list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="integrated-gradients", steps=300)))
+    list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="integrated-gradients", steps=60, bins=())))
     assert adapter.notes.maxima["largest convergence delta"] < 1e-3
 
 
@@ -143,8 +143,8 @@ def tight(network, most: int):
 
 @pytest.mark.parametrize("method", ["gradient", "input-x-gradient", "integrated-gradients", "attention"])
 def test_gradients_and_attention_halve_too(network, tokenizer, method):
-    documents = [instance("good plays film" + " the" * n, str(n)) for n in range(7)]
-    settings = Settings(method=method, bins=(), steps=40)
+    documents = [instance("good plays film" + " the" * n, str(n)) for n in range(5)]
+    settings = Settings(method=method, bins=(), steps=6)
     whole = [soft(found) for found in explain_instances(opened(network(), tokenizer), documents, settings)]
     narrow, sizes = tight(network(), 3)
     adapter = opened(narrow, tokenizer)
