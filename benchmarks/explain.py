@@ -11,6 +11,7 @@ texts are made here, as long as those of the corpora that the rows are named aft
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import os
 import platform
@@ -347,6 +348,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads; 0: all cores, by the clock on the wall")
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "results_explain.md")
     given = parser.parse_args([] if words is None else words)
+    importlib.import_module("sklearn.linear_model")  # loads all that has threads, before they are limited
     if given.threads:
         torch.set_num_threads(given.threads)
         threadpool_limits(given.threads)
