@@ -14,7 +14,8 @@ from eraser_hub.errors import DataError
 from .erasure import Erased
 from .models import Adapter, Encoded, Notes, View, check_probabilities
 
-Item, Found = TypeVar("Item"), TypeVar("Found")
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 OUT_OF_MEMORY = (
     "out of memory", "can't allocate memory", "not enough memory", "alloc_failed", "could not create a memory object",
 )  # fmt: skip

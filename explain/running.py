@@ -34,6 +34,7 @@ class Source:
         labels: the dataset's name of each of the model's outputs, where the model does not say them.
         query: whether the model sees the query; None: as it was trained, and for a transformers model without such a
             record, when the queries of the split differ.
+        precision: ``float32``, ``bfloat16``, or ``auto``: bfloat16 on a GPU that has it (transformers).
         limit: explain the first so many instances.
         threads: processor threads of a model; 0: as many as torch takes by itself.
     """

@@ -207,7 +207,7 @@ def key_of(windows: Sequence[Window]) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     for window in windows:
         for part in (window.ids, window.types, window.seen):
-            digest.update(part)
+            digest.update(part.data)
         digest.update(b"\x1d")
     return digest.digest()
 
