@@ -339,6 +339,25 @@ def line(which: str, shape: Shape, method: str, found: dict[str, Any]) -> str:
     )
 
 
+def summary(lines: Sequence[str]) -> str:
+    """What the table's rows reach of the two bars, in words."""
+    rows = [[cell.strip() for cell in text.strip("| ").split(" | ")] for text in lines if " % | " in text]
+    fast = [row for row in rows if float(row[7].strip(" |")) >= 5]
+    slow = [row for row in rows if row not in fast]
+    short = [row for row in rows if float(row[6].removesuffix(" %")) < 90]
+
+    def named(some: Sequence[Sequence[str]]) -> str:
+        return "; ".join(f"{row[0]}, {row[1].split(',')[0]}, {row[2].split(',')[0]}" for row in some) or "none"
+
+    return (
+        f"At least 5 times faster than one at a time: {named(fast)}. Less: {named(slow)}. One long input already "
+        "saturates a processor: what batching can win there is bounded by the last column, far above which only a GPU or "
+        f"other arithmetic would come. Below 90 % of the bare model's rate: {named(short)}. The linear model counts words "
+        "by number where the bare pipeline splits strings: hence more than 100 %. Integrated gradients: a pass is forward "
+        "and backward, the points of one integral after the other; its bare model makes the same passes without captum."
+    )
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Measure and write the results."""
     import torch
@@ -379,10 +398,7 @@ def main(words: Sequence[str] | None = None) -> None:
         found = integrated(which, shape, clock)
         lines.append(line(which, shape, "integrated gradients, 300 steps", found))
         print(lines[-1], flush=True)
-    lines.append(
-        "\nThe linear model counts words by number where the bare pipeline splits strings: hence more than 100 %. "
-        "Integrated gradients: a pass is forward and backward."
-    )
+    lines.append("\n" + summary(lines))
     given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
