@@ -242,7 +242,8 @@ def explain(
         partial.close(remove=True)
         return report
     finally:
-        partial.close()
+        # a run that failed before its first chunk was done leaves nothing to go on with
+        partial.close(remove=not partial.places)
 
 
 def explain_here(

@@ -105,6 +105,15 @@ def test_a_stopped_run_is_not_thrown_away(source, tmp_path):
     assert partial_path(out).read_bytes() == before
 
 
+def test_a_run_that_failed_before_its_first_chunk_leaves_nothing(source, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(DataError, match="expected 2 names"):
+        explain(replace(source, labels=("POS",)), SETTINGS, out)
+    assert list(tmp_path.iterdir()) == []
+    explain(source, SETTINGS, out)  # without --resume
+    assert out.read_bytes() == whole
+
+
 def test_other_data_or_another_model_is_noticed(source, hub, tmp_path, linear):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
