@@ -8,6 +8,7 @@ whatever the order or number of workers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,7 @@ def attribute(
     steps: int = 300,
     lime_samples: int = 5000,
     lime_tokens: int = 10,
+    by_sequence: bool = False,
 ) -> list[NDArray[np.float64]]:
     """Scores of every instance of a chunk, each of shape (tokens,).
 
@@ -45,6 +47,7 @@ def attribute(
         steps: integration steps of integrated gradients.
         lime_samples: LIME's N, perturbed samples per instance.
         lime_tokens: LIME's K, tokens in each sample; 0 for LIME's own sampler (a uniformly drawn number of tokens).
+        by_sequence: LIME perturbs one sequence of a pair at a time and leaves the other whole (paper 002, appendix B.2).
 
     Raises:
         DataError: the model does not allow the method; scores that are not finite.
@@ -62,7 +65,7 @@ def attribute(
     elif method == "occlusion":
         found = occlusion_scores(runner, encoded, predicted, probability)
     elif method == "lime":
-        found = lime_scores(runner, encoded, predicted, seed, lime_samples, lime_tokens)
+        found = lime_scores(runner, encoded, predicted, seed, lime_samples, lime_tokens, by_sequence)
     else:
         found = model.scores(method, encoded, predicted, steps)
     for one, scores in zip(encoded, found, strict=True):
@@ -80,7 +83,12 @@ def occlusion_scores(
 ) -> list[NDArray[np.float64]]:
     """Leave one out: score of token t = p(x) - p(x without t), for the predicted label."""
     sizes = [sum(map(len, one.instance.documents)) for one in encoded]
-    erased = [erasure.without(number, [place]) for number, size in enumerate(sizes) for place in range(size)]
+    places = np.arange(max(sizes, default=0))
+    erased = [
+        erasure.Erased(number, places[place : place + 1], keep=False)
+        for number, size in enumerate(sizes)
+        for place in range(size)
+    ]
     values = runner.run(encoded, erased)
     found, start = [], 0
     for number, size in enumerate(sizes):
@@ -90,32 +98,48 @@ def occlusion_scores(
 
 
 def lime_scores(
-    runner: Runner, encoded: Sequence[Encoded], predicted: Sequence[int], seed: int, samples: int, kept_tokens: int
+    runner: Runner,
+    encoded: Sequence[Encoded],
+    predicted: Sequence[int],
+    seed: int,
+    samples: int,
+    kept_tokens: int,
+    by_sequence: bool = False,
 ) -> list[NDArray[np.float64]]:
     """LIME (Ribeiro et al., 2016): weights of a linear model of p over which tokens are present.
 
     Each of N samples keeps K random tokens (paper 002, appendix B.2: N = 5000, K = 10); with K = 0, or with no more than
     K tokens in the text, the number of erased tokens is drawn uniformly, as the lime package does. The text itself is a
     sample too. Samples are weighted by ``sqrt(exp(-d² / 25²))``, d the cosine distance to the text in hundredths, and
-    fitted by ridge regression (alpha 1), which is lime's own kernel and fit without feature selection.
+    fitted by ridge regression (alpha 1), which is lime's own kernel and fit without feature selection. ``by_sequence``:
+    of a pair, samples take turns to perturb one sequence and keep the other whole, as the paper does for similarity.
     """
     need("sklearn")
     from sklearn.linear_model import Ridge
+    from threadpoolctl import ThreadpoolController
 
+    threads = ThreadpoolController()
     found = []
     for number, one in enumerate(encoded):
         size = sum(map(len, one.instance.documents))
         if size == 0:
             found.append(np.zeros(0))
             continue
-        sets = lime_sets(erasure.generator(seed, one.instance.id, "lime"), size, samples, kept_tokens)
-        values = runner.run(encoded, [erasure.only(number, kept) for kept in sets])[:, predicted[number]]
+        random = erasure.generator(seed, one.instance.id, "lime")
+        if by_sequence and len(one.instance.documents) > 1:
+            sets = lime_sets_of_sequences(random, one.instance.bounds, samples, kept_tokens)
+        else:
+            sets = lime_sets(random, size, samples, kept_tokens)
+        values = runner.run(encoded, [erasure.Erased(number, kept, keep=True) for kept in sets])[:, predicted[number]]
         present = np.zeros((len(sets), size), dtype=np.float32)
         for row, kept in enumerate(sets):
             present[row, kept] = 1
         distance = 100 * (1 - np.sqrt(present.sum(axis=1, dtype=np.float64) / size))
         weights = np.sqrt(np.exp(-(distance**2) / KERNEL_WIDTH**2))
-        fitted = Ridge(alpha=1.0, fit_intercept=True).fit(present, values, sample_weight=weights)
+        # so small a system is solved fastest by one thread: several mostly wait for each other, on a busy machine
+        # ten times as long as the work takes; and the result is the same whatever the number of cores
+        with threads.limit(limits=1):
+            fitted = Ridge(alpha=1.0, fit_intercept=True).fit(present, values, sample_weight=weights)
         found.append(np.asarray(fitted.coef_, dtype=np.float64))
     return found
 
@@ -128,5 +152,25 @@ def lime_sets(random: np.random.Generator, size: int, samples: int, kept_tokens:
             keep = kept_tokens
         else:
             keep = size - int(random.integers(1, size + 1))
-        sets.append(np.sort(random.choice(size, size=keep, replace=False)))
+        chosen = random.choice(size, size=keep, replace=False)
+        chosen.sort()
+        sets.append(chosen)
+    return sets
+
+
+def lime_sets_of_sequences(
+    random: np.random.Generator, bounds: Sequence[int], samples: int, kept_tokens: int
+) -> list[NDArray[np.int64]]:
+    """As :func:`lime_sets`, each sample perturbing one of the sequences that have tokens, in turn."""
+    spans = [(start, end) for start, end in pairwise(bounds) if end > start]
+    everything = np.arange(bounds[-1])
+    turns = [
+        iter(lime_sets(random, end - start, (samples - 1 + len(spans) - 1 - turn) // len(spans) + 1, kept_tokens)[1:])
+        for turn, (start, end) in enumerate(spans)
+    ]
+    sets = [everything]
+    for number in range(samples - 1):
+        start, end = spans[number % len(spans)]
+        drawn = next(turns[number % len(spans)]) + start
+        sets.append(np.concatenate([everything[:start], drawn, everything[end:]]))
     return sets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,13 @@ from numpy.typing import NDArray
 from eraser_hub.errors import DataError
 
 from .erasure import Erased
-from .models import Adapter, Encoded, View, check_probabilities
+from .models import Adapter, Encoded, Notes, View, check_probabilities
 
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+OUT_OF_MEMORY = (
+    "out of memory", "can't allocate memory", "not enough memory", "alloc_failed", "could not create a memory object",
+)  # fmt: skip
 KEPT_SIZE = 500_000  # tokens of inputs that are kept between finding equal ones and running them
 
 
@@ -56,7 +62,7 @@ class Runner:
         self.counts = Counts()
         self._on_passes = on_passes
         self._known: dict[bytes, NDArray[np.float64]] = {}
-        self._limit = 1 << 30
+        self._share = 1.0  # of the model's batches, less after memory ran out
 
     def forget(self) -> None:
         """Drop the kept results; called between chunks, so that memory does not grow with the dataset."""
@@ -98,8 +104,8 @@ class Runner:
         left = {key: len(one.sizes) for key, one in waiting.items()}
         place = 0
         while place < len(units):
-            rows = max(1, min(self.model.rows_for(units[place][0], self.batch_size), self._limit))
-            batch = units[place : place + rows]
+            most = self.model.rows_for(units[place][0], self.batch_size)
+            batch = units[place : place + max(1, int(most * self._share + 1e-9))]
             views: dict[bytes, View] = {}
             for _, _, key in batch:
                 if key not in views:
@@ -107,6 +113,11 @@ class Runner:
             ids = [encoded[waiting[key].erased.instance].instance.id for _, _, key in batch]
             found = self._forward([(views[key], number) for _, number, key in batch], ids)
             if found is None:
+                # a share and no number of rows: what was too long in eights may be short enough in hundreds
+                self._share = len(batch) // 2 / most
+                self.counts.halved += 1
+                self.model.notes.say(f"out of memory with {len(batch)} inputs at a time: halved to {len(batch) // 2}")
+                release_memory()
                 continue
             for (_, _, key), row in zip(batch, found, strict=True):
                 sums[key] = sums[key] + row if key in sums else row
@@ -117,7 +128,7 @@ class Runner:
             place += len(batch)
 
     def _forward(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> NDArray[np.float64] | None:
-        """Checked probabilities in the dataset's order; None when memory ran out and the batch was halved."""
+        """Checked probabilities in the dataset's order; None when memory ran out and the batch must be halved."""
         try:
             raw = self.model.forward(batch)
         except (MemoryError, RuntimeError) as error:
@@ -128,10 +139,7 @@ class Runner:
                     f"out of memory with a single input of length {max(batch[0][0].sizes)}; a shorter --window needs less",
                     instance=ids[0],
                 ) from error
-            self._limit = len(batch) // 2
-            self.counts.halved += 1
-            self.model.notes.say(f"out of memory with {len(batch)} inputs at a time: halved to {self._limit}")
-            release_memory()
+            # memory is given back by the caller: here the error still holds the tensors of the failed pass
             return None
         names = self.model.label_names
         try:
@@ -155,10 +163,39 @@ def first_bad_row(values: object) -> int:
     return int(np.argmin(good))
 
 
+def in_halves(
+    work: Callable[[list[Item]], list[Found]], items: Sequence[Item], notes: Notes, all_of: bool = True
+) -> list[Found]:
+    """``work(items)``, in halves as often as memory runs out; says so in ``notes``.
+
+    Args:
+        all_of: the halves' results one after the other; False: the first half's alone, for work whose result does not
+            depend on how many items go together.
+
+    Raises:
+        DataError: out of memory with a single item.
+    """
+    try:
+        return work(list(items))
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        if len(items) == 1:
+            raise DataError("out of memory with a single input; a shorter --window needs less") from error
+    half = len(items) // 2
+    notes.say(f"out of memory with {len(items)} inputs at a time: halved to {half}")
+    release_memory()
+    found = in_halves(work, items[:half], notes, all_of)
+    return [*found, *in_halves(work, items[half:], notes)] if all_of else found
+
+
 def out_of_memory(error: BaseException) -> bool:
-    """True for Python's MemoryError and for torch's out-of-memory errors on any device."""
+    """True for Python's MemoryError and for torch's out-of-memory errors on any device.
+
+    torch.cuda.OutOfMemoryError, the processor's allocator, cuBLAS and oneDNN each have their own words.
+    """
     words = str(error).lower()
-    return isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words
+    return isinstance(error, MemoryError) or any(known in words for known in OUT_OF_MEMORY)
 
 
 def release_memory() -> None:

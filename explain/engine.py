@@ -175,7 +175,13 @@ def explain_chunk(
     full = runner.run(encoded, [erasure.full(number) for number in range(len(instances))])
     predicted = [int(place) for place in full.argmax(axis=1)]
     scores = _scores(
-        model, runner, encoded, predicted, [float(row[p]) for row, p in zip(full, predicted, strict=True)], settings
+        model,
+        runner,
+        encoded,
+        predicted,
+        [float(row[p]) for row, p in zip(full, predicted, strict=True)],
+        settings,
+        kind,
     )
     if kind == "perturbation":
         hard = [top_of_each(one, found, settings.kd) for one, found in zip(instances, scores, strict=True)]
@@ -192,10 +198,12 @@ def _scores(
     predicted: Sequence[int],
     probability: Sequence[float],
     settings: Settings,
+    kind: str,
 ) -> list[NDArray[np.float64]]:
     found = attribute(
         settings.method, model, runner, encoded, predicted, probability,
         seed=settings.seed, steps=settings.steps, lime_samples=settings.lime_samples, lime_tokens=settings.lime_tokens,
+        by_sequence=kind == "perturbation",
     )  # fmt: skip
     return [rounded(one) for one in found]
 
@@ -364,7 +372,7 @@ def _pair_predictions(model: Adapter, runner: Runner, work: _Work) -> list[dict[
 def _answers(model: Any, runner: Runner, encoded: Sequence[Encoded], settings: Settings) -> list[dict[str, Any]]:
     """Rankings for question answering: an answer in the label's place, no erased probabilities."""
     none = [0] * len(encoded)
-    scores = _scores(model, runner, encoded, none, [0.0] * len(encoded), settings)
+    scores = _scores(model, runner, encoded, none, [0.0] * len(encoded), settings, "perturbation")
     predictions = []
     for one, found in zip(encoded, scores, strict=True):
         answer, p = model.answer_text(one)

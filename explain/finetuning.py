@@ -1,7 +1,8 @@
-"""Fine-tune a transformers encoder as a sequence classifier, with the Trainer.
+"""Fine-tune a transformers encoder as a sequence classifier or for multiple choice, with the Trainer.
 
 A document longer than the window gives one training example per window (without overlap), each with the document's
-label; when explaining, windows overlap and their probabilities are averaged.
+label; when explaining, windows overlap and their probabilities are averaged. A multiple-choice example holds one input
+for each answer.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ def finetune(
     warmup_steps: int = 50,
     window: int | None = None,
     seed: int = 1,
+    task: str = "classification",
     say: Callable[[str], None] = lambda words: None,
 ) -> None:
     """Train and save a classifier that ``eraser-hub explain`` opens.
@@ -40,6 +42,7 @@ def finetune(
         max_steps: stop after so many optimiser steps; 0: as many as ``epochs`` ask for.
         learning_rate, warmup_steps: paper 004, appendix A (2e-5, 50 steps, linear).
         window: longest training example in sub-words.
+        task: classification, or multiple-choice (the query holds an answer for each label, ``[sep]`` between).
 
     Raises:
         DataError: the model cannot be opened.
@@ -48,36 +51,65 @@ def finetune(
     import torch
     import transformers
 
+    from .devices import runs_bf16
+    from .multiple_choice import ChoiceModel, Choices
     from .transformers_model import SequenceModel, load_tokenizer
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     transformers.set_seed(seed)
+    choosing = task == "multiple-choice"
+    kind = transformers.AutoModelForMultipleChoice if choosing else transformers.AutoModelForSequenceClassification
+    labelled: dict[str, Any] = {
+        "num_labels": len(label_names), "id2label": dict(enumerate(label_names)),
+        "label2id": {label: place for place, label in enumerate(label_names)},
+    }  # fmt: skip
     try:
-        network = transformers.AutoModelForSequenceClassification.from_pretrained(
-            name,
-            num_labels=len(label_names),
-            id2label=dict(enumerate(label_names)),
-            label2id={label: place for place, label in enumerate(label_names)},
-            ignore_mismatched_sizes=True,
-        )
+        network = kind.from_pretrained(name, ignore_mismatched_sizes=True, **({} if choosing else labelled))
         tokenizer = load_tokenizer(name)
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
         raise DataError(f"cannot open the model: {first_line(error)}", file=name) from error
-    uses_query = bool(facts.get("uses_query"))
-    model = SequenceModel(network, tokenizer, uses_query=uses_query, window=window, description=Path(name).name)
+    more: dict[str, Any] = {"window": window, "description": Path(name).name, "precision": "float32"}
+    model: SequenceModel
+    if choosing:
+        model = ChoiceModel(network, tokenizer, **more)
+        model.label_names = tuple(label_names)
+    else:
+        model = SequenceModel(network, tokenizer, uses_query=bool(facts.get("uses_query")), **more)
+    network = model.network
     place = {label: number for number, label in enumerate(label_names)}
     rows: list[dict[str, Any]] = []
     for one, label in zip(instances, labels, strict=True):
-        encoded = model.encode(one)
-        for window_ in encoded.windows(np.ones(len(one.tokens), dtype=bool), "remove", overlap=False):
-            row = {"input_ids": window_.ids.tolist(), "attention_mask": [1] * len(window_.ids), "labels": place[label]}
-            if "token_type_ids" in tokenizer.model_input_names:
-                row["token_type_ids"] = window_.types.tolist()
-            rows.append(row)
-    say(f"{len(rows)} windows of at most {model.window} sub-words from {len(instances)} instances")
+        encoded, whole = model.encode(one), np.ones(len(one.tokens), dtype=bool)
+        if isinstance(encoded, Choices):
+            choices = [row_of(part, tokenizer) for part in encoded.windows(whole, "remove")]
+            rows.append({**{name: [row[name] for row in choices] for name in choices[0]}, "labels": place[label]})
+        else:
+            for part in encoded.windows(whole, "remove", overlap=False):
+                rows.append({**row_of(part, tokenizer), "labels": place[label]})
+    say(
+        f"{len(rows)} {'questions' if choosing else 'windows'} of at most {model.window} sub-words from "
+        f"{len(instances)} instances"
+    )
+    pad = transformers.DataCollatorWithPadding(tokenizer)
+
+    def collate(batch: list[dict[str, Any]]) -> dict[str, Any]:
+        """A batch of questions, each with as many inputs as answers: shape (questions, answers, sub-words)."""
+        flat = [
+            {name: row[name][choice] for name in row if name != "labels"}
+            for row in batch
+            for choice in range(len(label_names))
+        ]
+        inputs = {name: tensor.view(len(batch), len(label_names), -1) for name, tensor in pad(flat).items()}
+        return {**inputs, "labels": torch.tensor([row["labels"] for row in batch])}
+
     network.train()
     known = transformers.TrainingArguments.__dataclass_fields__  # its name changed with transformers 5
+    grouped: dict[str, Any] = (
+        {"train_sampling_strategy": "group_by_length"}
+        if "train_sampling_strategy" in known
+        else {"group_by_length": True}
+    )
     arguments = transformers.TrainingArguments(
         output_dir=str(out / ".training"),
         num_train_epochs=epochs,
@@ -92,14 +124,10 @@ def finetune(
         report_to="none",
         logging_steps=25,
         disable_tqdm=True,
-        bf16=bool(torch.cuda.is_available() and torch.cuda.is_bf16_supported()),
+        bf16=runs_bf16(model.device),
         dataloader_pin_memory=torch.cuda.is_available(),
         use_cpu=not torch.cuda.is_available(),
-        **(
-            {"train_sampling_strategy": "group_by_length"}
-            if "train_sampling_strategy" in known
-            else {"group_by_length": True}
-        ),
+        **({} if choosing else grouped),
     )
 
     class Log(transformers.TrainerCallback):
@@ -115,7 +143,7 @@ def finetune(
         model=network,
         args=arguments,
         train_dataset=rows,
-        data_collator=transformers.DataCollatorWithPadding(tokenizer),
+        data_collator=collate if choosing else pad,
         callbacks=[Log()],
     )
     trainer.remove_callback(transformers.PrinterCallback)
@@ -130,3 +158,11 @@ def finetune(
     leftover = out / ".training"
     if leftover.is_dir() and not any(leftover.iterdir()):
         leftover.rmdir()
+
+
+def row_of(window: Any, tokenizer: Any) -> dict[str, list[int]]:
+    """One input as the Trainer's collator takes it."""
+    row = {"input_ids": window.ids.tolist(), "attention_mask": [1] * len(window.ids)}
+    if "token_type_ids" in tokenizer.model_input_names:
+        row["token_type_ids"] = window.types.tolist()
+    return row

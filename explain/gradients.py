@@ -6,7 +6,7 @@ gradient with respect to a sub-word is the sum over the windows that hold it, di
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,16 +14,65 @@ from numpy.typing import NDArray
 
 from eraser_hub.errors import DataError
 
+from .batching import in_halves
 from .models import need
 
 if TYPE_CHECKING:
     from .transformers_model import Pieces, SequenceModel, Window
 
 
-def batches(model: SequenceModel, windows: Sequence[Window], rows: int) -> list[list[int]]:
-    """Window numbers in batches of like length."""
+FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass keeps every layer's values
+
+
+def batches(model: SequenceModel, windows: Sequence[Window]) -> list[list[int]]:
+    """Window numbers in batches of like length, longest first."""
     order = sorted(range(len(windows)), key=lambda number: -len(windows[number].ids))
-    return [order[start : start + rows] for start in range(0, len(order), rows)]
+    found, place = [], 0
+    while place < len(order):
+        rows = model.rows_for(len(windows[order[place]].ids), FULL_LENGTH_ROWS)
+        found.append(order[place : place + rows])
+        place += rows
+    return found
+
+
+def embedding_scores(
+    model: SequenceModel,
+    probability: Callable[..., Any],
+    embedded: Any,
+    method: str,
+    steps: int,
+    rows: int,
+    **more: Any,
+) -> NDArray[np.float64]:
+    """Captum's scores of every place of ``embedded`` (.., places, width), shape (.., places), the width summed away.
+
+    Args:
+        probability: input embeddings to the explained probability, or to one for each class with ``more["target"]``.
+        rows: integration points that go through the model together; halved when memory runs out.
+        more: captum's own ``target`` and ``additional_forward_args``.
+    """
+    need("captum")
+    import captum.attr
+    import torch
+
+    embedded = embedded.detach().requires_grad_()
+    if method == "input-x-gradient":
+        found = captum.attr.InputXGradient(probability).attribute(embedded, **more).sum(dim=-1)
+    elif method == "gradient":
+        found = captum.attr.Saliency(probability).attribute(embedded, abs=False, **more).norm(dim=-1)
+    else:
+
+        def integrate(points: list[int]) -> list[Any]:
+            values, delta = captum.attr.IntegratedGradients(probability).attribute(
+                embedded, baselines=torch.zeros_like(embedded), n_steps=steps, internal_batch_size=len(points),
+                return_convergence_delta=True, **more,
+            )  # fmt: skip
+            model.notes.largest("largest convergence delta", float(delta.abs().max()))
+            return [values.sum(dim=-1)] * len(points)
+
+        # captum cuts the points into batches by itself: what is halved is their number in one
+        found = in_halves(integrate, range(max(rows, 1)), model.notes, all_of=False)[0]
+    return found.detach().double().cpu().numpy()
 
 
 def gradient_scores(
@@ -36,8 +85,6 @@ def gradient_scores(
     from the all-zero embeddings (``steps`` Gauss-Legendre points; paper 002 takes 300). The convergence delta, the
     difference between the sum of integrated gradients and p(x) - p(baseline), is kept in the model's notes.
     """
-    need("captum")
-    import captum.attr
     import torch
 
     windows, owner = [], []
@@ -53,30 +100,23 @@ def gradient_scores(
         extra = {"token_type_ids": types} if types is not None else {}
         return torch.softmax(model.network(inputs_embeds=embedded, attention_mask=seen, **extra).logits.float(), dim=-1)
 
-    rows = 1 if method == "integrated-gradients" else 8
-    for batch in batches(model, windows, rows):
+    def values_of(batch: list[int]) -> list[NDArray[np.float64]]:
         inputs = model.tensors([windows[number] for number in batch])
-        target = [columns[owner[number]] for number in batch]
-        more = (inputs["attention_mask"], inputs.get("token_type_ids"))
         with torch.no_grad():
-            embedded = embedding(inputs["input_ids"]).detach()
-        embedded.requires_grad_()
-        if method == "integrated-gradients":
-            found, delta = captum.attr.IntegratedGradients(probability).attribute(
-                embedded, baselines=torch.zeros_like(embedded), target=target, additional_forward_args=more,
-                n_steps=steps, internal_batch_size=16, return_convergence_delta=True,
-            )  # fmt: skip
-            model.notes.largest("largest convergence delta", float(delta.abs().max()))
-            values = found.sum(dim=-1)
-        elif method == "input-x-gradient":
-            values = captum.attr.InputXGradient(probability).attribute(
-                embedded, target=target, additional_forward_args=more
-            ).sum(dim=-1)  # fmt: skip
-        else:
-            values = captum.attr.Saliency(probability).attribute(
-                embedded, target=target, abs=False, additional_forward_args=more
-            ).norm(dim=-1)  # fmt: skip
-        for number, row in zip(batch, values.detach().double().cpu().numpy(), strict=True):
+            embedded = embedding(inputs["input_ids"])
+        more = (inputs["attention_mask"], inputs.get("token_type_ids"))
+        return list(
+            embedding_scores(
+                model, probability, embedded, method, steps, model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS),
+                target=[columns[owner[number]] for number in batch], additional_forward_args=more,
+            )
+        )  # fmt: skip
+
+    # the points of one integral fill a batch by themselves
+    single = method == "integrated-gradients"
+    for batch in [[number] for number in range(len(windows))] if single else batches(model, windows):
+        found = values_of(batch) if single else in_halves(values_of, batch, model.notes)
+        for number, row in zip(batch, found, strict=True):
             _add(scores[owner[number]], encoded[owner[number]], windows[number], row / parts[owner[number]])
     return scores
 
@@ -96,22 +136,28 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
             owner.append(number)
     sums = [np.zeros(len(one.ids)) for one in encoded]
     times = [np.zeros(len(one.ids)) for one in encoded]
+
+    def weights_of(batch: list[int]) -> list[NDArray[np.float64]]:
+        inputs = model.tensors([windows[number] for number in batch])
+        with torch.inference_mode():
+            layers = model.network(**inputs, output_attentions=True).attentions
+        if not layers:
+            raise DataError(f"--method attention: {model.description} gives no attention weights")
+        heads = layers[-1].mean(dim=1).double().cpu().numpy()
+        first = [windows[number].ids[0] == model.tokenizer.cls_token_id for number in batch]
+        return [
+            heads[row, 0 if at_start else len(windows[number].ids) - 1]
+            for row, (number, at_start) in enumerate(zip(batch, first, strict=True))
+        ]
+
     before = model.network.config._attn_implementation
     model.network.set_attn_implementation("eager")  # the fused kernels do not give their weights
     try:
-        for batch in batches(model, windows, 8):
-            inputs = model.tensors([windows[number] for number in batch])
-            with torch.inference_mode():
-                layers = model.network(**inputs, output_attentions=True).attentions
-            if not layers:
-                raise DataError(f"--method attention: {model.description} gives no attention weights")
-            heads = layers[-1].mean(dim=1).double().cpu().numpy()
-            for row, number in enumerate(batch):
-                window = windows[number]
-                at = 0 if window.ids[0] == model.tokenizer.cls_token_id else len(window.ids) - 1
-                held = window.piece >= 0
-                sums[owner[number]][window.piece[held]] += heads[row, at, : len(window.ids)][held]
-                times[owner[number]][window.piece[held]] += 1
+        for batch in batches(model, windows):
+            for number, row in zip(batch, in_halves(weights_of, batch, model.notes), strict=True):
+                held = windows[number].piece >= 0
+                sums[owner[number]][windows[number].piece[held]] += row[: len(windows[number].ids)][held]
+                times[owner[number]][windows[number].piece[held]] += 1
     finally:
         model.network.set_attn_implementation(before)
     return [

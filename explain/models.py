@@ -111,6 +111,7 @@ class Adapter(ABC):
         label_names: class names in the dataset's order.
         order: column of the model's output for each of ``label_names``.
         uses_query: whether the query is part of the input.
+        has_labels: whether the outputs are labels, which may be named and ordered otherwise than the dataset's.
         notes: counters and sentences for the report.
     """
 
@@ -118,6 +119,7 @@ class Adapter(ABC):
     own_names: tuple[str, ...] | None = None  # the model's own, in its own order, kept by align_labels
     order: NDArray[np.int64] | None = None
     uses_query = False
+    has_labels = True  # False: answers, which are the dataset's own, stand in the labels' place
     description = ""
 
     def __init__(self) -> None:
@@ -257,9 +259,10 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], given: Sequence
         return
     if not names:
         adapter.label_names, adapter.order = tuple(dataset_names), np.arange(len(dataset_names))
-        adapter.notes.say(
-            f"the model does not name its labels: taken in the dataset's order {', '.join(dataset_names)}"
-        )
+        if adapter.has_labels:
+            adapter.notes.say(
+                f"the model does not name its labels: taken in the dataset's order {', '.join(dataset_names)}"
+            )
         return
     if len(names) != len(dataset_names):
         raise DataError(
@@ -296,6 +299,7 @@ def open_model(
     uses_query: bool | None = None,
     window: int | None = None,
     device: str | None = None,
+    precision: str = "auto",
 ) -> Adapter:
     """Open a model: a folder of ``eraser-hub train``, a skops or joblib file, a transformers folder or Hub id.
 
@@ -306,6 +310,7 @@ def open_model(
         uses_query: show the query to the model; None: as it was trained, else no.
         window: longest input in sub-words; None: the model's own limit.
         device: torch device; None: cuda where there is one.
+        precision: float32, bfloat16 (autocast), or auto: bfloat16 on a GPU that has it.
 
     Raises:
         DataError: an unknown task, nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.
@@ -346,6 +351,7 @@ def open_model(
         uses_query=uses_query if uses_query is not None else facts.get("uses_query"),
         window=window,
         device=device,
+        precision=precision,
     )
 
 

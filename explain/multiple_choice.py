@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from eraser_hub.errors import DataError
 
 from .instances import Instance
-from .models import Encoded, View, need
-from .transformers_model import Pieces, SequenceModel, Window, _window
+from .models import Encoded, View
+from .transformers_model import Pieces, SequenceModel, Window, _window, key_of
 
 SEPARATOR = "[sep]"
 
@@ -55,10 +54,7 @@ class Choices(Encoded):
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         windows = self.windows(kept, erase)
-        digest = hashlib.blake2b(digest_size=16)
-        for window in windows:
-            digest.update(window.ids.tobytes() + window.seen.tobytes() + b"\x1d")
-        return View(digest.digest(), (max(len(window.ids) for window in windows),), windows)
+        return View(key_of(windows), (max(len(window.ids) for window in windows),), windows)
 
 
 class ChoiceModel(SequenceModel):
@@ -67,6 +63,8 @@ class ChoiceModel(SequenceModel):
     The labels are the dataset's (A, B, ..), in the order of the answers; a question longer than the window is cut at
     its end, and counted.
     """
+
+    has_labels = False
 
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
         super().__init__(network, tokenizer, uses_query=True, **more)
@@ -104,8 +102,7 @@ class ChoiceModel(SequenceModel):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         """Gradient methods over the question's sub-words, summed over the pairs (question, answer)."""
-        need("captum")
-        import captum.attr
+        from .gradients import FULL_LENGTH_ROWS, embedding_scores
 
         torch = self.torch
         found = []
@@ -115,8 +112,7 @@ class ChoiceModel(SequenceModel):
             windows = one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove")
             inputs = self.tensors(windows)
             with torch.no_grad():
-                embedded = embedding(inputs["input_ids"]).unsqueeze(0).detach()
-            embedded.requires_grad_()
+                embedded = embedding(inputs["input_ids"]).unsqueeze(0)
             rest = {name: value for name, value in inputs.items() if name != "input_ids"}
 
             def probability(batch: Any, rest: dict[str, Any] = rest) -> Any:
@@ -126,20 +122,10 @@ class ChoiceModel(SequenceModel):
                 }
                 return torch.softmax(self.network(inputs_embeds=batch, **more).logits.float(), dim=-1)
 
-            column = self.column(target)
-            if method == "integrated-gradients":
-                values, delta = captum.attr.IntegratedGradients(probability).attribute(
-                    embedded, baselines=torch.zeros_like(embedded), target=column, n_steps=steps,
-                    internal_batch_size=4, return_convergence_delta=True,
-                )  # fmt: skip
-                self.notes.largest("largest convergence delta", float(delta.abs().max()))
-                pieces = values.sum(dim=-1)[0]
-            elif method == "input-x-gradient":
-                pieces = captum.attr.InputXGradient(probability).attribute(embedded, target=column).sum(dim=-1)[0]
-            else:
-                pieces = captum.attr.Saliency(probability).attribute(embedded, target=column, abs=False).norm(dim=-1)[0]
+            rows = self.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
+            (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows, target=self.column(target))
             scores = np.zeros(len(one.instance.tokens))
-            for window, row in zip(windows, pieces.detach().double().cpu().numpy(), strict=True):
+            for window, row in zip(windows, pieces, strict=True):
                 held = window.piece >= 0
                 np.add.at(scores, one.question.owner[window.piece[held]], row[: len(window.ids)][held])
             found.append(scores)

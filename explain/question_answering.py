@@ -7,6 +7,7 @@ are no comprehensiveness and sufficiency for this task (paper 002, Table 6), and
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,24 @@ from numpy.typing import NDArray
 
 from eraser_hub.errors import DataError
 
-from .models import Encoded, View, need
+from .instances import Instance
+from .models import Encoded, View
 from .transformers_model import GRADIENT_METHODS, Pieces, SequenceModel, Window
 
 LONGEST_ANSWER = 30
 
 
+@dataclass(slots=True)
+class Passage(Pieces):
+    """A question and its passage, and the best answer once it was looked for."""
+
+    best: tuple[Window, int, int, float] | None = None
+
+
 class AnswerModel(SequenceModel):
     """An extractive question-answering model: (question, passage) in, the best span out."""
+
+    has_labels = False
 
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
         super().__init__(network, tokenizer, uses_query=True, **more)
@@ -36,8 +47,14 @@ class AnswerModel(SequenceModel):
     def supports(self, method: str) -> bool:
         return method in ("random", "attention", *GRADIENT_METHODS)
 
-    def answer(self, one: Pieces) -> tuple[Window, int, int, float]:
+    def encode(self, instance: Instance) -> Passage:
+        one = super().encode(instance)
+        return Passage(one.instance, one.model, one.query, one.ids, one.owner, one.first, one.split)
+
+    def answer(self, one: Passage) -> tuple[Window, int, int, float]:
         """The best span of a passage: its window, its first and last place there, and p(start) · p(end)."""
+        if one.best is not None:
+            return one.best
         windows = one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove")
         best: tuple[Window, int, int, float] | None = None
         for window in windows:
@@ -57,9 +74,10 @@ class AnswerModel(SequenceModel):
                 best = (window, int(first), int(last), p)
         if best is None:
             raise DataError("the passage is empty: nothing to answer from", instance=one.instance.id)
+        one.best = best
         return best
 
-    def answer_text(self, one: Pieces) -> tuple[str, float]:
+    def answer_text(self, one: Passage) -> tuple[str, float]:
         """The answer's words, blank between, and its probability."""
         window, first, last, p = self.answer(one)
         pieces = window.piece[first : last + 1]
@@ -71,43 +89,31 @@ class AnswerModel(SequenceModel):
     ) -> list[NDArray[np.float64]]:
         from .gradients import attention_scores
 
-        pieces = [one for one in encoded if isinstance(one, Pieces)]
+        pieces = [one for one in encoded if isinstance(one, Passage)]
         if method == "attention":
             return attention_scores(self, pieces)
         return [self._gradient(one, method, steps) for one in pieces]
 
-    def _gradient(self, one: Pieces, method: str, steps: int) -> NDArray[np.float64]:
-        need("captum")
-        import captum.attr
+    def _gradient(self, one: Passage, method: str, steps: int) -> NDArray[np.float64]:
+        from .gradients import FULL_LENGTH_ROWS, embedding_scores
 
         torch = self.torch
         window, first, last, _ = self.answer(one)
         inputs = self.tensors([window])
         with torch.no_grad():
-            embedded = self.network.get_input_embeddings()(inputs["input_ids"]).detach()
-        embedded.requires_grad_()
+            embedded = self.network.get_input_embeddings()(inputs["input_ids"])
         rest = {name: value for name, value in inputs.items() if name != "input_ids"}
 
         def probability(batch: Any) -> Any:
             out = self.network(
                 inputs_embeds=batch, **{name: value.expand(len(batch), -1) for name, value in rest.items()}
             )
-            return torch.softmax(out.start_logits, dim=-1)[:, first] * torch.softmax(out.end_logits, dim=-1)[:, last]
+            start, end = (torch.softmax(logits.float(), dim=-1) for logits in (out.start_logits, out.end_logits))
+            return start[:, first] * end[:, last]
 
-        if method == "integrated-gradients":
-            values, delta = captum.attr.IntegratedGradients(probability).attribute(
-                embedded, baselines=torch.zeros_like(embedded), n_steps=steps, internal_batch_size=8,
-                return_convergence_delta=True,
-            )  # fmt: skip
-            self.notes.largest("largest convergence delta", float(delta.abs().max()))
-            pieces = values.sum(dim=-1)[0]
-        elif method == "input-x-gradient":
-            pieces = captum.attr.InputXGradient(probability).attribute(embedded).sum(dim=-1)[0]
-        else:
-            pieces = captum.attr.Saliency(probability).attribute(embedded, abs=False).norm(dim=-1)[0]
+        rows = self.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
+        (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows)
         scores = np.zeros(len(one.instance.tokens))
         held = window.piece >= 0
-        np.add.at(
-            scores, one.owner[window.piece[held]], pieces.detach().double().cpu().numpy()[: len(window.ids)][held]
-        )
+        np.add.at(scores, one.owner[window.piece[held]], pieces[: len(window.ids)][held])
         return scores

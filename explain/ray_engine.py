@@ -155,7 +155,7 @@ class ChunkWorker:
                 limit_threads(source.threads)
             self.model = open_model(
                 source.model, task=source.task, trust_pickle=source.trust_pickle, uses_query=source.query,
-                window=source.window, device=source.device,
+                window=source.window, device=source.device, precision=source.precision,
             )  # fmt: skip
             if source.threads:
                 limit_threads(source.threads)

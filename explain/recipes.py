@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.errors import DataError
+from eraser_hub.errors import DataError, shown
 
-from .instances import Split, open_split, queries_differ
+from .instances import Instance, Split, open_split, queries_differ
 from .models import looks_like_a_path, need
 from .training import BASELINES, Evaluation, evaluate_on, examples, fit_baseline, save_baseline
 
+TASKS = ("auto", "classification", "multiple-choice")
 # paper 004, Table 3
 REGIMES = {
     ("full", "full"): "no-rationale",
@@ -41,6 +42,7 @@ class Recipe:
     batch_size: int = 16
     learning_rate: float = 2e-5
     window: int | None = None
+    task: str = "auto"
 
 
 def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Callable[[str], None]) -> Iterator[str]:
@@ -54,6 +56,8 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
         raise DataError("--out: expected a folder, found a file", file=out)
     data = open_split(recipe.dataset, recipe.config, recipe.split)
     query = queries_differ(data) if recipe.query is None else recipe.query
+    if recipe.task not in TASKS:
+        raise DataError(f"--task: expected one of {', '.join(TASKS)}; found {shown(recipe.task)}")
     evaluated = evaluation_split(recipe)
     _fit(recipe, data, out, train_on, query, say)
     yield f"{out}: {recipe.model} trained on the {train_on} text of {recipe.split}"
@@ -90,6 +94,13 @@ def _figures(model: Path, train_on: str, split: Split) -> Iterator[str]:
         yield f"{name}: accuracy {found.accuracy:.3f}, macro F1 {found.macro_f1:.3f} ({found.instances} instances)"
 
 
+def all_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bool:
+    """Whether every query holds one answer for each label, ``[sep]`` between."""
+    from .multiple_choice import answers_of
+
+    return len(label_names) > 1 and all(len(answers_of(one)) == len(label_names) for one in instances)
+
+
 def has_rationales(split: Split) -> bool:
     """Whether the split's rows carry human rationales."""
     first = next(split.instances(), None)
@@ -116,8 +127,13 @@ def _fit(recipe: Recipe, data: Split, out: Path, train_on: str, query: bool, say
     need("torch", "transformers", "accelerate")
     from .finetuning import finetune
 
+    task = recipe.task
+    if task == "auto":
+        # CoS-E's labels are letters that stand for another answer in every question
+        task = "multiple-choice" if query and all_choices(instances, facts["label_names"]) else "classification"
+    facts["task"] = task
     finetune(
         recipe.model, instances, labels, facts["label_names"], out, facts=facts, epochs=recipe.epochs,
         max_steps=recipe.max_steps, batch_size=recipe.batch_size, learning_rate=recipe.learning_rate,
-        window=recipe.window, seed=recipe.seed, say=say,
+        window=recipe.window, seed=recipe.seed, task=task, say=say,
     )  # fmt: skip

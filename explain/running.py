@@ -34,6 +34,7 @@ class Source:
         labels: the dataset's name of each of the model's outputs, where the model does not say them.
         query: whether the model sees the query; None: as it was trained, and for a transformers model without such a
             record, when the queries of the split differ.
+        precision: ``float32``, ``bfloat16``, or ``auto``: bfloat16 on a GPU that has it (transformers).
         limit: explain the first so many instances.
         threads: processor threads of a model; 0: as many as torch takes by itself.
     """
@@ -48,6 +49,7 @@ class Source:
     query: bool | None = None
     window: int | None = None
     device: str | None = None
+    precision: str = "auto"
     limit: int | None = None
     threads: int = 0
 
@@ -100,7 +102,7 @@ def open_source(source: Source, split: Split) -> Adapter:
         limit_threads(source.threads)
     model = open_model(
         source.model, task=source.task, trust_pickle=source.trust_pickle, uses_query=source.query,
-        window=source.window, device=source.device,
+        window=source.window, device=source.device, precision=source.precision,
     )  # fmt: skip
     align_labels(model, split.label_names, source.labels)
     return model
@@ -184,6 +186,7 @@ def explain(
         "model": {
             "model": Path(source.model).name, "digest": model_digest(source.model),
             "task": source.task, "query": source.query, "window": source.window, "labels": list(source.labels),
+            "precision": source.precision,
         },
     }  # fmt: skip
     if resume and out.is_file() and _made_alike(out, header):
@@ -239,7 +242,8 @@ def explain(
         partial.close(remove=True)
         return report
     finally:
-        partial.close()
+        # a run that failed before its first chunk was done leaves nothing to go on with
+        partial.close(remove=not partial.places)
 
 
 def explain_here(

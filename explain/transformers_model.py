@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.errors import DataError
 
+from .devices import device_for, heads_in_float32, in_bf16, placed
 from .instances import Instance, first_line
 from .models import Adapter, Encoded, View
 
@@ -32,6 +33,7 @@ def open_transformer(
     uses_query: bool | None = None,
     window: int | None = None,
     device: str | None = None,
+    precision: str = "auto",
 ) -> Adapter:
     """Open a local folder or Hub id as the adapter that its architecture asks for.
 
@@ -74,22 +76,18 @@ def open_transformer(
         raise
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
         raise DataError(f"cannot open the model: {first_line(error)}", file=name) from error
+    more: dict[str, Any] = {
+        "window": window, "device": device, "precision": precision, "description": f"{architecture} {Path(name).name}",
+    }  # fmt: skip
     if task == "multiple-choice":
         from .multiple_choice import ChoiceModel
 
-        return ChoiceModel(
-            network, tokenizer, window=window, device=device, description=f"{architecture} {Path(name).name}"
-        )
+        return ChoiceModel(network, tokenizer, **more)
     if task == "question-answering":
         from .question_answering import AnswerModel
 
-        return AnswerModel(
-            network, tokenizer, window=window, device=device, description=f"{architecture} {Path(name).name}"
-        )
-    return SequenceModel(
-        network, tokenizer, uses_query=bool(uses_query), window=window, device=device,
-        description=f"{architecture} {Path(name).name}",
-    )  # fmt: skip
+        return AnswerModel(network, tokenizer, **more)
+    return SequenceModel(network, tokenizer, uses_query=bool(uses_query), **more)
 
 
 def load_tokenizer(name: str) -> Any:
@@ -169,11 +167,10 @@ class Words:
         """
         if not self._independent:
             return self._cut_whole(words)
-        for word in words:
-            if word not in self._pieces:
-                self._pieces[word] = tuple(
-                    self.tokenizer([word], is_split_into_words=True, add_special_tokens=False)["input_ids"]
-                )
+        new = [word for word in dict.fromkeys(words) if word not in self._pieces]
+        if new:
+            cut = self.tokenizer([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
+            self._pieces.update(zip(new, map(tuple, cut["input_ids"]), strict=True))
         pieces = [self._pieces[word] for word in words]
         if self._checks_left and len(words) > 1 and self.tokenizer.is_fast:
             self._checks_left -= 1
@@ -205,6 +202,27 @@ class Window:
     piece: NDArray[np.int64]  # number of the erasable sub-word at each place, -1 for specials and the query
 
 
+def key_of(windows: Sequence[Window]) -> bytes:
+    """Bytes that are equal exactly when the model's inputs are."""
+    digest = hashlib.blake2b(digest_size=16)
+    for window in windows:
+        for part in (window.ids, window.types, window.seen):
+            digest.update(part.data)
+        digest.update(b"\x1d")
+    return digest.digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The whole input with nothing erased, as if the window had no end: erased inputs that fit are cut from it."""
+
+    whole: Window
+    fixed: NDArray[np.bool_]  # special tokens and the query, which always stay
+    places: NDArray[np.int64]  # where each erasable sub-word stands
+    head: int  # erasable sub-words of the first text
+    most: int  # how many of those fit
+
+
 @dataclass(slots=True)
 class Pieces(Encoded):
     """An instance cut into sub-words."""
@@ -216,6 +234,57 @@ class Pieces(Encoded):
     owner: NDArray[np.int64]  # the token that each belongs to
     first: NDArray[np.bool_]  # whether it is its token's first
     split: int  # sub-words of the pair's first text; 0: one text (or the query stands first)
+    _frame: Frame | None = None
+
+    def frame(self) -> Frame:
+        """Made once; thousands of erased inputs are cut from it."""
+        if self._frame is None:
+            words, head = self.model.words, len(self.query) or self.split
+            template = words.pair if head else words.single
+            most = max(1, (self.model.window - template.size) // 2)
+            numbers, hidden = np.arange(len(self.ids)), np.zeros(len(self.ids), dtype=bool)
+            if len(self.query):
+                query = self.query[:most]
+                none = np.full(len(query), -1), np.zeros(len(query), dtype=bool)
+                whole = _window(template, query, *none, self.ids, numbers, hidden)
+            else:
+                cut = self.split
+                whole = _window(
+                    template, self.ids[:cut], numbers[:cut], hidden[:cut], self.ids[cut:], numbers[cut:], hidden[cut:]
+                )
+            fixed = whole.piece < 0
+            self._frame = Frame(whole, fixed, np.flatnonzero(~fixed), self.split, most)
+        return self._frame
+
+    def one_window(self, kept: NDArray[np.bool_], erase: str) -> Window | None:
+        """The model's input where it fits into one window, which is what most erased inputs do; else None."""
+        frame, stays = self.frame(), kept[self.owner]
+        whole = frame.whole
+        stay = stays if erase == "remove" else stays | self.first
+        if frame.head > frame.most and np.count_nonzero(stay[: frame.head]) > frame.most:
+            return None
+        flags = frame.fixed.copy()
+        flags[frame.places] = stay
+        (chosen,) = flags.nonzero()
+        if len(chosen) > self.model.window:
+            return None
+        # take is the quickest of numpy's ways, and this is done for every erased input
+        ids, seen = whole.ids.take(chosen), whole.seen[: len(chosen)]
+        if erase != "remove" and not stays.all():
+            flags[frame.places] = stays
+            gone = ~flags.take(chosen)
+            ids[gone] = self.substitute(erase)
+            if erase == "pad":
+                seen = ~gone
+        return Window(ids, whole.types.take(chosen), seen, whole.piece.take(chosen))
+
+    def substitute(self, erase: str) -> int:
+        """The id that stands for an erased token."""
+        words = self.model.words
+        substitute = words.mask if erase == "mask" else words.pad
+        if substitute is None or (erase == "pad" and not words.can_pad):
+            raise DataError(f"--erase {erase}: {self.model.description} has no {erase} token; use --erase remove")
+        return int(substitute)
 
     def erased(self, kept: NDArray[np.bool_], erase: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ids and numbers of the sub-words that remain; a masked or padded token keeps one place."""
@@ -223,14 +292,14 @@ class Pieces(Encoded):
         if erase == "remove" or stays.all():
             places = np.flatnonzero(stays)
             return self.ids[places], places
-        substitute = self.model.words.mask if erase == "mask" else self.model.words.pad
-        if substitute is None or (erase == "pad" and not self.model.words.can_pad):
-            raise DataError(f"--erase {erase}: {self.model.description} has no {erase} token; use --erase remove")
         places = np.flatnonzero(stays | self.first)
-        return np.where(stays[places], self.ids[places], substitute), places
+        return np.where(stays[places], self.ids[places], self.substitute(erase)), places
 
     def windows(self, kept: NDArray[np.bool_], erase: str, overlap: bool = True) -> list[Window]:
         """The model's inputs for the text, one or several, which overlap by a quarter unless told otherwise."""
+        one = self.one_window(kept, erase)
+        if one is not None:
+            return [one]
         ids, places = self.erased(kept, erase)
         hidden = ~kept[self.owner[places]] if erase == "pad" else np.zeros(len(ids), dtype=bool)
         words = self.model.words
@@ -261,10 +330,7 @@ class Pieces(Encoded):
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         windows = self.windows(kept, erase)
-        digest = hashlib.blake2b(digest_size=16)
-        for window in windows:
-            digest.update(window.ids.tobytes() + window.seen.tobytes() + b"\x1d")
-        return View(digest.digest(), tuple(len(window.ids) for window in windows), windows)
+        return View(key_of(windows), tuple(len(window.ids) for window in windows), windows)
 
 
 def _window(
@@ -291,7 +357,8 @@ class SequenceModel(Adapter):
     With a query the input is the pair (query, documents); without one, two documents (premise and hypothesis, two
     sentences to compare) are the pair, and any other number is one text.
 
-    On a GPU forward passes run in bf16 where it has it, and inputs go over from pinned memory; chosen by itself.
+    On a GPU forward passes run in bf16 where it has it (autocast; the head behind the encoder, softmax, gradients and
+    attention in float32 or better), and inputs go over from pinned memory; chosen by itself, and said.
     """
 
     def __init__(
@@ -302,16 +369,20 @@ class SequenceModel(Adapter):
         uses_query: bool = False,
         window: int | None = None,
         device: str | None = None,
+        precision: str = "auto",
         description: str = "",
     ) -> None:
         import torch
 
         super().__init__()
         self.torch = torch
-        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        self.network = network.to(self.device).eval()
+        self.device = device_for(device)
+        self.half = in_bf16(precision, self.device)
+        self.network = placed(network, self.device)
+        if self.half:
+            heads_in_float32(self.network, self.device.type)
+            self.notes.say(f"forward passes in bf16 on {self.device}; --precision float32 for more digits")
         self.tokenizer, self.words, self.uses_query = tokenizer, Words(tokenizer), uses_query
-        self.half = self.device.type == "cuda" and torch.cuda.is_bf16_supported()
         self.description = description or type(network).__name__
         names = getattr(network.config, "id2label", None) or {}
         self.label_names = tuple(str(names[number]) for number in sorted(names, key=int))
@@ -343,9 +414,9 @@ class SequenceModel(Adapter):
         return encoded
 
     def rows_for(self, size: int, batch_size: int) -> int:
-        # as many sub-words as batch_size inputs of full length (512, if that is less) have; on a processor a quarter
+        # as many sub-words as batch_size inputs of full length (512, if that is less) have; on a processor an eighth
         # of that, since larger matrices leave its caches and go slower
-        longest = min(self.window, 512 if self.device.type == "cuda" else 128)
+        longest = min(self.window, 512 if self.device.type == "cuda" else 64)
         return max(1, min(batch_size * longest // max(size, 1), 32 * batch_size))
 
     def tensors(self, windows: Sequence[Window]) -> dict[str, Any]:
@@ -370,7 +441,7 @@ class SequenceModel(Adapter):
 
     def logits(self, inputs: dict[str, Any]) -> Any:
         """The network's logits, float32."""
-        context = self.torch.autocast("cuda", dtype=self.torch.bfloat16) if self.half else nullcontext()
+        context = self.torch.autocast(self.device.type, dtype=self.torch.bfloat16) if self.half else nullcontext()
         with self.torch.inference_mode(), context:
             return self.network(**inputs).logits.float()
 

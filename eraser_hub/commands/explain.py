@@ -59,6 +59,9 @@ def explain(
     ] = None,
     window: Annotated[int | None, typer.Option(min=8, help="transformers: longest input in sub-words.")] = None,
     device: Annotated[str | None, typer.Option(help="torch device; by default cuda where there is one.")] = None,
+    precision: Annotated[
+        str, typer.Option(help="transformers: float32, bfloat16, or auto: bfloat16 on a GPU that has it.")
+    ] = "auto",
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Open joblib and pickle files, which run code.")
     ] = False,
@@ -87,6 +90,7 @@ def explain(
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --engine ray --workers 4 --out all.parquet
     """
     from eraser_hub.explain.attribution import METHODS
+    from eraser_hub.explain.devices import PRECISIONS
     from eraser_hub.explain.erasure import ERASE_MODES, FIDELITY_RATES
     from eraser_hub.explain.instances import open_split
     from eraser_hub.explain.models import TASKS
@@ -96,7 +100,7 @@ def explain(
 
     for option, value, allowed in (
         ("--method", method, METHODS), ("--erase", erase, ERASE_MODES), ("--task", task, TASKS),
-        ("--engine", engine, ENGINES), ("--random-kind", random_kind, ("tokens", "spans")),
+        ("--engine", engine, ENGINES), ("--precision", precision, PRECISIONS), ("--random-kind", random_kind, ("tokens", "spans")),
     ):  # fmt: skip
         if value not in allowed:
             raise typer.BadParameter(f"expected one of {', '.join(allowed)}; found {value!r}", param_hint=option)
@@ -109,7 +113,7 @@ def explain(
     source = Source(
         dataset=dataset, config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
         labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
-        device=device, limit=limit, threads=threads,
+        device=device, precision=precision, limit=limit, threads=threads,
     )  # fmt: skip
     shares, rates = percents(bins, "--bins"), percents(fidelity_rates, "--fidelity-rates")
     opened = open_split(dataset, config, split)

@@ -44,6 +44,12 @@ def train(
     batch_size: Annotated[int, typer.Option(min=1, help="Fine-tuning: windows a step.")] = 16,
     learning_rate: Annotated[float, typer.Option(min=0.0, help="Fine-tuning: learning rate.")] = 2e-5,
     window: Annotated[int | None, typer.Option(min=8, help="Fine-tuning: longest window in sub-words.")] = None,
+    task: Annotated[
+        str,
+        typer.Option(
+            help="Fine-tuning: classification, multiple-choice (CoS-E: the query holds the answers), or auto, by the data."
+        ),
+    ] = "auto",
 ) -> None:
     """Train a classifier on a config, for `eraser-hub explain`.
 
@@ -61,14 +67,16 @@ def train(
 
         eraser-hub train --dataset hub/eraser --config movies --model logistic-regression --regimes --out model/
     """
-    from eraser_hub.explain.recipes import Recipe, train_model
+    from eraser_hub.explain.recipes import TASKS, Recipe, train_model
 
     if train_on not in ("full", "rationale"):
         raise typer.BadParameter(f"expected full or rationale, found {train_on!r}", param_hint="--train-on")
+    if task not in TASKS:
+        raise typer.BadParameter(f"expected one of {', '.join(TASKS)}; found {task!r}", param_hint="--task")
     recipe = Recipe(
         dataset=dataset, config=config, split=split, eval_split=eval_split, model=model, query=query, features=features,
         joiner=joiner, seed=seed, limit=limit, epochs=epochs, max_steps=max_steps, batch_size=batch_size,
-        learning_rate=learning_rate, window=window,
+        learning_rate=learning_rate, window=window, task=task,
     )  # fmt: skip
     for line in train_model(recipe, out, train_on, regimes, say=lambda words: typer.echo(words, err=True)):
         typer.echo(line)

@@ -116,6 +116,35 @@ def test_lime_ranks_a_linear_model_like_its_weights(closed):
     )
 
 
+@pytest.mark.parametrize(("bounds", "kept"), [([0, 3, 9], 2), ([0, 3, 3, 9], 10), ([0, 1, 2], 0)])
+def test_lime_perturbs_one_sequence_of_a_pair_at_a_time(bounds, kept):
+    from eraser_hub.explain.attribution import lime_sets_of_sequences
+
+    sets = lime_sets_of_sequences(np.random.default_rng(1), bounds, 12, kept)
+    assert len(sets) == 12 and sets[0].tolist() == list(range(bounds[-1]))
+    first, second = (set(range(bounds[0], bounds[1])), set(range(bounds[-2], bounds[-1])))
+    for number, places in enumerate(sets[1:]):
+        assert sorted(places.tolist()) == places.tolist()
+        changed, whole = (first, second) if number % 2 == 0 else (second, first)
+        assert whole <= set(places.tolist()) and len(changed & set(places.tolist())) < len(changed)
+        if 0 < kept < len(changed):
+            assert len(changed & set(places.tolist())) == kept
+
+
+def test_lime_of_a_pair_leaves_the_other_sequence_whole():
+    from .conftest import CountingModel
+
+    two = Instance("x", (), ("sequence_0", "sequence_1"), (("good", "film", "the"), ("bad", "plot", "a", "scene")))
+    for kind in ("perturbation", "eraser"):
+        model = CountingModel()
+        adapter = open_model(model)
+        align_labels(adapter, ("NEG", "POS"))
+        settings = Settings(method="lime", lime_samples=40, lime_tokens=1, bins=())
+        list(explain_instances(adapter, [two], settings, kind))
+        lone = [t for t in model.asked if len(t) == 1]  # one token of both together; a pair's other sequence stays
+        assert len(lone) > 2 if kind == "eraser" else len(lone) <= 2
+
+
 def test_the_fit_of_lime_is_the_lime_packages():
     base = pytest.importorskip("lime.lime_base")
     from sklearn.linear_model import Ridge

@@ -105,6 +105,15 @@ def test_a_stopped_run_is_not_thrown_away(source, tmp_path):
     assert partial_path(out).read_bytes() == before
 
 
+def test_a_run_that_failed_before_its_first_chunk_leaves_nothing(source, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(DataError, match="expected 2 names"):
+        explain(replace(source, labels=("POS",)), SETTINGS, out)
+    assert list(tmp_path.iterdir()) == []
+    explain(source, SETTINGS, out)  # without --resume
+    assert out.read_bytes() == whole
+
+
 def test_other_data_or_another_model_is_noticed(source, hub, tmp_path, linear):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
@@ -214,7 +223,8 @@ def test_bad_data_is_said_without_a_traceback(hub, linear, tmp_path, words, says
     assert isinstance(found.exception, DataError) and says in str(found.exception)
 
 
-def test_train_prints_three_regimes(hub, tmp_path):
+def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr("eraser_hub.explain.training.TREES", (4, 8, 16))  # the papers' 512 say nothing more here
     found = call("--dataset", str(hub), "--config", "movies", "--model", "random-forest", "--regimes",
                  "--out", str(tmp_path / "m"), verb="train")  # fmt: skip
     assert found.exit_code == 0, found.output
@@ -271,16 +281,26 @@ def test_attribution_beats_chance_on_a_linear_model(source, tmp_path):
 
 def command(source: Source, out: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "eraser_hub", "explain", "--dataset", source.dataset, "--split", "val", "--model",
-            source.model, "--out", str(out), "--quiet", "--method", "lime", "--chunk", "2", *more]  # fmt: skip
+            source.model, "--out", str(out), "--quiet", "--method", "lime", "--lime-samples", "4000", "--chunk", "1",
+            *more]  # fmt: skip
+
+
+ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
+
+
+@pytest.fixture(scope="session")
+def undisturbed(hub: Path, linear: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of a run of its own process that nothing stops."""
+    out = tmp_path_factory.mktemp("undisturbed") / "p.jsonl"
+    source = Source(dataset=str(hub), config="movies", split="val", model=str(linear))
+    subprocess.run(command(source, out), env=ENVIRONMENT, check=True, timeout=300)
+    return out.read_bytes()
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_bytes(source, tmp_path):
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    samples = ("--lime-samples", "4000")
-    subprocess.run(command(source, tmp_path / "whole.jsonl", *samples), env=environment, check=True, timeout=120)
+def test_a_killed_run_goes_on_to_the_same_bytes(source, tmp_path, undisturbed):
     out = tmp_path / "p.jsonl"
-    running = subprocess.Popen(command(source, out, *samples), env=environment)
+    running = subprocess.Popen(command(source, out), env=ENVIRONMENT)
     for _ in range(600):
         if running.poll() is not None or (
             partial_path(out).exists() and partial_path(out).read_bytes().count(b"\n") >= 3
@@ -289,36 +309,35 @@ def test_a_killed_run_goes_on_to_the_same_bytes(source, tmp_path):
         time.sleep(0.05)
     running.send_signal(signal.SIGKILL)
     running.wait(timeout=30)
-    subprocess.run(command(source, out, *samples, "--resume"), env=environment, check=True, timeout=120)
-    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert running.returncode == -signal.SIGKILL, "it ended before it was killed"
+    subprocess.run(command(source, out, "--resume"), env=ENVIRONMENT, check=True, timeout=300)
+    assert out.read_bytes() == undisturbed
     assert not partial_path(out).exists()
 
 
 @pytest.mark.slow
 @pytest.mark.ray
-def test_ray_gives_the_same_bytes_though_a_worker_is_killed(source, tmp_path):
+def test_ray_gives_the_same_bytes_though_a_worker_is_killed(source, tmp_path, undisturbed):
     pytest.importorskip("ray")
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
-    samples = ("--lime-samples", "4000")
-    subprocess.run(command(source, tmp_path / "whole.jsonl", *samples), env=environment, check=True, timeout=120)
     out = tmp_path / "p.jsonl"
     running = subprocess.Popen(
-        command(source, out, *samples, "--engine", "ray", "--workers", "2"), env=environment, stderr=subprocess.PIPE
+        command(source, out, "--engine", "ray", "--workers", "2"), env=ENVIRONMENT, stderr=subprocess.PIPE
     )
     killed = 0
-    for _ in range(1200):
+    finished = tmp_path / "p.jsonl.ray" / "out"  # results as workers write them, before the driver has seen any
+    for _ in range(6000):
         if running.poll() is not None or killed:
             break
-        if partial_path(out).exists() and partial_path(out).read_bytes().count(b"\n") >= 3:
+        if any(finished.glob("*.parquet")):
             workers = worker_processes(running.pid)
             if workers:
                 os.kill(workers[0], signal.SIGKILL)
                 killed = workers[0]
-        time.sleep(0.1)
-    _, words = running.communicate(timeout=180)
+        time.sleep(0.05)
+    _, words = running.communicate(timeout=300)
     assert running.returncode == 0, words.decode()[-2000:]
     assert killed, "no worker was found to kill"
-    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert out.read_bytes() == undisturbed
     assert not (tmp_path / "p.jsonl.ray").exists() and not partial_path(out).exists()
 
 

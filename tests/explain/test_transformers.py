@@ -85,6 +85,43 @@ def test_masking_keeps_one_place_for_each_word(model, tokenizer):
     assert len(window.ids) == 4
 
 
+@pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
+@pytest.mark.parametrize("shape", ["single", "pair", "query", "long first", "long query", "empty"])
+def test_inputs_that_fit_into_one_window_are_cut_straight_from_the_whole(model, monkeypatch, erase, shape):
+    words = ["good", "plays", "\u200b", "bad", "film", "好电影"]
+    documents, query = {
+        "single": ((words * 4,), ()), "pair": ((words, words[::-1]), ()), "query": ((words * 3,), ("Is", "it", "?")),
+        "long first": ((words * 5, words), ()), "long query": ((words * 4,), ("good",) * 40), "empty": (([], []), ()),
+    }[shape]  # fmt: skip
+    model.uses_query = bool(query)
+    one = Instance("x", query, tuple(map(str, range(len(documents)))), tuple(map(tuple, documents)))
+    encoded = model.encode(one)
+    random = np.random.default_rng(4)
+    fits = 0
+    for share in (0.0, 0.1, 0.5, 0.9, 1.0) * 4:
+        kept = random.random(len(one.tokens)) < share
+        quick = encoded.windows(kept, erase)
+        fits += encoded.one_window(kept, erase) is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(type(encoded), "one_window", lambda *_: None)
+            slow = encoded.windows(kept, erase)
+        assert len(quick) == len(slow)
+        for mine, theirs in zip(quick, slow, strict=True):
+            for part in ("ids", "types", "seen", "piece"):
+                np.testing.assert_array_equal(getattr(mine, part), getattr(theirs, part))
+    assert fits > 3 or erase != "remove"
+
+
+def test_pairs_that_differ_in_token_types_alone_are_two_inputs(model):
+    # "[SEP]" as a word makes the ids of a b | c and a | b c alike, but not their token types
+    texts = ((("good", "[SEP]", "bad"), ("film",)), (("good",), ("bad", "[SEP]", "film")))
+    first, second = (
+        model.encode(Instance("x", (), ("a", "b"), pair)).view(np.ones(4, dtype=bool), "remove") for pair in texts
+    )
+    assert first.data[0].ids.tolist() == second.data[0].ids.tolist()
+    assert first.key != second.key
+
+
 def test_long_texts_go_in_as_overlapping_windows(model):
     encoded = model.encode(instance("good bad film the " * 20))
     windows = encoded.windows(np.ones(80, dtype=bool), "remove")
@@ -304,6 +341,7 @@ def test_window_is_checked(network, tokenizer):
 def test_multiple_choice(network, tokenizer):
     adapter = ChoiceModel(network("BertForMultipleChoice"), tokenizer)
     align_labels(adapter, ("A", "B", "C"))
+    assert not adapter.notes.words  # answers have no order of their own to be told about
     query = "good [sep] bad film [sep] the"
     one = instance("it plays a scene", query=query)
     for method in ("occlusion", "gradient", "input-x-gradient", "integrated-gradients"):
