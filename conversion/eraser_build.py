@@ -255,10 +255,24 @@ def _split_entry(
         "query_type": plan.facts.query_type,
         "sentence_ends": plan.facts.sentence_ends,
         "null_columns": nulls,
+        "statistics": _statistics(plan, [each for _, each in done]),
     }
     if plan.file.split in backups:
         entry.update(backups[plan.file.split])
     return entry
+
+
+def _statistics(plan: SplitPlan, done: Sequence[ShardDone]) -> dict[str, Any]:
+    """The split's row of the paper's Table 5, as `statistics.SplitStatistics` has it; null where there is no evidence."""
+    evidences, tokens, documents = plan.records.evidence_sums()
+    pairs = sum(each.pairs for each in done)
+    return {
+        "documents": documents,
+        "instances": plan.lines,
+        "rationale_percent": 100 * sum(each.shares for each in done) / pairs if pairs else None,
+        "evidences": evidences,
+        "evidence_length": tokens / evidences if evidences else None,
+    }
 
 
 class _Merged(NamedTuple):

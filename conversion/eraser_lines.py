@@ -12,7 +12,7 @@ import numpy as np
 
 from eraser_hub.errors import DataError
 
-from .arrow_arrays import offsets_of, ranges, with_nulls
+from .arrow_arrays import distinct, offsets_of, ranges, with_nulls
 from .columns_on_disk import SIZES, ColumnWriter, Strings, put_together, read_numbers
 from .eraser_columns import TYPE_ABSENT, TYPE_NULL, Columns, columns_of
 from .eraser_corpus import DocumentFiles, DocumentLines, SplitFile, read_document_lines
@@ -215,6 +215,11 @@ class SplitLines:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    def evidence_sums(self) -> tuple[int, int, int]:
+        """The number of evidences, of their tokens, and of the documents that they lie in."""
+        tokens = int((self._spans[:, 1].astype(np.int64) - self._spans[:, 0]).sum())
+        return len(self._spans), tokens, len(distinct(self._evidence_documents))
 
     def columns(self, rows: np.ndarray) -> Columns:
         """The records of ``rows``, in that order."""

@@ -47,13 +47,18 @@ class Shard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitPlan:
-    """A split file's shards, its facts, and the order in which its rows first name each document."""
+    """A split file's shards, its facts, its records, and the order in which its rows first name each document."""
 
     file: SplitFile
     facts: SplitFacts
-    lines: int
+    records: SplitLines
     shards: list[Shard]
     order: np.ndarray
+
+    @property
+    def lines(self) -> int:
+        """The number of records, a line each."""
+        return len(self.records)
 
 
 def plan_split(
@@ -123,7 +128,7 @@ def _arranged(file: SplitFile, facts: SplitFacts, lines: SplitLines, index: Docu
             )
         )
     named = documents[ranges(offsets[order], lengths[order])]
-    return SplitPlan(file, facts, count, shards, in_first_order(named))
+    return SplitPlan(file, facts, lines, shards, in_first_order(named))
 
 
 def _cuts(weight: np.ndarray, most: int) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ from eraser_hub.errors import DataError
 
 from .configs import CONFIGS
 from .statistics_printed import printed_tables
+from .tables import Figure
 
 MARKS = ("splits", "table 5", "licences")
 
@@ -51,17 +52,17 @@ def _table_five(release: Mapping[str, Any]) -> str:
         "| config | split | documents | instances | rationale % | evidence statements | evidence length |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
-    figures = printed_tables()["eraser"]["table_5"]["figures"]
+    printed = printed_tables()["eraser"]["table_5"]["figures"]
     columns = ("documents", "instances", "rationale_percent", "evidences", "evidence_length")
     for name in _built(release):
-        for split, printed in figures.get(name, {}).items():
-            cells = [_with_commas(printed[column]) if column in printed else "–" for column in columns]
+        of_paper, built = printed.get(name, {}), release["configs"][name]["splits"]
+        # what the paper prints of a split that this folder lacks stands in brackets alone
+        for split in dict.fromkeys([*of_paper, *built]):
+            found, said = built.get(split, {}).get("statistics", {}), of_paper.get(split, {})
+            digits = {"rationale_percent": 2}
+            cells = [str(Figure(found.get(c), said.get(c), digits.get(c, 1))) for c in columns]
             lines.append(f"| `{name}` | {split} | {' | '.join(cells)} |")
-    return "\n".join(lines) if len(lines) > 2 else "The paper prints nothing of these configurations."
-
-
-def _with_commas(printed: str) -> str:
-    return f"{int(printed):,}" if printed.isdigit() else printed
+    return "\n".join(lines)
 
 
 def _licences(release: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from eraser_hub.errors import shown
 
-from .arrow_arrays import booleans, numbers, offsets_of, string_data, string_sizes
+from .arrow_arrays import booleans, distinct, numbers, offsets_of, string_data, string_sizes
 from .eraser_columns import DOCIDS_LIST, DOCIDS_NULL, KEPT, TYPE_ABSENT, WHOLE_NUMBER, Columns
 from .eraser_format import MOST_INT
 from .eraser_schema import DOCUMENT, EVIDENCE, SCHEMA
@@ -54,11 +54,14 @@ class Texts:
 class Batch:
     """The finished rows, and the records that cannot be told from a row and the split's facts alone.
 
-    ``exceptions`` are (position, JSON of the keys to set or take away).
+    ``exceptions`` are (position, JSON of the keys to set or take away). ``pairs`` is the number of (row, document with
+    evidence), ``shares`` the sum over them of the share of the document's tokens that the row's evidences cover.
     """
 
     rows: pa.RecordBatch
     exceptions: list[tuple[int, str]] = field(default_factory=list)
+    pairs: int = 0
+    shares: float = 0.0
 
 
 def count_tokens(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
@@ -140,6 +143,7 @@ def rows_of(columns: Columns, documents: Texts, facts: SplitFacts, *, shared: bo
         held = np.flatnonzero(num_tokens)
         marked[held] = np.add.reduceat(mask, bounds[:-1][held], dtype=np.int64)
     ratio = marked / np.maximum(num_tokens, 1)
+    pairs, shares = _shares(mask, token_offsets, distinct(slot))
     num_sentences = np.diff(offsets_of(sentences[row_documents])[columns.offsets])
 
     taken = numbers(row_documents)
@@ -181,7 +185,19 @@ def rows_of(columns: Columns, documents: Texts, facts: SplitFacts, *, shared: bo
         "position": numbers(columns.numbers.astype(np.int32)),
     }
     rows = pa.RecordBatch.from_arrays([values[name] for name in SCHEMA.names], names=SCHEMA.names)
-    return Batch(rows, _exceptions(columns, documents, row_documents, facts))
+    return Batch(rows, _exceptions(columns, documents, row_documents, facts), pairs, shares)
+
+
+def _shares(mask: np.ndarray, token_offsets: np.ndarray, slots: np.ndarray) -> tuple[int, float]:
+    """`Batch.pairs` and `Batch.shares`; ``slots`` are those of the rows' documents that have evidence, ascending."""
+    begins, lengths = token_offsets[slots], np.diff(token_offsets)[slots]
+    begins, lengths = begins[lengths > 0], lengths[lengths > 0]
+    if not len(begins):
+        return len(slots), 0.0
+    # sums from each document to its end, and from there to the next one
+    edges = np.stack([begins, begins + lengths], axis=1).ravel()
+    marked = np.add.reduceat(np.append(mask, False), edges, dtype=np.int64)[::2]
+    return len(slots), float((marked / lengths).sum())
 
 
 def _slots(offsets: np.ndarray, documents: np.ndarray, row: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -32,10 +32,13 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class ShardDone:
-    """What was written, and the records that need more than their row (see `eraser_rows.Batch`)."""
+    """What was written, the records that need more than their row, and the sums of the rationales' shares (see
+    `eraser_rows.Batch`)."""
 
     facts: FileFacts
     exceptions: list[tuple[int, str]]
+    pairs: int
+    shares: float
 
 
 def run_all(works: Sequence[Work], workers: Workers, advance: Callable[[int], None]) -> list[ShardDone]:
@@ -70,7 +73,8 @@ def done_before(work: Work, name: str) -> ShardDone | None:
         # a machine that went down may have kept the size and lost the contents
         if path.stat().st_size != facts.file_bytes or file_digest(path) != facts.sha256:
             return None
-        return ShardDone(facts, [(position, record) for position, record in stored["exceptions"]])
+        exceptions = [(position, record) for position, record in stored["exceptions"]]
+        return ShardDone(facts, exceptions, stored["pairs"], stored["shares"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -78,16 +82,19 @@ def done_before(work: Work, name: str) -> ShardDone | None:
 def convert(work: Work, advance: Callable[[int], None] = lambda _: None) -> ShardDone:
     """Write one shard. Raises DataError at the first record that is not in order."""
     exceptions: list[tuple[int, str]] = []
+    pairs, shares = 0, 0.0
     beside = work.target.with_name(f".{work.target.name}.tmp")
     shard = work.shard
 
     def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal pairs, shares
         for begin, end in pairwise(shard.batches):
             columns = shard.lines.columns(shard.rows[begin:end])
             chosen = distinct(columns.documents)
             texts = Texts(chosen, *shard.documents.read(chosen))
             batch = rows_of(columns, texts, work.facts, shared=shard.shared)
             exceptions.extend(batch.exceptions)
+            pairs, shares = pairs + batch.pairs, shares + batch.shares
             yield batch.rows
             advance(end - begin)
 
@@ -96,6 +103,8 @@ def convert(work: Work, advance: Callable[[int], None] = lambda _: None) -> Shar
         beside.replace(work.target)
     finally:
         beside.unlink(missing_ok=True)
-    remembered: dict[str, Any] = {"facts": facts.as_json(), "exceptions": exceptions}
+    remembered: dict[str, Any] = {
+        "facts": facts.as_json(), "exceptions": exceptions, "pairs": pairs, "shares": shares,
+    }  # fmt: skip
     atomic_write(work.parts / f"{work.target.name}.json", json.dumps(remembered).encode())
-    return ShardDone(facts, exceptions)
+    return ShardDone(facts, exceptions, pairs, shares)

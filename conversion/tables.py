@@ -43,7 +43,7 @@ class Figure:
 
     def __str__(self) -> str:
         if self.value is None:
-            return f"({self.printed})" if self.printed is not None else "–"
+            return f"({with_commas(self.printed)})" if self.printed is not None else "–"
         digits = len((self.printed or "").partition(".")[2]) if self.printed_value is not None else self.digits
         shown = f"{self.value:,}" if isinstance(self.value, int) else f"{self.value:,.{digits}f}"
         if self.printed_value is None or self.printed is None:
@@ -51,8 +51,13 @@ class Figure:
         if self.difference == 0:
             return f"{shown} (=)"
         exact = isinstance(self.value, int) and "." not in self.printed
-        printed = f"{int(self.printed):,}" if exact else self.printed
+        printed = with_commas(self.printed) if exact else self.printed
         return f"{shown} ({printed}, {self.difference:+,.{digits}f})"
+
+
+def with_commas(printed: str) -> str:
+    """A printed whole number with commas between its thousands; anything else as it is."""
+    return f"{int(printed):,}" if printed.isdigit() else printed
 
 
 @dataclass(slots=True)

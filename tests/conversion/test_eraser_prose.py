@@ -66,7 +66,6 @@ def test_the_prose_says_what_a_reader_looks_for(card_file):
         assert f"\n## {heading}\n" in text
     for name, facts in CONFIGS.items():
         assert f"| `{name}` |" in text and facts.license_note in text
-    assert "| `movies` | train | 1,599 | 1,600 | 9.35 | 13,878 | 7.7 |" in text
     assert "| `boolq` | 6 | 5 | 5 | `test_comprehensive` 4, `test_original` 4 |" in text
     entries = re.findall(r"^@inproceedings\{([^,]+),", text, flags=re.MULTILINE)
     assert len(entries) == len(set(entries)) == 11
@@ -89,6 +88,26 @@ def test_the_example_in_the_card_is_a_row(card_file):
     assert row["rationale_mask"] == [[evidence["start_token"] <= k < evidence["end_token"] for k in range(len(tokens))]]
     assert (row["num_tokens"], row["num_sentences"]) == (len(tokens), len(sentences_of(row["documents"][0]["text"])))
     assert row["rationale_ratio"] == pytest.approx(sum(row["rationale_mask"][0]) / len(tokens))
+
+
+def test_the_card_tells_the_statistics_of_what_was_built_beside_the_papers(card_file):
+    """The same figures as `eraser-hub stats` counts from the Parquet, in every split that there is."""
+    from eraser_hub.conversion.statistics import eraser_statistics
+
+    table = next(each for each in eraser_statistics(card_file.parent).tables if each.name == "table_5")
+    text = DatasetCard.load(card_file).text
+    lines = text[text.index("## Statistics") : text.index("## Known quirks")].splitlines()
+    found = {tuple(cell.strip(" `") for cell in line.split("|")[1:-1]) for line in lines if line.startswith("| `")}
+    expected = {tuple(cells) for cells in table.cells()}
+    assert expected <= found and {cells[1] for cells in expected} >= {"train", "test_comprehensive", "train_sanity"}
+    assert {cells[:2] for cells in found} == {cells[:2] for cells in expected}
+
+
+def test_what_the_paper_prints_of_a_split_that_is_not_there_stands_in_brackets():
+    release = {"configs": {"movies": {"splits": {"validation": {"num_examples": 3, "statistics": {"instances": 3}}}}}}
+    text = filled_prose("<!-- splits --> <!-- table 5 --> <!-- licences -->", release)
+    assert "| `movies` | train | (1,599) | (1,600) | (9.35) | (13,878) | (7.7) |" in text
+    assert "| `movies` | validation | (200) | 3 (200, -197) | (7.2) | (1,517) | (6.6) |" in text
 
 
 def test_a_mark_that_is_missing_is_an_error():
