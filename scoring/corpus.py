@@ -32,11 +32,19 @@ def lines_of(path: Path) -> Iterator[bytes]:
 BLOCK = 1 << 17
 
 
-def blocks_of(path: Path, size: int = BLOCK) -> Iterator[list[bytes]]:
-    """The lines of a file, ``size`` bytes or a little more at a time."""
+def blocks_of(path: Path, start: int = 0, end: int | None = None, blocks: int = 1) -> Iterator[list[bytes]]:
+    """The lines of a file, so many times `BLOCK` bytes or a little more at a time.
+
+    Args:
+        start, end: bytes, ends of lines both, between which the lines stand; None: the file's end.
+    """
     try:
         with open(path, "rb", buffering=BLOCK) as file:
-            while lines := file.readlines(size):
+            file.seek(start)
+            while (end is None or start < end) and (lines := file.readlines(blocks * BLOCK)):
+                start += sum(map(len, lines))
+                while end is not None and start > end:
+                    start -= len(lines.pop())
                 yield lines
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
@@ -230,7 +238,7 @@ class CorpusDocuments(Documents):
 
     def _read_lines(self) -> None:
         decode, number = msgspec.json.Decoder(_Record).decode, 0
-        for lines in blocks_of(self.lines, 4 * BLOCK):
+        for lines in blocks_of(self.lines, blocks=4):
             try:
                 records = [decode(line) for line in lines]
                 check_utf8(lines)

@@ -252,8 +252,8 @@ def _sizes(lists: Sequence[list | None]) -> list[int]:
     return [-1 if own is None else len(own) for own in lists]
 
 
-def parts_of(path: Path, offences: Offences) -> Iterator[Part]:
-    """Read a prediction file, some lines at a time.
+def parts_of(path: Path, offences: Offences, start: int = 0, end: int | None = None) -> Iterator[Part]:
+    """Read a prediction file, or the lines of it that stand between two bytes, some lines at a time.
 
     A line of the wrong type is an offence, told with the path of the field; a line that is no JSON ends the reading.
     """
@@ -264,7 +264,7 @@ def parts_of(path: Path, offences: Offences) -> Iterator[Part]:
         limit = part_size(path.stat().st_size)
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
-    for lines in blocks_of(path):
+    for lines in blocks_of(path, start, end):
         try:
             instances = [decode(line) for line in lines]
             check_utf8(lines)

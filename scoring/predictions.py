@@ -16,13 +16,13 @@ from .instances import Part, parts_of
 from .soft import Ranking, SoftReducer, SoftScores
 
 
-def parts_of_file(path: Path, offences: Offences) -> Iterator[Part]:
-    """A prediction file, jsonl or Parquet, some instances at a time."""
+def parts_of_file(path: Path, offences: Offences, start: int = 0, end: int | None = None) -> Iterator[Part]:
+    """A prediction file, jsonl or Parquet, some instances at a time; of jsonl the lines between two bytes."""
     if is_parquet(path):
         from .tables import parts_of_parquet  # the Arrow libraries are slow to import: only where they are needed
 
         return parts_of_parquet(path, offences)
-    return parts_of(path, offences)
+    return parts_of(path, offences, start, end)
 
 
 def read_predictions(

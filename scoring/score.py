@@ -31,6 +31,7 @@ from .gold import Unclear, of_references, read_gold
 from .names import Names
 from .pools import pool_agreement
 from .predictions import parts_of_file, read_predictions
+from .shares import Share, helpers, result_of, shares_of
 from .soft import Ranking
 from .totals import Totals, add_all
 
@@ -162,17 +163,21 @@ class Scored:
         )
 
 
-def score(inputs: Inputs, settings: Settings | None = None) -> Scored:
+def score(inputs: Inputs, settings: Settings | None = None, num_proc: int = 0) -> Scored:
     """Score a prediction file (jsonl or Parquet) against a corpus folder.
+
+    Args:
+        num_proc: processes that read a jsonl file of predictions where no value per instance is asked for; 0: one, and
+            more for a large file where there are cores (see `shares.shares_of`).
 
     Raises:
         DataError: bad data, with file and line; at most ten offences, and their number.
     """
     settings = settings or Settings()
-    ranking = Ranking(check_policy(settings.auprc_policy), settings.random_baseline, settings.sentence_threshold)
+    ranking = _ranking(settings)
     if settings.totals:
         try:
-            return _score_totals(inputs, settings, ranking)
+            return _score_totals(inputs, settings, num_proc)
         except Unclear:  # something is wrong, or out of the ordinary: below it is told, or scored
             pass
     offences = Offences()
@@ -259,8 +264,35 @@ def assess(
     return _scored(agreement, faithfulness, r.ids, used, settings, chance, by_values)
 
 
-def _score_totals(inputs: Inputs, settings: Settings, ranking: Ranking) -> Scored:
+def _ranking(settings: Settings) -> Ranking:
+    return Ranking(check_policy(settings.auprc_policy), settings.random_baseline, settings.sentence_threshold)
+
+
+def _score_totals(inputs: Inputs, settings: Settings, num_proc: int) -> Scored:
     """Scores alone, in one pass and little memory.
+
+    Raises:
+        Unclear: something is wrong, or out of the ordinary.
+    """
+    try:
+        first, *others = shares_of(inputs.results, num_proc)
+    except OSError:  # told where the file is read
+        raise Unclear from None
+    with helpers(inputs, settings, others) as at_work:
+        totals = add_share(inputs, settings, first)
+        for process in at_work:
+            totals.merge(result_of(process))
+    used, agreement, faithfulness = totals.finish()
+    if settings.strict:
+        offences = Offences()
+        _check_strict(used, offences)
+        if offences.total:
+            raise Unclear
+    return _scored(agreement, faithfulness, [], used, settings, {}, None)
+
+
+def add_share(inputs: Inputs, settings: Settings, share: Share) -> Totals:
+    """The sums over a share of the predictions.
 
     Raises:
         Unclear: something is wrong, or out of the ordinary.
@@ -287,17 +319,13 @@ def _score_totals(inputs: Inputs, settings: Settings, ranking: Ranking) -> Score
         gold,
         documents,
         inputs.labels,
-        ranking,
+        _ranking(settings),
         settings.iou_thresholds,
         settings.main_iou,
         settings.aopc_thresholds,
     )
-    used, agreement, faithfulness = add_all(totals, parts_of_file(inputs.results, offences), offences)
-    if settings.strict:
-        _check_strict(used, offences)
-        if offences.total:
-            raise Unclear
-    return _scored(agreement, faithfulness, [], used, settings, {}, None)
+    add_all(totals, parts_of_file(inputs.results, offences, *share), offences)
+    return totals
 
 
 def _scored(

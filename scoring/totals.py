@@ -97,6 +97,9 @@ class Totals:
         faithfulness, good = erasure.pool(part, r, own, known, self.aopc_thresholds, evidence, True)
         if used.thresholds and not good.all():
             raise Unclear
+        self._merge(used, known, agreement, faithfulness)
+
+    def _merge(self, used: Used, known: list[str], agreement: Pool, faithfulness: erasure.Pool) -> None:
         if self.first is None:
             self.first = used, known, agreement, faithfulness
             return
@@ -110,6 +113,22 @@ class Totals:
             for column, more in zip(sums.columns, pool.columns, strict=True):
                 column += more
 
+    def merge(self, other: Totals) -> None:
+        """Add the sums over other instances of the same annotations, as unpickled.
+
+        Raises:
+            Unclear: an annotation has an instance on both sides, or the fields differ.
+        """
+        if (self.seen & other.seen).any():
+            raise Unclear
+        self.seen |= other.seen
+        if other.first is not None:
+            self._merge(*other.first)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs to `merge`: not the annotations and documents, which it has."""
+        return {"seen": self.seen, "first": self.first}
+
     def finish(self) -> tuple[Used, Pool, erasure.Pool]:
         """The fields there are, and the sums.
 
@@ -122,12 +141,15 @@ class Totals:
         return used, agreement, faithfulness
 
 
-def add_all(totals: Totals, parts: Iterable[Part], offences: Offences) -> tuple[Used, Pool, erasure.Pool]:
-    """The sums of all parts; ``offences`` is where their reader tells what is wrong."""
+def add_all(totals: Totals, parts: Iterable[Part], offences: Offences) -> None:
+    """Add the sums of all parts; ``offences`` is where their reader tells what is wrong.
+
+    Raises:
+        Unclear: something is not in order.
+    """
     for part in parts:
         if offences.total:
             raise Unclear
         totals.add(part.predictions)
     if offences.total:
         raise Unclear
-    return totals.finish()

@@ -40,6 +40,9 @@ def score(
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     per_instance: Annotated[bool, typer.Option("--per-instance", help="Add every score of every instance.")] = False,
     by: Annotated[str | None, typer.Option(help="Break the scores down by this field of the annotations.")] = None,
+    num_proc: Annotated[
+        int, typer.Option(min=0, help="Processes that read predictions (0: more than one for large files).")
+    ] = 0,
 ) -> None:
     """Score predictions against a corpus: the reference scorer's keys, and more.
 
@@ -84,7 +87,7 @@ def score(
         settings.check()
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    scored = run(Inputs(data_dir, split, results, annotations, dataset=dataset, config=config), settings)
+    scored = run(Inputs(data_dir, split, results, annotations, dataset=dataset, config=config), settings, num_proc)
     scored.extra.update(run_signature(results))
     found = nested(scored)
     if score_file is not None:
