@@ -246,7 +246,7 @@ def table(rows: dict[str, dict[str, float]]) -> str:
         f" on the first {PART:,} instances at most (column part); they give the same numbers to 1e-9. Ours: the whole"
         " shape (clock: by the clock; files over 256 MiB are shared by two processes). Floor: our time over that of `orjson.loads` on every line of the predictions, both on the whole."
         " Memory: our peak above what the process held before, its share of what the parsed predictions take (process: the"
-        " whole process at its peak). esnli_train has hard and soft"
+        " whole process at its peak; where two share a file, each of them). esnli_train has hard and soft"
         " rationales and full and erased class scores; esnli_train_aopc has those at five thresholds besides.",
         "",
         "| shape | instances | MB | ours (s) | clock (s) | floor | peak (MiB) | share of parsed | process (MiB) | part | plain (s) "

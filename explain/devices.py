@@ -25,7 +25,7 @@ def device_for(name: str | None) -> Any:
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()
-    except Exception as error:  # torch raises RuntimeError, AssertionError or NotImplementedError, by device
+    except Exception as error:  # torch raises errors of many types, by device
         raise DataError(
             f"--device: expected a device of this machine, found {shown(name)}: {first_line(error)}"
         ) from error
