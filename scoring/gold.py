@@ -25,7 +25,7 @@ UNUSUAL = frozenset(b'" \n\r\t')
 
 
 class Unclear(Exception):
-    """Something that `streaming` does not tell: whoever reads everything does."""
+    """Something that reading part by part does not tell: whoever reads everything does (see `score.score`)."""
 
 
 class _Evidence(msgspec.Struct, gc=False):
