@@ -5,11 +5,11 @@ A list comprehension per field, then numpy: nothing is looked at record by recor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +23,23 @@ from .eraser_format import RawAnnotation
 # a record's state: how its id and its optional keys stand in the file
 WHOLE_NUMBER, DOCIDS_NULL, DOCIDS_LIST, TYPE_NULL, TYPE_ABSENT, KEPT = 1, 2, 4, 8, 16, 32
 
-Find = Callable[[list[str]], np.ndarray]
-Of = Callable[[str], list[int]]
+
+class Finds(Protocol):
+    """Documents that are found by their ids; ``path`` is their place, for errors."""
+
+    path: Path
+
+    def find(self, docids: list[str], /) -> np.ndarray:
+        """The number of each id, -1 where there is none."""
+
+
+def named_by_id(identity: str, documents: Finds) -> list[int]:
+    """The document of a record that names none (no docids, no evidences): the one that has its id (movies' posR_161),
+    or whose id its own begins with (multirc's ``DOCID:QUESTION:ANSWER``); none where there is no such document."""
+    for number in documents.find([identity, identity.rsplit(":", 2)[0]]).tolist():
+        if number >= 0:
+            return [number]
+    return []
 
 
 @dataclass(slots=True)
@@ -93,9 +108,7 @@ def columns_of(
     file: Path,
     first: int,
     label_numbers: dict[str, int],
-    find: Find,
-    of: Of,
-    where: Path,
+    documents: Finds,
 ) -> Columns:
     """The columns of decoded records.
 
@@ -105,9 +118,7 @@ def columns_of(
         file: where the records stand.
         first: the line of the first one.
         label_numbers: label -> its number.
-        find: distinct document ids -> int array of their numbers, -1 where there is no such document.
-        of: an annotation id -> the documents of a record that names none.
-        where: the documents' place, for the error.
+        documents: those that the records may name.
 
     Raises:
         DataError: an unknown label; a document that does not exist.
@@ -143,7 +154,7 @@ def columns_of(
     in_lists = len(wanted)
     wanted += [evidence.docid for evidence in flat]
     local = dict(zip(dict.fromkeys(wanted), count(), strict=False))
-    found = find(list(local)).astype(np.int64)
+    found = documents.find(list(local)).astype(np.int64)
     numbers = found[np.fromiter(map(local.__getitem__, wanted), np.int64, len(wanted))]
     rows = np.arange(total)
     row_of = np.concatenate([np.repeat(rows, listed_sizes), np.repeat(rows, np.diff(evidence_offsets[group_offsets]))])
@@ -172,8 +183,8 @@ def columns_of(
         ),
         kept={place: dict(extra) for place, extra in extras.items()},
     )
-    _refuse(columns, records, labels, label_numbers, numbers, row_of, wanted, in_lists, where)
-    _documents(columns, numbers, row_of, in_lists, listed, listed_sizes, of, docids)
+    _refuse(columns, records, labels, label_numbers, numbers, row_of, wanted, in_lists, documents.path)
+    _documents(columns, numbers, row_of, in_lists, listed, listed_sizes, documents, docids)
     if columns.kept:
         states[list(columns.kept)] |= KEPT
     return columns
@@ -214,7 +225,7 @@ def _documents(
     in_lists: int,
     listed: np.ndarray,
     listed_sizes: np.ndarray,
-    of: Of,
+    documents: Finds,
     docids: Sequence[Any],
 ) -> None:
     """Each record's documents once: those of its docids, then those of its evidences, in order."""
@@ -226,7 +237,7 @@ def _documents(
     taken = numbers[once[np.argsort(row_of[once], kind="stable")]]
     bare = np.flatnonzero(sizes == 0)
     if len(bare):
-        given = {int(row): of(columns.ids[int(row)].as_py()) for row in bare}
+        given = {int(row): named_by_id(columns.ids[int(row)].as_py(), documents) for row in bare}
         before = offsets_of(sizes)[bare]
         taken = np.insert(
             taken,

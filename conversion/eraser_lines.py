@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -48,9 +48,7 @@ def _read_range(
                 file=file.path,
                 first=batch.first,
                 label_numbers=label_numbers,
-                find=documents.find,
-                of=lambda identity: named_by_id(identity, documents),
-                where=documents.path,
+                documents=documents,
             )
             out.strings("ids", columns.ids)
             out.numbers("states", columns.states)
@@ -69,22 +67,6 @@ def _read_range(
             rows += len(records)
             advance(len(batch.data))
     return rows, kept
-
-
-class Finds(Protocol):
-    """Documents that are found by their ids."""
-
-    def find(self, docids: list[str], /) -> np.ndarray:
-        """The number of each id, -1 where there is none."""
-
-
-def named_by_id(identity: str, documents: Finds) -> list[int]:
-    """The document of a record that names none (no docids, no evidences): the one that has its id (movies' posR_161),
-    or whose id its own begins with (multirc's ``DOCID:QUESTION:ANSWER``); none where there is no such document."""
-    for number in documents.find([identity, identity.rsplit(":", 2)[0]]).tolist():
-        if number >= 0:
-            return [number]
-    return []
 
 
 def read_all_lines(

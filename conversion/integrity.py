@@ -22,11 +22,12 @@ import pyarrow.compute as pc
 from eraser_hub.errors import shown
 
 from .archives import SPLIT_FILES
+from .arrow_arrays import ranges
 from .checks import Finding, Report, Rules, Tally, UniqueStrings, batches, check_folder
 from .configs import CONFIGS
 from .eraser_schema import SCHEMA
 from .row_arrays import RowArrays, flatten, list_lengths
-from .token_arrays import ranges, string_bytes
+from .token_arrays import string_bytes
 
 COLUMNS = (
     "annotation_id", "classification", "documents", "evidences", "rationale_mask",

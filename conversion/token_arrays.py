@@ -99,10 +99,3 @@ def token_arrays(texts: pa.Array) -> TokenArrays:
         sentences=np.bincount(text_of[new_sentence], minlength=count),
         regular=regular,
     )
-
-
-def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """``concatenate([arange(s, s + n) for s, n in zip(starts, lengths)])``."""
-    total = int(lengths.sum())
-    before = np.cumsum(lengths) - lengths
-    return np.arange(total) + np.repeat(starts - before, lengths)

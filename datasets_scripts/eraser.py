@@ -27,7 +27,7 @@ from eraser_hub.conversion.eraser_card import CITATION, HOMEPAGE
 from eraser_hub.conversion.eraser_columns import columns_of
 from eraser_hub.conversion.eraser_corpus import CorpusFolder, SplitFile, document_files, look_into
 from eraser_hub.conversion.eraser_format import decode_batch, decode_document_batch, decode_documents
-from eraser_hub.conversion.eraser_lines import named_by_id, reading
+from eraser_hub.conversion.eraser_lines import reading
 from eraser_hub.conversion.eraser_rows import SplitFacts, Texts, rows_of
 from eraser_hub.conversion.eraser_schema import features_of
 from eraser_hub.conversion.eraser_sources import corpus_folder, fingerprint
@@ -144,9 +144,7 @@ def tables_in_order(file: SplitFile, folder: Path, label_names: Sequence[str], i
             file=file.path,
             first=first,
             label_numbers=numbers,
-            find=documents.find,
-            of=lambda identity: named_by_id(identity, documents),
-            where=documents.path,
+            documents=documents,
         )
         chosen = distinct(columns.documents)
         batch_rows = rows_of(columns, Texts(chosen, *documents.read(chosen)), facts).rows

@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from eraser_hub.conversion.arrow_arrays import ranges
 from eraser_hub.conversion.checks import Report
 from eraser_hub.conversion.eraser_format import sentences_of, tokens_of
 from eraser_hub.conversion.integrity import check_eraser
-from eraser_hub.conversion.token_arrays import ranges, token_arrays
+from eraser_hub.conversion.token_arrays import token_arrays
 from eraser_hub.errors import DataError
 
 _spec = importlib.util.spec_from_file_location("built_by_hand", Path(__file__).with_name("built.py"))
