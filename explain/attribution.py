@@ -22,6 +22,7 @@ from .models import Adapter, Encoded, need
 METHODS = (
     "random", "occlusion", "gradient", "input-x-gradient", "integrated-gradients", "attention", "lime", "coefficients",
 )  # fmt: skip
+RANDOM_KEYS = 1_000_000  # that are drawn in one step
 KERNEL_WIDTH = 25.0  # LIME's own, for distances in hundredths
 
 
@@ -130,10 +131,9 @@ def lime_scores(
             sets = lime_sets_of_sequences(random, one.instance.bounds, samples, kept_tokens)
         else:
             sets = lime_sets(random, size, samples, kept_tokens)
-        values = runner.run(encoded, [erasure.Erased(number, kept, keep=True) for kept in sets])[:, predicted[number]]
-        present = np.zeros((len(sets), size), dtype=np.float32)
-        for row, kept in enumerate(sets):
-            present[row, kept] = 1
+        samples_of = [erasure.Erased(number, kept, keep=True) for kept in sets]
+        values = runner.run(encoded, samples_of)[:, predicted[number]]
+        present = erasure.kept_rows(samples_of, size).astype(np.float32)
         distance = 100 * (1 - np.sqrt(present.sum(axis=1, dtype=np.float64) / size))
         weights = np.sqrt(np.exp(-(distance**2) / KERNEL_WIDTH**2))
         # so small a system is solved fastest by one thread: several mostly wait for each other, on a busy machine
@@ -147,15 +147,32 @@ def lime_scores(
 def lime_sets(random: np.random.Generator, size: int, samples: int, kept_tokens: int) -> list[NDArray[np.int64]]:
     """Ascending positions that each sample keeps; the first sample is the whole text."""
     sets = [np.arange(size)]
+    if 0 < kept_tokens < size:
+        return [*sets, *sets_of_size(random, samples - 1, size, kept_tokens)]
     for _ in range(samples - 1):
-        if 0 < kept_tokens < size:
-            keep = kept_tokens
-        else:
-            keep = size - int(random.integers(1, size + 1))
+        keep = size - int(random.integers(1, size + 1))
         chosen = random.choice(size, size=keep, replace=False)
         chosen.sort()
         sets.append(chosen)
     return sets
+
+
+def sets_of_size(random: np.random.Generator, number: int, size: int, keep: int) -> NDArray[np.int64]:
+    """``number`` sets of ``keep`` of ``size`` positions, each set equally likely; ascending, shape (number, keep)."""
+    if keep**2 > size:
+        rows = max(1, RANDOM_KEYS // size)
+        parts = [
+            random.random((min(rows, number - start), size)).argpartition(keep, axis=1)[:, :keep]
+            for start in range(0, number, rows)
+        ]
+        return np.sort(np.concatenate([np.zeros((0, keep), dtype=np.int64), *parts]), axis=1)
+    # few of many seldom meet: whole rows are drawn again until none holds a position twice
+    chosen = np.zeros((number, keep), dtype=np.int64)
+    again = np.arange(number)
+    while len(again):
+        chosen[again] = np.sort(random.integers(size, size=(len(again), keep)), axis=1)
+        again = again[(np.diff(chosen[again], axis=1) == 0).any(axis=1)]
+    return chosen
 
 
 def lime_sets_of_sequences(

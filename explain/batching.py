@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -34,19 +34,21 @@ class Counts:
 
 @dataclass(slots=True)
 class _Waiting:
-    """An input that has to run: made again from its positions where it was not kept."""
+    """A unit that has to run: one of the windows of an erased input, which is made again where it was not kept."""
 
     erased: Erased
-    sizes: tuple[int, ...]
+    number: int
+    size: int
     view: View | None
 
 
 class Runner:
     """Sends erased inputs of a chunk of instances through a model.
 
-    Equal inputs run once: results are kept by the input's content until :meth:`forget`, so the rationale at 100 % is
-    the full input's very result. Beside the batch at hand, inputs of :data:`KEPT_SIZE` tokens in all wait ready made; what
-    else waits is token positions.
+    Equal units (inputs, or windows of long ones) run once: results are kept by the unit's content until :meth:`forget`,
+    so the rationale at 100 % is the full input's very result, and of a long text with one token masked the windows
+    without that token are not computed again. Beside the batch at hand, inputs of :data:`KEPT_SIZE` tokens in all wait
+    ready made; what else waits is token positions.
 
     Args:
         model: the adapter.
@@ -69,49 +71,58 @@ class Runner:
         self._known.clear()
 
     def run(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
-        """Probabilities of each erased input, shape (len(erased), classes), columns in the dataset's label order."""
-        keys: list[bytes] = []
-        seen: dict[tuple[int, bool, bytes], bytes] = {}
-        waiting: dict[bytes, _Waiting] = {}
-        kept_size = 0
+        """Probabilities of each erased input, shape (len(erased), classes), columns in the dataset's label order.
+
+        Those of an input of several windows are the mean of its windows'.
+        """
+        number_of: dict[tuple[int, bool, bytes], int] = {}
+        different: list[Erased] = []
+        numbers: list[int] = []
         for one in erased:
             place = (one.instance, one.keep, encoded[one.instance].alike(one.positions))
-            if place in seen:
-                keys.append(seen[place])
-                continue
-            view = self._view(encoded, one)
-            seen[place] = view.key
-            keys.append(view.key)
-            if view.key not in self._known and view.key not in waiting:
-                kept_size += sum(view.sizes)
-                waiting[view.key] = _Waiting(one, view.sizes, view if kept_size <= KEPT_SIZE else None)
+            number = number_of.setdefault(place, len(different))
+            if number == len(different):
+                different.append(one)
+            numbers.append(number)
+        keys: list[tuple[bytes, ...]] = [()] * len(different)
+        waiting: dict[bytes, _Waiting] = {}
+        kept_size = 0
+        for number, view in self._views(encoded, different):
+            keys[number] = view.keys
+            kept_size += sum(view.sizes)
+            kept = view if kept_size <= KEPT_SIZE else None
+            for unit, (key, size) in enumerate(zip(view.keys, view.sizes, strict=True)):
+                if key not in self._known and key not in waiting:
+                    waiting[key] = _Waiting(different[number], unit, size, kept)
         self.counts.inputs += len(erased)
-        if waiting:
-            self._run(encoded, waiting)
-        return np.stack([self._known[key] for key in keys]) if keys else np.zeros((0, len(self.model.label_names)))
+        self._run(encoded, waiting)
+        values = [
+            self._known[parts[0]] if len(parts) == 1 else np.mean([self._known[key] for key in parts], axis=0)
+            for parts in keys
+        ]
+        return np.stack(values)[numbers] if values else np.zeros((0, len(self.model.label_names)))
 
-    def _view(self, encoded: Sequence[Encoded], one: Erased) -> View:
-        source = encoded[one.instance]
-        return source.view(one.kept(sum(map(len, source.instance.documents))), self.erase)
+    def _views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:
+        """Numbers and views of erased inputs, those of one instance together."""
+        of: dict[int, list[int]] = {}
+        for number, one in enumerate(erased):
+            of.setdefault(one.instance, []).append(number)
+        for instance, members in of.items():
+            yield from zip(members, encoded[instance].views([erased[n] for n in members], self.erase), strict=True)
 
     def _run(self, encoded: Sequence[Encoded], waiting: dict[bytes, _Waiting]) -> None:
         # longest first: what does not fit into memory shows at once, and what follows is shorter
-        units = sorted(
-            ((size, number, key) for key, one in waiting.items() for number, size in enumerate(one.sizes)),
-            key=lambda unit: -unit[0],
-        )
-        sums: dict[bytes, NDArray[np.float64]] = {}
-        left = {key: len(one.sizes) for key, one in waiting.items()}
+        units = sorted(waiting.items(), key=lambda unit: -unit[1].size)
         place = 0
         while place < len(units):
-            most = self.model.rows_for(units[place][0], self.batch_size)
+            most = self.model.rows_for(units[place][1].size, self.batch_size)
             batch = units[place : place + max(1, int(most * self._share + 1e-9))]
-            views: dict[bytes, View] = {}
-            for _, _, key in batch:
-                if key not in views:
-                    views[key] = waiting[key].view or self._view(encoded, waiting[key].erased)
-            ids = [encoded[waiting[key].erased.instance].instance.id for _, _, key in batch]
-            found = self._forward([(views[key], number) for _, number, key in batch], ids)
+            again = {id(one.erased): one.erased for _, one in batch if one.view is None}
+            names = list(again)
+            made = {names[number]: view for number, view in self._views(encoded, list(again.values()))}
+            ready = [(one.view or made[id(one.erased)], one.number) for _, one in batch]
+            ids = [encoded[one.erased.instance].instance.id for _, one in batch]
+            found = self._forward(ready, ids)
             if found is None:
                 # a share and no number of rows: what was too long in eights may be short enough in hundreds
                 self._share = len(batch) // 2 / most
@@ -119,12 +130,7 @@ class Runner:
                 self.model.notes.say(f"out of memory with {len(batch)} inputs at a time: halved to {len(batch) // 2}")
                 release_memory()
                 continue
-            for (_, _, key), row in zip(batch, found, strict=True):
-                sums[key] = sums[key] + row if key in sums else row
-                left[key] -= 1
-                if not left[key]:
-                    # windows of one document: the mean of their probabilities
-                    self._known[key] = sums.pop(key) / len(waiting[key].sizes)
+            self._known.update(zip((key for key, _ in batch), found, strict=True))
             place += len(batch)
 
     def _forward(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> NDArray[np.float64] | None:

@@ -46,6 +46,17 @@ class Erased:
 NONE = np.zeros(0, dtype=np.int64)
 
 
+def kept_rows(erased: Sequence[Erased], tokens: int) -> NDArray[np.bool_]:
+    """Flags of the tokens that stay in each of several erased inputs of one instance, shape (inputs, tokens)."""
+    keep = np.asarray([one.keep for one in erased], dtype=bool)
+    sizes = [len(one.positions) for one in erased]
+    flags = np.repeat(~keep[:, None], tokens, axis=1)
+    flags[np.repeat(np.arange(len(erased)), sizes), np.concatenate([NONE, *(one.positions for one in erased)])] = (
+        np.repeat(keep, sizes)
+    )
+    return flags
+
+
 def full(instance: int) -> Erased:
     """The input as it is."""
     return Erased(instance, NONE, keep=False)

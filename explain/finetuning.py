@@ -53,7 +53,8 @@ def finetune(
 
     from .devices import runs_bf16
     from .multiple_choice import ChoiceModel, Choices
-    from .transformers_model import SequenceModel, load_tokenizer
+    from .transformers_model import SequenceModel
+    from .words import load_tokenizer
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()

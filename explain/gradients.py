@@ -7,6 +7,7 @@ gradient with respect to a sub-word is the sum over the windows that hold it, di
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from .batching import in_halves
 from .models import need
 
 if TYPE_CHECKING:
-    from .transformers_model import Pieces, SequenceModel, Window
+    from .pieces import Pieces, Window
+    from .transformers_model import SequenceModel
 
 
 FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass keeps every layer's values
@@ -26,7 +28,7 @@ FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass 
 
 def batches(model: SequenceModel, windows: Sequence[Window]) -> list[list[int]]:
     """Window numbers in batches of like length, longest first."""
-    order = sorted(range(len(windows)), key=lambda number: -len(windows[number].ids))
+    order = sorted(range(len(windows)), key=lambda number: -len(windows[number].code))
     found, place = [], 0
     while place < len(order):
         rows = model.rows_for(len(windows[order[place]].ids), FULL_LENGTH_ROWS)
@@ -42,43 +44,86 @@ def embedding_scores(
     method: str,
     steps: int,
     rows: int,
-    **more: Any,
+    more: tuple[Any, ...] = (),
 ) -> NDArray[np.float64]:
-    """Captum's scores of every place of ``embedded`` (.., places, width), shape (.., places), the width summed away.
+    """Scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places): the width summed away.
 
     Args:
-        probability: input embeddings to the explained probability, or to one for each class with ``more["target"]``.
+        probability: input embeddings (and ``more``) to the explained probability of each input, shape (inputs,).
         rows: integration points that go through the model together; halved when memory runs out.
-        more: captum's own ``target`` and ``additional_forward_args``.
+        more: what ``probability`` takes besides: tensors of shape (inputs, ..) or None.
     """
-    need("captum")
-    import captum.attr
+    embedded = embedded.detach().requires_grad_()
+    if method == "integrated-gradients":
+        # what is halved is the number of points in one batch
+        found = in_halves(
+            lambda points: [integrated_gradients(model, probability, embedded, steps, len(points), more)] * len(points),
+            range(max(rows, 1)), model.notes, all_of=False,
+        )[0]  # fmt: skip
+    else:
+        need("captum")
+        import captum.attr
+
+        if method == "input-x-gradient":
+            values = captum.attr.InputXGradient(probability).attribute(embedded, additional_forward_args=more)
+            found = values.sum(dim=-1)
+        else:
+            values = captum.attr.Saliency(probability).attribute(embedded, abs=False, additional_forward_args=more)
+            found = values.norm(dim=-1)
+    return found.detach().double().cpu().numpy()
+
+
+@cache
+def points_of(steps: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Gauss-Legendre points and weights on [0, 1]; kept, since 300 of them take longer than a small model's passes."""
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    return ((1 + points) / 2).astype(np.float32), (weights / 2).astype(np.float32)
+
+
+def integrated_gradients(
+    model: SequenceModel,
+    probability: Callable[..., Any],
+    embedded: Any,
+    steps: int,
+    rows: int,
+    more: tuple[Any, ...] = (),
+) -> Any:
+    """Integrated gradients (Sundararajan et al., 2017, equation 1) of one input from the all-zero embeddings.
+
+    Our own and not captum's, which computes the integration points anew for every input; its values are the same.
+
+    Args:
+        embedded: shape (1, .., places, width).
+        rows: points in one batch.
+
+    Returns:
+        A tensor of shape (1, .., places).
+    """
     import torch
 
-    embedded = embedded.detach().requires_grad_()
-    if method == "input-x-gradient":
-        found = captum.attr.InputXGradient(probability).attribute(embedded, **more).sum(dim=-1)
-    elif method == "gradient":
-        found = captum.attr.Saliency(probability).attribute(embedded, abs=False, **more).norm(dim=-1)
-    else:
+    def values(points: Any) -> Any:
+        return probability(points, *(None if one is None else one.expand(len(points), *one.shape[1:]) for one in more))
 
-        def integrate(points: list[int]) -> list[Any]:
-            values, delta = captum.attr.IntegratedGradients(probability).attribute(
-                embedded, baselines=torch.zeros_like(embedded), n_steps=steps, internal_batch_size=len(points),
-                return_convergence_delta=True, **more,
-            )  # fmt: skip
-            model.notes.largest("largest convergence delta", float(delta.abs().max()))
-            return [values.sum(dim=-1)] * len(points)
-
-        # captum cuts the points into batches by itself: what is halved is their number in one
-        found = in_halves(integrate, range(max(rows, 1)), model.notes, all_of=False)[0]
-    return found.detach().double().cpu().numpy()
+    alphas, weights = (torch.from_numpy(one).to(embedded) for one in points_of(steps))
+    shape = (-1, *(1 for _ in embedded.shape[1:]))
+    sums = torch.zeros_like(embedded)
+    for start in range(0, steps, rows):
+        alpha, weight = alphas[start : start + rows].view(shape), weights[start : start + rows].view(shape)
+        points = (embedded.detach() * alpha).requires_grad_()
+        (gradients,) = torch.autograd.grad(values(points).sum(), points)
+        sums += (gradients * weight).sum(dim=0, keepdim=True)
+    with torch.no_grad():
+        found = (sums * embedded).sum(dim=-1)
+        ends = values(torch.cat([embedded, torch.zeros_like(embedded)]))
+        delta = found.sum() - (ends[0] - ends[1])
+    model.notes.largest("largest convergence delta", abs(float(delta)))
+    return found
 
 
 def gradient_scores(
     model: SequenceModel, encoded: Sequence[Pieces], columns: Sequence[int], method: str, steps: int
 ) -> list[NDArray[np.float64]]:
-    """Scores for the probability of each instance's explained class, by captum.
+    """Scores for the probability of each instance's explained class.
 
     ``gradient`` is the Euclidean norm of the gradient with respect to a sub-word's input embedding; ``input-x-gradient``
     the inner product of both; ``integrated-gradients`` the inner product of embedding and mean gradient along the line
@@ -96,21 +141,19 @@ def gradient_scores(
     scores = [np.zeros(len(one.instance.tokens)) for one in encoded]
     embedding = model.network.get_input_embeddings()
 
-    def probability(embedded: Any, seen: Any, types: Any) -> Any:
+    def probability(embedded: Any, seen: Any, types: Any, explained: Any) -> Any:
         extra = {"token_type_ids": types} if types is not None else {}
-        return torch.softmax(model.network(inputs_embeds=embedded, attention_mask=seen, **extra).logits.float(), dim=-1)
+        logits = model.network(inputs_embeds=embedded, attention_mask=seen, **extra).logits.float()
+        return torch.softmax(logits, dim=-1).gather(1, explained)[:, 0]
 
     def values_of(batch: list[int]) -> list[NDArray[np.float64]]:
         inputs = model.tensors([windows[number] for number in batch])
         with torch.no_grad():
             embedded = embedding(inputs["input_ids"])
-        more = (inputs["attention_mask"], inputs.get("token_type_ids"))
-        return list(
-            embedding_scores(
-                model, probability, embedded, method, steps, model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS),
-                target=[columns[owner[number]] for number in batch], additional_forward_args=more,
-            )
-        )  # fmt: skip
+        explained = torch.tensor([[columns[owner[number]]] for number in batch], device=embedded.device)
+        more = (inputs["attention_mask"], inputs.get("token_type_ids"), explained)
+        rows = model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
+        return list(embedding_scores(model, probability, embedded, method, steps, rows, more))
 
     # the points of one integral fill a batch by themselves
     single = method == "integrated-gradients"
@@ -146,7 +189,7 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
         heads = layers[-1].mean(dim=1).double().cpu().numpy()
         first = [windows[number].ids[0] == model.tokenizer.cls_token_id for number in batch]
         return [
-            heads[row, 0 if at_start else len(windows[number].ids) - 1]
+            heads[row, 0 if at_start else len(windows[number].code) - 1]
             for row, (number, at_start) in enumerate(zip(batch, first, strict=True))
         ]
 
@@ -156,7 +199,7 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
         for batch in batches(model, windows):
             for number, row in zip(batch, in_halves(weights_of, batch, model.notes), strict=True):
                 held = windows[number].piece >= 0
-                sums[owner[number]][windows[number].piece[held]] += row[: len(windows[number].ids)][held]
+                sums[owner[number]][windows[number].piece[held]] += row[: len(windows[number].code)][held]
                 times[owner[number]][windows[number].piece[held]] += 1
     finally:
         model.network.set_attn_implementation(before)
@@ -169,4 +212,4 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
 def _add(scores: NDArray[np.float64], one: Pieces, window: Window, values: NDArray[np.float64]) -> None:
     """Sum a window's sub-word values into its words' scores."""
     held = window.piece >= 0
-    np.add.at(scores, one.owner[window.piece[held]], values[: len(window.ids)][held])
+    np.add.at(scores, one.owner[window.piece[held]], values[: len(window.code)][held])

@@ -12,7 +12,7 @@ import importlib.util
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.errors import DataError, shown
 
+from .erasure import Erased
 from .instances import Instance
 
 TASKS = ("auto", "classification", "multiple-choice", "question-answering")
@@ -40,12 +41,13 @@ class View:
     """One erased input, ready for the model.
 
     Attributes:
-        key: bytes that are equal exactly when the model's inputs are equal.
-        sizes: length of each unit; a document longer than the model's window has several units.
+        keys: for each unit bytes that are equal exactly when the model's inputs are; a document longer than the
+            model's window has several units.
+        sizes: length of each unit.
         data: what :meth:`Adapter.forward` reads.
     """
 
-    key: bytes
+    keys: tuple[bytes, ...]
     sizes: tuple[int, ...]
     data: Any
 
@@ -102,6 +104,11 @@ class Encoded(ABC):
     @abstractmethod
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         """The input with the tokens that are not ``kept`` erased as ``erase`` says (remove, mask or pad)."""
+
+    def views(self, erased: Sequence[Erased], erase: str) -> Iterator[View]:
+        """A view of each of several erased inputs of this instance, in order."""
+        tokens = self.instance.bounds[-1]
+        return (self.view(one.kept(tokens), erase) for one in erased)
 
 
 class Adapter(ABC):
@@ -169,7 +176,7 @@ class _Tokens(Encoded):
         tokens = erase_tokens(self.tokens, kept, erase, self.mask_token, self.pad_token)
         key = hashlib.blake2b("\x1f".join(tokens).encode("utf-8", "surrogatepass"), digest_size=16)
         key.update(b"\x1d" + "\x1f".join(self.query).encode("utf-8", "surrogatepass") + bytes(min(len(tokens), 1)))
-        return View(key.digest(), (len(tokens) + len(self.query),), (tokens, self.query))
+        return View((key.digest(),), (len(tokens) + len(self.query),), (tokens, self.query))
 
 
 def erase_tokens(

@@ -13,7 +13,8 @@ from eraser_hub.errors import DataError
 
 from .instances import Instance
 from .models import Encoded, View
-from .transformers_model import Pieces, SequenceModel, Window, _window, key_of
+from .pieces import Pieces, Window, window_of
+from .transformers_model import SequenceModel
 
 SEPARATOR = "[sep]"
 
@@ -45,16 +46,14 @@ class Choices(Encoded):
         template = model.words.pair
         room = max(1, model.window - template.size - max(len(answer) for answer in self.answers))
         return [
-            _window(
-                template, ids[:room], places[:room], hidden[:room],
-                answer, np.full(len(answer), -1), np.zeros(len(answer), dtype=bool),
-            )
+            window_of(template, ids[:room], places[:room], answer, np.full(len(answer), -1), head_hidden=hidden[:room])
             for answer in self.answers
         ]  # fmt: skip
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         windows = self.windows(kept, erase)
-        return View(key_of(windows), (max(len(window.ids) for window in windows),), windows)
+        key = b"".join(window.key for window in windows)
+        return View((key,), (max(len(window.code) for window in windows),), windows)
 
 
 class ChoiceModel(SequenceModel):
@@ -115,18 +114,18 @@ class ChoiceModel(SequenceModel):
                 embedded = embedding(inputs["input_ids"]).unsqueeze(0)
             rest = {name: value for name, value in inputs.items() if name != "input_ids"}
 
-            def probability(batch: Any, rest: dict[str, Any] = rest) -> Any:
+            def probability(batch: Any, rest: dict[str, Any] = rest, column: int = self.column(target)) -> Any:
                 more = {
                     name: value.unsqueeze(0).expand(len(batch), *value.shape).contiguous()
                     for name, value in rest.items()
                 }
-                return torch.softmax(self.network(inputs_embeds=batch, **more).logits.float(), dim=-1)
+                return torch.softmax(self.network(inputs_embeds=batch, **more).logits.float(), dim=-1)[:, column]
 
             rows = self.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
-            (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows, target=self.column(target))
+            (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows)
             scores = np.zeros(len(one.instance.tokens))
             for window, row in zip(windows, pieces, strict=True):
                 held = window.piece >= 0
-                np.add.at(scores, one.question.owner[window.piece[held]], row[: len(window.ids)][held])
+                np.add.at(scores, one.question.owner[window.piece[held]], row[: len(window.code)][held])
             found.append(scores)
         return found

@@ -17,7 +17,8 @@ from eraser_hub.errors import DataError
 
 from .instances import Instance
 from .models import Encoded, View
-from .transformers_model import GRADIENT_METHODS, Pieces, SequenceModel, Window
+from .pieces import Pieces, Window
+from .transformers_model import GRADIENT_METHODS, SequenceModel
 
 LONGEST_ANSWER = 30
 
@@ -115,5 +116,5 @@ class AnswerModel(SequenceModel):
         (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows)
         scores = np.zeros(len(one.instance.tokens))
         held = window.piece >= 0
-        np.add.at(scores, one.owner[window.piece[held]], pieces[: len(window.ids)][held])
+        np.add.at(scores, one.owner[window.piece[held]], pieces[: len(window.code)][held])
         return scores

@@ -124,7 +124,7 @@ class _Bag(Encoded):
             more.append(np.full(len(kept) - np.count_nonzero(kept), substitute, dtype=np.int32))
         if more:
             ids = np.sort(np.concatenate([ids, *more]))
-        return View(hashlib.blake2b(ids.tobytes(), digest_size=16).digest(), (len(ids),), ids)
+        return View((hashlib.blake2b(ids.tobytes(), digest_size=16).digest(),), (len(ids),), ids)
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ class _Text(Encoded):
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         text = self.joiner.join([*self.query, *erase_tokens(self.tokens, kept, erase, MASK, PAD)])
         key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        return View(key, (len(text),), text)
+        return View((key,), (len(text),), text)
 
 
 class PipelineModel(Adapter):

@@ -116,6 +116,23 @@ def test_lime_ranks_a_linear_model_like_its_weights(closed):
     )
 
 
+@pytest.mark.parametrize(("size", "keep"), [(6, 1), (6, 2), (6, 3), (6, 5), (40, 3)])
+def test_limes_sets_of_one_size_are_equally_likely(size, keep):
+    from math import comb
+
+    from eraser_hub.explain.attribution import sets_of_size
+
+    number = 200 * comb(size, keep)
+    sets = sets_of_size(np.random.default_rng(3), number, size, keep)
+    assert sets.shape == (number, keep) and sets.min() >= 0 and sets.max() < size
+    assert (np.diff(sets, axis=1) > 0).all()
+    times = np.unique(sets, axis=0, return_counts=True)[1]
+    assert len(times) == comb(size, keep)
+    # a multinomial count of mean 200 stays within six standard deviations
+    assert abs(times - 200).max() < 6 * np.sqrt(200)
+    assert sets_of_size(np.random.default_rng(3), 0, size, keep).shape == (0, keep)
+
+
 @pytest.mark.parametrize(("bounds", "kept"), [([0, 3, 9], 2), ([0, 3, 3, 9], 10), ([0, 1, 2], 0)])
 def test_lime_perturbs_one_sequence_of_a_pair_at_a_time(bounds, kept):
     from eraser_hub.explain.attribution import lime_sets_of_sequences
@@ -303,7 +320,7 @@ def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query):
     tokens = ("bad", "unseen", "the", "bad", "plot", "", "good")
     one = model.encode(Instance("x", ("film", "unknown"), ("d",), (tokens,)))
     random = np.random.default_rng(0)
-    by_alike: dict[tuple[bytes, bool], bytes] = {}
+    by_alike: dict[tuple[bytes, bool], tuple[bytes, ...]] = {}
     for _ in range(40):
         chosen = np.flatnonzero(random.random(len(tokens)) < 0.4)
         for keep in (True, False):
@@ -314,7 +331,7 @@ def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query):
             words = [t if stays else substitute for t, stays in zip(tokens, kept, strict=True) if stays or substitute]
             text = " ".join([*(("film", "unknown") if uses_query else ()), *words])
             np.testing.assert_allclose(model.forward([(view, 0)]), fitted.predict_proba([text]), rtol=0, atol=1e-15)
-            assert by_alike.setdefault((one.alike(chosen), keep), view.key) == view.key
+            assert by_alike.setdefault((one.alike(chosen), keep), view.keys) == view.keys
 
 
 def test_an_unknown_task_is_refused_before_anything_is_opened(tmp_path):

@@ -16,7 +16,8 @@ from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.models import align_labels, open_model
 from eraser_hub.explain.multiple_choice import ChoiceModel
 from eraser_hub.explain.question_answering import AnswerModel
-from eraser_hub.explain.transformers_model import SequenceModel, Words
+from eraser_hub.explain.transformers_model import SequenceModel
+from eraser_hub.explain.words import Words
 
 from .conftest import instance, word_tokenizer
 
@@ -85,31 +86,88 @@ def test_masking_keeps_one_place_for_each_word(model, tokenizer):
     assert len(window.ids) == 4
 
 
+def laid_out(model, one, kept, erase):
+    """The windows of an erased text, put together one sub-word after the other."""
+    words, limit = model.words, model.window
+
+    def text(tokens, flags):
+        found = []
+        for (number, pieces), stays in zip(tokens, flags, strict=True):
+            if stays:
+                found += [(piece, True, number) for piece in pieces]
+            elif erase != "remove" and pieces:
+                found.append((words.mask if erase == "mask" else words.pad, erase == "mask", number))
+        return found
+
+    tokens = list(enumerate(words.cut(one.tokens)))
+    query = [(piece, True, None) for word in words.cut(one.query) for piece in word] if model.uses_query else []
+    split = len(one.documents[0]) if not query and len(one.documents) == 2 else 0
+    first = query or text(tokens[:split], kept[:split])
+    template = words.pair if query or any(pieces for _, pieces in tokens[:split]) else words.single
+    body = text(tokens[split:], kept[split:]) if template is words.pair else text(tokens, kept)
+    first = first[: max(1, (limit - template.size) // 2)] if template is words.pair else []
+    room = limit - template.size - len(first)
+    step = room - room // 4
+    found, start = [], 0
+    while not found or start + room - step < len(body):
+        parts = [template.before, first, template.between, body[start : start + room], template.after]
+        rows, lead = [], len(template.before) + len(first) + len(template.between)
+        for part in parts:
+            rows += [row if isinstance(row, tuple) else (row, True, None) for row in part]
+        types = [template.types[place >= lead] for place in range(len(rows))]
+        found.append([(piece, kind, seen, number) for (piece, seen, number), kind in zip(rows, types, strict=True)])
+        start += step
+    return found
+
+
 @pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
-@pytest.mark.parametrize("shape", ["single", "pair", "query", "long first", "long query", "empty"])
-def test_inputs_that_fit_into_one_window_are_cut_straight_from_the_whole(model, monkeypatch, erase, shape):
+@pytest.mark.parametrize("shape", ["single", "pair", "query", "long", "long first", "long query", "long all", "empty"])
+def test_inputs_cut_many_at_a_time_are_those_put_together_word_by_word(model, erase, shape):
     words = ["good", "plays", "\u200b", "bad", "film", "好电影"]
     documents, query = {
         "single": ((words * 4,), ()), "pair": ((words, words[::-1]), ()), "query": ((words * 3,), ("Is", "it", "?")),
-        "long first": ((words * 5, words), ()), "long query": ((words * 4,), ("good",) * 40), "empty": (([], []), ()),
+        "long": ((words * 30,), ()), "long first": ((words * 5, words), ()), "long all": ((words * 9, words * 20), ()),
+        "long query": ((words * 4,), ("good",) * 40), "empty": (([], []), ()),
     }[shape]  # fmt: skip
     model.uses_query = bool(query)
     one = Instance("x", query, tuple(map(str, range(len(documents)))), tuple(map(tuple, documents)))
-    encoded = model.encode(one)
-    random = np.random.default_rng(4)
-    fits = 0
-    for share in (0.0, 0.1, 0.5, 0.9, 1.0) * 4:
-        kept = random.random(len(one.tokens)) < share
-        quick = encoded.windows(kept, erase)
-        fits += encoded.one_window(kept, erase) is not None
-        with monkeypatch.context() as patch:
-            patch.setattr(type(encoded), "one_window", lambda *_: None)
-            slow = encoded.windows(kept, erase)
-        assert len(quick) == len(slow)
-        for mine, theirs in zip(quick, slow, strict=True):
-            for part in ("ids", "types", "seen", "piece"):
-                np.testing.assert_array_equal(getattr(mine, part), getattr(theirs, part))
-    assert fits > 3 or erase != "remove"
+    encoded, random, tokens = model.encode(one), np.random.default_rng(4), len(one.tokens)
+    flags = [random.random(tokens) < share for share in (0.0, 0.1, 0.5, 0.9, 1.0) * 4]
+    chosen = [(only if keep else without)(0, np.flatnonzero(row == keep)) for row in flags for keep in (True, False)]
+    views = list(encoded.views(chosen, erase))
+    assert len(views) == 2 * len(flags)
+    for kept, *twice in zip(flags, views[::2], views[1::2], strict=True):
+        expected = laid_out(model, one, kept, erase)
+        for view in twice:
+            found = [
+                [
+                    (int(i), int(t), bool(s), int(encoded.owner[p]) if p >= 0 else None)
+                    for i, t, s, p in zip(w.ids, w.types, w.seen, w.piece, strict=True)
+                ]
+                for w in view.data
+            ]
+            assert found == expected
+            assert view.sizes == tuple(map(len, expected))
+    by_key: dict[bytes, object] = {}
+    for view in views:
+        for key, window in zip(view.keys, view.data, strict=True):
+            content = (window.ids.tolist(), window.types.tolist(), window.seen.tolist())
+            assert by_key.setdefault(key, content) == content
+    assert len({str(content) for content in by_key.values()}) == len(by_key)
+
+
+def test_equal_windows_of_long_texts_run_once(model):
+    one = instance(" ".join(["good bad film the"] * 20))
+    encoded, runner = [model.encode(one)], Runner(model, "mask", 4)
+    (whole,) = runner.run(encoded, [full(0)])
+    windows = runner.counts.passes
+    assert windows > 2
+    values = runner.run(encoded, [without(0, [place]) for place in range(80)])
+    # a masked token changes the windows that hold it, two at most
+    assert windows + 80 <= runner.counts.passes < windows + 2 * 80
+    alone = [Runner(model, "mask", 4).run(encoded, [without(0, [place])])[0] for place in range(80)]
+    np.testing.assert_allclose(values, alone, atol=1e-6)
+    assert not np.allclose(values, whole, atol=1e-9)
 
 
 def test_pairs_that_differ_in_token_types_alone_are_two_inputs(model):
@@ -119,11 +177,11 @@ def test_pairs_that_differ_in_token_types_alone_are_two_inputs(model):
         model.encode(Instance("x", (), ("a", "b"), pair)).view(np.ones(4, dtype=bool), "remove") for pair in texts
     )
     assert first.data[0].ids.tolist() == second.data[0].ids.tolist()
-    assert first.key != second.key
+    assert first.keys != second.keys
 
 
 def test_long_texts_go_in_as_overlapping_windows(model):
-    encoded = model.encode(instance("good bad film the " * 20))
+    encoded = model.encode(instance(" ".join(["good bad film the"] * 20)))
     windows = encoded.windows(np.ones(80, dtype=bool), "remove")
     assert all(len(window.ids) <= 32 for window in windows) and len(windows) > 2
     covered = {int(piece) for window in windows for piece in window.piece if piece >= 0}
@@ -159,6 +217,27 @@ def test_integrated_gradients_sum_to_the_difference(model):
     label = ["NEG", "POS"].index(found["classification"])
     # special tokens have their share as well: the words' sum differs from the whole by theirs
     assert abs(sum(soft(found)[0])) <= abs(float(values[0][label] - values[1][label])) + 1.0
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64])
+def test_integrated_gradients_are_captums(model, rows):
+    captum = pytest.importorskip("captum.attr")
+    from eraser_hub.explain.gradients import integrated_gradients
+
+    inputs = model.tokenizer(instance(DOCUMENT).tokens, is_split_into_words=True, return_tensors="pt")
+    embedded = model.network.get_input_embeddings()(inputs["input_ids"]).detach()
+
+    def probability(points, seen):
+        return torch.softmax(model.network(inputs_embeds=points, attention_mask=seen).logits, -1)[:, 1]
+
+    more = (inputs["attention_mask"],)
+    expected, delta = captum.IntegratedGradients(probability).attribute(
+        embedded, torch.zeros_like(embedded), additional_forward_args=more, n_steps=30, return_convergence_delta=True
+    )
+    model.notes.maxima.clear()
+    found = integrated_gradients(model, probability, embedded, 30, rows, more)
+    np.testing.assert_allclose(found, expected.sum(-1).detach(), atol=1e-6)
+    assert model.notes.maxima["largest convergence delta"] == pytest.approx(abs(float(delta)), abs=1e-6)
 
 
 def test_gradients_agree_with_autograd(model):
