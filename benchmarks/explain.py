@@ -117,20 +117,26 @@ MANY = Shape("texts of 400 words", (400,), 4)
 ESNLI = Shape("e-SNLI, pairs of 14 and 8 words", (14, 8), 16)
 COSE = Shape("CoS-E, 28 words", (28,), 8)
 MULTIRC = Shape("MultiRC, 300 words", (300,), 2)
+LONG = Shape("400 words, windows of 128", (400,), 1, 128)
 MOVIES = Shape("movies, 774 words, windows of 256", (774,), 1, 256)
 MOVIES_512 = Shape("movies, 774 words, windows of 512", (774,), 1, 512)
 
 ERASURE = {"method": "random", "random_draws": 10}
 OCCLUSION = {"method": "occlusion"}
+MASKED = {"method": "occlusion", "erase": "mask"}
 LIME = {"method": "lime", "lime_samples": 1000}
 ROWS: tuple[tuple[str, Shape, str, dict[str, Any]], ...] = (
     ("logistic regression", FEW, "occlusion", OCCLUSION),
     ("logistic regression", MANY, "occlusion", OCCLUSION),
     ("tiny", ESNLI, "occlusion", OCCLUSION),
     ("tiny", MULTIRC, "occlusion", OCCLUSION),
+    ("tiny", MOVIES, "occlusion", OCCLUSION),
+    ("tiny", MOVIES, "occlusion, masked", MASKED),
     ("tiny", MOVIES, "LIME, K 10", LIME),
     ("MiniLM", ESNLI, "occlusion", OCCLUSION),
     ("MiniLM", COSE, "occlusion", OCCLUSION),
+    ("MiniLM", LONG, "occlusion", OCCLUSION),
+    ("MiniLM", LONG, "occlusion, masked", MASKED),
     ("MiniLM", MULTIRC, "erasure", ERASURE),
     ("MiniLM", MULTIRC, "LIME, K 10", LIME),
     ("MiniLM", MOVIES, "erasure", ERASURE),
@@ -235,11 +241,17 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
         for one in erased:
             documents = encoded[one.instance].instance.documents
             stays = iter(one.kept(sum(map(len, documents))).tolist())
-            asked.append([[token for token in document if next(stays)] for document in documents])
+            asked.append(
+                [
+                    [token if here else mask for token, here in zip(document, stays, strict=False) if here or mask]
+                    for document in documents
+                ]
+            )
         return run(self, encoded, erased)
 
+    mask = model.tokenizer.mask_token if settings.erase == "mask" else ""
     model.forward, Runner.run = recording, remembering  # type: ignore[method-assign]
-    explain_chunk(model, Runner(model, "remove", 32), chunk, settings)
+    explain_chunk(model, Runner(model, settings.erase, 32), chunk, settings)
     model.forward, Runner.run = forward, run  # type: ignore[method-assign]
     passes = sum(len(batch) for batch in batches)
     sample = asked[:: max(1, len(asked) // SAMPLE)]
@@ -247,7 +259,7 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
     seconds: dict[str, list[float]] = {"ours": [], "bare": [], "single": []}
     while again(seconds["ours"]):
         started = clock()
-        runner = Runner(model, "remove", 32)
+        runner = Runner(model, settings.erase, 32)
         explain_chunk(model, runner, chunk, settings)
         seconds["ours"].append(clock() - started)
         if runner.counts.passes != passes:
@@ -263,7 +275,7 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
         "inputs": len(asked), "passes": passes, "per_second": passes / median["ours"], "ceiling": "",
     }  # fmt: skip
     if which != "logistic regression":
-        sizes = [view.sizes[number] for batch in batches for view, number in batch]
+        sizes = [view.sizes[number] for batch in batches for view, number in batch]  # of what ran: equal ones once
         found["ceiling"] = f"{median['single'] / (sum(operations(model.network, size) for size in sizes) / peak):.1f}"
     return found
 
@@ -355,7 +367,7 @@ def summary(lines: Sequence[str]) -> str:
         "bare model's own batches stay below the rate of large matrix products (attention, activations and norms between "
         f"them). Below 90 % of the bare model's rate: {named(short)}. The linear model counts words "
         "by number where the bare pipeline splits strings: hence more than 100 %. Integrated gradients: a pass is forward "
-        "and backward, the points of one integral after the other; its bare model makes the same passes without captum."
+        "and backward, the points of one integral after the other; its bare model makes the same passes and sums nothing up."
     )
 
 

@@ -117,6 +117,8 @@ class Runner:
         while place < len(units):
             most = self.model.rows_for(units[place][1].size, self.batch_size)
             batch = units[place : place + max(1, int(most * self._share + 1e-9))]
+            if not self.model.pads:
+                batch = [unit for unit in batch if unit[1].size == batch[0][1].size]
             again = {id(one.erased): one.erased for _, one in batch if one.view is None}
             names = list(again)
             made = {names[number]: view for number, view in self._views(encoded, list(again.values()))}

@@ -31,9 +31,10 @@ def batches(model: SequenceModel, windows: Sequence[Window]) -> list[list[int]]:
     order = sorted(range(len(windows)), key=lambda number: -len(windows[number].code))
     found, place = [], 0
     while place < len(order):
-        rows = model.rows_for(len(windows[order[place]].ids), FULL_LENGTH_ROWS)
-        found.append(order[place : place + rows])
-        place += rows
+        size = len(windows[order[place]].code)
+        batch = order[place : place + model.rows_for(size, FULL_LENGTH_ROWS)]
+        found.append(batch if model.pads else [number for number in batch if len(windows[number].code) == size])
+        place += len(found[-1])
     return found
 
 
@@ -51,7 +52,7 @@ def embedding_scores(
     Args:
         probability: input embeddings (and ``more``) to the explained probability of each input, shape (inputs,).
         rows: integration points that go through the model together; halved when memory runs out.
-        more: what ``probability`` takes besides: tensors of shape (inputs, ..) or None.
+        more: what ``probability`` takes besides: tensors of shape (inputs, ..).
     """
     embedded = embedded.detach().requires_grad_()
     if method == "integrated-gradients":
@@ -71,6 +72,44 @@ def embedding_scores(
             values = captum.attr.Saliency(probability).attribute(embedded, abs=False, additional_forward_args=more)
             found = values.norm(dim=-1)
     return found.detach().double().cpu().numpy()
+
+
+def output_of(model: SequenceModel, embedded: Any, inputs: dict[str, Any]) -> Any:
+    """The network's output with ``embedded`` in the place of its input embeddings.
+
+    The ids go in as well, since a network may look at more in them than their embeddings: one that classifies at the last
+    token finds by them where padding begins.
+
+    Raises:
+        DataError: the network does not embed its input exactly once.
+    """
+    import torch
+
+    times = 0
+
+    def instead(module: Any, given: Any, found: Any) -> Any:
+        nonlocal times
+        times += 1
+        ids = inputs["input_ids"]
+        if ids.ndim == 2 and len(ids) > 1 and torch.equal(given[0], ids.T):
+            return embedded.transpose(0, 1)  # XLNet puts places before inputs
+        if found.numel() == embedded.numel():
+            return embedded.reshape(found.shape)
+        # a network that pads by itself (Longformer, to whole attention windows): its padding stays
+        given_places = embedded.reshape(-1, *embedded.shape[-2:])
+        return torch.cat([given_places, found[:, given_places.shape[1] :]], dim=1)
+
+    hook = model.network.get_input_embeddings().register_forward_hook(instead)
+    try:
+        out = model.network(**inputs)
+    finally:
+        hook.remove()
+    if times != 1:
+        raise DataError(
+            f"{model.description}: gradients need a network that looks up its input embeddings once, found {times} times; "
+            "use occlusion or lime"
+        )
+    return out
 
 
 @cache
@@ -102,7 +141,7 @@ def integrated_gradients(
     import torch
 
     def values(points: Any) -> Any:
-        return probability(points, *(None if one is None else one.expand(len(points), *one.shape[1:]) for one in more))
+        return probability(points, *(one.expand(len(points), *one.shape[1:]) for one in more))
 
     alphas, weights = (torch.from_numpy(one).to(embedded) for one in points_of(steps))
     shape = (-1, *(1 for _ in embedded.shape[1:]))
@@ -140,10 +179,10 @@ def gradient_scores(
     parts = np.bincount(owner, minlength=len(encoded))
     scores = [np.zeros(len(one.instance.tokens)) for one in encoded]
     embedding = model.network.get_input_embeddings()
+    names: list[str] = []  # of the model's inputs
 
-    def probability(embedded: Any, seen: Any, types: Any, explained: Any) -> Any:
-        extra = {"token_type_ids": types} if types is not None else {}
-        logits = model.network(inputs_embeds=embedded, attention_mask=seen, **extra).logits.float()
+    def probability(embedded: Any, explained: Any, *inputs: Any) -> Any:
+        logits = output_of(model, embedded, dict(zip(names, inputs, strict=True))).logits.float()
         return torch.softmax(logits, dim=-1).gather(1, explained)[:, 0]
 
     def values_of(batch: list[int]) -> list[NDArray[np.float64]]:
@@ -151,7 +190,8 @@ def gradient_scores(
         with torch.no_grad():
             embedded = embedding(inputs["input_ids"])
         explained = torch.tensor([[columns[owner[number]]] for number in batch], device=embedded.device)
-        more = (inputs["attention_mask"], inputs.get("token_type_ids"), explained)
+        names[:] = inputs
+        more = (explained, *inputs.values())
         rows = model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
         return list(embedding_scores(model, probability, embedded, method, steps, rows, more))
 
@@ -160,7 +200,8 @@ def gradient_scores(
     for batch in [[number] for number in range(len(windows))] if single else batches(model, windows):
         found = values_of(batch) if single else in_halves(values_of, batch, model.notes)
         for number, row in zip(batch, found, strict=True):
-            _add(scores[owner[number]], encoded[owner[number]], windows[number], row / parts[owner[number]])
+            row = row[model.inside(windows[number], len(row))] / parts[owner[number]]
+            add_to_words(scores[owner[number]], encoded[owner[number]], windows[number], row)
     return scores
 
 
@@ -183,15 +224,19 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
     def weights_of(batch: list[int]) -> list[NDArray[np.float64]]:
         inputs = model.tensors([windows[number] for number in batch])
         with torch.inference_mode():
-            layers = model.network(**inputs, output_attentions=True).attentions
-        if not layers:
-            raise DataError(f"--method attention: {model.description} gives no attention weights")
+            layers = getattr(model.network(**inputs, output_attentions=True), "attentions", None)
+        places = inputs["input_ids"].shape[-1]
+        if not layers or layers[-1].ndim != 4 or tuple(layers[-1].shape[-2:]) != (places, places):
+            raise DataError(
+                f"--method attention: {model.description} gives no attention weights of every place to every other"
+            )
         heads = layers[-1].mean(dim=1).double().cpu().numpy()
-        first = [windows[number].ids[0] == model.tokenizer.cls_token_id for number in batch]
-        return [
-            heads[row, 0 if at_start else len(windows[number].code) - 1]
-            for row, (number, at_start) in enumerate(zip(batch, first, strict=True))
-        ]
+        found = []
+        for row, number in enumerate(batch):
+            window, inside = windows[number], model.inside(windows[number], places)
+            asking = 0 if window.ids[0] == model.tokenizer.cls_token_id else len(window.code) - 1
+            found.append(heads[row, inside, inside][asking])
+        return found
 
     before = model.network.config._attn_implementation
     model.network.set_attn_implementation("eager")  # the fused kernels do not give their weights
@@ -199,7 +244,7 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
         for batch in batches(model, windows):
             for number, row in zip(batch, in_halves(weights_of, batch, model.notes), strict=True):
                 held = windows[number].piece >= 0
-                sums[owner[number]][windows[number].piece[held]] += row[: len(windows[number].code)][held]
+                sums[owner[number]][windows[number].piece[held]] += row[held]
                 times[owner[number]][windows[number].piece[held]] += 1
     finally:
         model.network.set_attn_implementation(before)
@@ -209,7 +254,7 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
     ]
 
 
-def _add(scores: NDArray[np.float64], one: Pieces, window: Window, values: NDArray[np.float64]) -> None:
-    """Sum a window's sub-word values into its words' scores."""
+def add_to_words(scores: NDArray[np.float64], one: Pieces, window: Window, values: NDArray[np.float64]) -> None:
+    """Sum a window's values, one for each of its places, into its words' scores."""
     held = window.piece >= 0
-    np.add.at(scores, one.owner[window.piece[held]], values[: len(window.code)][held])
+    np.add.at(scores, one.owner[window.piece[held]], values[held])

@@ -118,6 +118,7 @@ class Adapter(ABC):
         label_names: class names in the dataset's order.
         order: column of the model's output for each of ``label_names``.
         uses_query: whether the query is part of the input.
+        pads: whether inputs unlike in length may go together; False for a network that sees its padding.
         has_labels: whether the outputs are labels, which may be named and ordered otherwise than the dataset's.
         notes: counters and sentences for the report.
     """
@@ -126,6 +127,7 @@ class Adapter(ABC):
     own_names: tuple[str, ...] | None = None  # the model's own, in its own order, kept by align_labels
     order: NDArray[np.int64] | None = None
     uses_query = False
+    pads = True
     has_labels = True  # False: answers, which are the dataset's own, stand in the labels' place
     description = ""
 

@@ -13,7 +13,7 @@ from eraser_hub.errors import DataError
 
 from .instances import Instance
 from .models import Encoded, View
-from .pieces import Pieces, Window, window_of
+from .pieces import Pieces, Window, blank_window, window_of
 from .transformers_model import SequenceModel
 
 SEPARATOR = "[sep]"
@@ -45,10 +45,11 @@ class Choices(Encoded):
         hidden = ~kept[self.question.owner[places]] if erase == "pad" else np.zeros(len(ids), dtype=bool)
         template = model.words.pair
         room = max(1, model.window - template.size - max(len(answer) for answer in self.answers))
-        return [
+        windows = [
             window_of(template, ids[:room], places[:room], answer, np.full(len(answer), -1), head_hidden=hidden[:room])
             for answer in self.answers
-        ]  # fmt: skip
+        ]
+        return [window if len(window.code) else blank_window(model.words) for window in windows]
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         windows = self.windows(kept, erase)
@@ -94,6 +95,9 @@ class ChoiceModel(SequenceModel):
         inputs = {name: tensor.view(len(units), -1, tensor.shape[-1]) for name, tensor in self.tensors(windows).items()}
         return self.torch.softmax(self.logits(inputs).double(), dim=-1).cpu().numpy()
 
+    def _first_output(self, windows: Sequence[Window]) -> Any:
+        return self.network(**{name: rows.unsqueeze(1) for name, rows in self.tensors(windows).items()}).logits[0]
+
     def supports(self, method: str) -> bool:
         return method in ("random", "occlusion", "lime", "gradient", "input-x-gradient", "integrated-gradients")
 
@@ -101,7 +105,7 @@ class ChoiceModel(SequenceModel):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         """Gradient methods over the question's sub-words, summed over the pairs (question, answer)."""
-        from .gradients import FULL_LENGTH_ROWS, embedding_scores
+        from .gradients import FULL_LENGTH_ROWS, add_to_words, embedding_scores, output_of
 
         torch = self.torch
         found = []
@@ -112,20 +116,18 @@ class ChoiceModel(SequenceModel):
             inputs = self.tensors(windows)
             with torch.no_grad():
                 embedded = embedding(inputs["input_ids"]).unsqueeze(0)
-            rest = {name: value for name, value in inputs.items() if name != "input_ids"}
 
-            def probability(batch: Any, rest: dict[str, Any] = rest, column: int = self.column(target)) -> Any:
+            def probability(batch: Any, inputs: dict[str, Any] = inputs, column: int = self.column(target)) -> Any:
                 more = {
                     name: value.unsqueeze(0).expand(len(batch), *value.shape).contiguous()
-                    for name, value in rest.items()
+                    for name, value in inputs.items()
                 }
-                return torch.softmax(self.network(inputs_embeds=batch, **more).logits.float(), dim=-1)[:, column]
+                return torch.softmax(output_of(self, batch, more).logits.float(), dim=-1)[:, column]
 
             rows = self.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
             (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows)
             scores = np.zeros(len(one.instance.tokens))
             for window, row in zip(windows, pieces, strict=True):
-                held = window.piece >= 0
-                np.add.at(scores, one.question.owner[window.piece[held]], row[: len(window.code)][held])
+                add_to_words(scores, one.question, window, row[self.inside(window, len(row))])
             found.append(scores)
         return found

@@ -24,6 +24,7 @@ from .words import Template
 
 if TYPE_CHECKING:
     from .transformers_model import SequenceModel
+    from .words import Words
 
 OVERLAP = 4  # a window starts three quarters of its length after the one before it
 BLOCK = 1 << 18  # places that are looked through in one step: what numpy makes of them stays within some MiB
@@ -69,11 +70,15 @@ class Window:
         return hashlib.blake2b(self.code.data, digest_size=16).digest()
 
 
-def padded(windows: Sequence[Window], pad: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def padded(
+    windows: Sequence[Window], pad: int, at_start: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Ids, token types and attention masks of windows, each of shape (windows, the longest's length)."""
     sizes = np.asarray([len(window.code) for window in windows])
     rows = np.full((len(windows), sizes.max(initial=0)), codes_of(pad, 0, 0))
-    rows[np.arange(rows.shape[1]) < sizes[:, None]] = np.concatenate([window.code for window in windows])
+    places = np.arange(rows.shape[1])
+    held = places >= rows.shape[1] - sizes[:, None] if at_start else places < sizes[:, None]
+    rows[held] = np.concatenate([window.code for window in windows])
     flat = Window(rows, rows)
     return flat.ids, flat.types, rows & 1
 
@@ -184,7 +189,9 @@ class Pieces(Encoded):
         # the query is cut already and does not count as a text of its own
         room = frame.lead if not self.split else frame.lead - self.split + frame.most
         for start, end, lead in zip([0, *ends[:-1]], ends, leads, strict=True):
-            if end - start <= window and lead <= room:
+            if end == start:
+                yield [blank_window(self.model.words)]
+            elif end - start <= window and lead <= room:
                 yield [Window(code[start:end], piece[start:end])]
             else:
                 yield [
@@ -216,10 +223,15 @@ class Pieces(Encoded):
         return _view(self.windows(kept, erase))
 
     def views(self, erased: Sequence[Erased], erase: str) -> Iterator[View]:
-        rows = max(1, BLOCK // len(self.frame().code))
+        rows = max(1, BLOCK // max(1, len(self.frame().code)))
         for start in range(0, len(erased), rows):
             for windows in self.cut(kept_rows(erased[start : start + rows], self.bounds[-1]), erase):
                 yield _view(windows)
+
+
+def blank_window(words: Words) -> Window:
+    """The input where nothing is left and the tokenizer adds no special token (GPT-2): one token that starts a text."""
+    return Window(codes_of([words.blank], 0, 1), np.full(1, -1))
 
 
 def _view(windows: list[Window]) -> View:
@@ -248,7 +260,8 @@ def window_of(
         seen[len(before) : len(before) + len(head)] = ~head_hidden
     if hidden is not None:
         seen[lead : lead + len(ids)] = ~hidden
-    types = np.where(np.arange(len(sequence)) < lead, *template.types)
+    kinds = template.special_types
+    types = [*kinds[0], *[template.types[0]] * len(head), *kinds[1], *[template.types[1]] * len(ids), *kinds[2]]
     return Window(
         codes_of(sequence, types, seen),
         np.concatenate([none[0], head_pieces, none[1], pieces, none[2]]).astype(np.int64),

@@ -45,6 +45,10 @@ class AnswerModel(SequenceModel):
             "(--method random, gradient, input-x-gradient, integrated-gradients or attention)"
         )
 
+    def _first_output(self, windows: Sequence[Window]) -> Any:
+        logits = self.network(**self.tensors(windows)).start_logits[0]
+        return logits[self.inside(windows[0], len(logits))]
+
     def supports(self, method: str) -> bool:
         return method in ("random", "attention", *GRADIENT_METHODS)
 
@@ -96,25 +100,21 @@ class AnswerModel(SequenceModel):
         return [self._gradient(one, method, steps) for one in pieces]
 
     def _gradient(self, one: Passage, method: str, steps: int) -> NDArray[np.float64]:
-        from .gradients import FULL_LENGTH_ROWS, embedding_scores
+        from .gradients import FULL_LENGTH_ROWS, add_to_words, embedding_scores, output_of
 
         torch = self.torch
         window, first, last, _ = self.answer(one)
         inputs = self.tensors([window])
         with torch.no_grad():
             embedded = self.network.get_input_embeddings()(inputs["input_ids"])
-        rest = {name: value for name, value in inputs.items() if name != "input_ids"}
 
         def probability(batch: Any) -> Any:
-            out = self.network(
-                inputs_embeds=batch, **{name: value.expand(len(batch), -1) for name, value in rest.items()}
-            )
+            out = output_of(self, batch, {name: value.expand(len(batch), -1) for name, value in inputs.items()})
             start, end = (torch.softmax(logits.float(), dim=-1) for logits in (out.start_logits, out.end_logits))
             return start[:, first] * end[:, last]
 
         rows = self.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
         (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows)
         scores = np.zeros(len(one.instance.tokens))
-        held = window.piece >= 0
-        np.add.at(scores, one.owner[window.piece[held]], pieces[: len(window.code)][held])
+        add_to_words(scores, one, window, pieces)
         return scores

@@ -19,9 +19,10 @@ from eraser_hub.errors import DataError
 from .devices import device_for, heads_in_float32, in_bf16, placed
 from .instances import Instance, first_line
 from .models import Adapter, Encoded, View
-from .pieces import Pieces, Window, padded
+from .pieces import Pieces, Window, padded, window_of
 from .words import Words, load_tokenizer
 
+PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
 GRADIENT_METHODS = ("gradient", "input-x-gradient", "integrated-gradients")
 
 
@@ -130,6 +131,29 @@ class SequenceModel(Adapter):
         self.window = window or longest
         if network.config.pad_token_id is None:
             network.config.pad_token_id = self.words.pad
+        # XLNet and its like classify at the last place, whatever stands there
+        self._pads_at_start = getattr(network.config, "summary_type", None) == "last"
+        self.pads = not self._sees_padding()
+        if not self.pads:
+            self.notes.say(f"{self.description} sees its padding: only inputs of one length go together")
+
+    def _sees_padding(self) -> bool:
+        """Whether an input's outputs change when a longer one stands beside it (convolutions and Fourier layers)."""
+        (word,) = self.words.cut(["a"])
+        short, long = (
+            window_of(self.words.single, (), (), word * times, np.arange(len(word) * times))
+            for times in (2, max(2, min(12, (self.window - self.words.single.size) // len(word))))
+        )
+        try:
+            with self.torch.inference_mode():
+                alone, beside = (self._first_output(some).float() for some in ([short], [short, long]))
+        except (RuntimeError, ValueError, IndexError):
+            return False  # what the network cannot take is said when it is asked in earnest
+        return bool((alone - beside).abs().max() > PADDING_SEEN * (1 + alone.abs().max()))
+
+    def _first_output(self, windows: Sequence[Window]) -> Any:
+        """What the network puts out for the first of several windows."""
+        return self.network(**self.tensors(windows)).logits[0]
 
     def encode(self, instance: Instance) -> Pieces:
         pieces = self.words.cut(instance.tokens)
@@ -159,11 +183,16 @@ class SequenceModel(Adapter):
 
     def tensors(self, windows: Sequence[Window]) -> dict[str, Any]:
         """Padded model inputs on the device."""
-        ids, types, seen = padded(windows, self.words.pad)
+        ids, types, seen = padded(windows, self.words.pad, self._pads_at_start)
         arrays = {"input_ids": ids, "attention_mask": seen}
         if "token_type_ids" in self.tokenizer.model_input_names:
             arrays["token_type_ids"] = types
         return {name: self._move(array) for name, array in arrays.items()}
+
+    def inside(self, window: Window, places: int) -> slice:
+        """Where a window stands in a padded row of so many places."""
+        size = len(window.code)
+        return slice(places - size, places) if self._pads_at_start else slice(0, size)
 
     def _move(self, array: NDArray[Any]) -> Any:
         tensor = self.torch.from_numpy(array)

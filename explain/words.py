@@ -21,11 +21,18 @@ def load_tokenizer(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Special tokens around a text, or around a pair of texts, and the token types of both parts."""
+    """Special tokens around a text, or around a pair of texts, and token types.
+
+    Attributes:
+        before, between, after: special tokens; there is nothing between with a single text.
+        special_types: token types of those three.
+        types: token types of the first and of the second (or only) text.
+    """
 
     before: tuple[int, ...]
     between: tuple[int, ...]
     after: tuple[int, ...]
+    special_types: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
     types: tuple[int, int]
 
     @property
@@ -46,6 +53,9 @@ class Words:
         pad = tokenizer.pad_token_id
         self.pad = pad if pad is not None else (tokenizer.eos_token_id or 0)
         self.can_pad, self.mask = pad is not None, tokenizer.mask_token_id
+        # what stands for a text of which nothing is left, where no special token does
+        starts = (tokenizer.bos_token_id, tokenizer.eos_token_id, self.pad)
+        self.blank = next(start for start in starts if start is not None)
 
     def _template(self, pair: bool) -> Template:
         encoded = self.tokenizer(["a"], ["b"] if pair else None, is_split_into_words=True)
@@ -54,17 +64,13 @@ class Words:
         first = [place for place, owner in enumerate(owners) if owner == 0]
         if not first or (pair and 1 not in owners):
             raise DataError("the tokenizer gives no sub-word for the words 'a' and 'b': it cannot be used with words")
-        if not pair:
-            return Template(
-                tuple(ids[: first[0]]), (), tuple(ids[first[-1] + 1 :]), (types[first[0]] if types else 0,) * 2
-            )
-        second = [place for place, owner in enumerate(owners) if owner == 1]
-        return Template(
-            tuple(ids[: first[0]]),
-            tuple(ids[first[-1] + 1 : second[0]]),
-            tuple(ids[second[-1] + 1 :]),
-            (types[first[0]], types[second[0]]) if types else (0, 0),
-        )
+        types = types or [0] * len(ids)
+        second = [place for place, owner in enumerate(owners) if owner == 1] if pair else first
+        between = slice(first[-1] + 1, second[0] if pair else first[-1] + 1)
+        parts = slice(0, first[0]), between, slice(second[-1] + 1, None)
+        before, middle, after = (tuple(ids[part]) for part in parts)
+        kinds = tuple(types[parts[0]]), tuple(types[parts[1]]), tuple(types[parts[2]])
+        return Template(before, middle, after, kinds, (types[first[0]], types[second[0]]))
 
     def _owners(self, ids: Sequence[int], pair: bool) -> list[int | None]:
         """Which text each id belongs to, for tokenizers that do not say."""
