@@ -1,1 +1,28 @@
-"""A model and a dataset -> predictions in the ERASER results format."""
+"""A model and a dataset -> predictions in the ERASER results format.
+
+From Python: ``explain_texts(model, texts, method="occlusion")``; the parts that it is made of are here as well.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import explain_texts
+    from .engine import Settings, explain_instances
+    from .instances import Instance
+    from .models import open_model
+
+__all__ = ["Instance", "Settings", "explain_instances", "explain_texts", "open_model"]
+_HOMES = {
+    "Instance": "instances", "Settings": "engine", "explain_instances": "engine", "explain_texts": "api",
+    "open_model": "models",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    # late, so that a command that explains nothing does not wait for numpy
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

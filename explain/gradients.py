@@ -7,7 +7,6 @@ gradient with respect to a sub-word is the sum over the windows that hold it, di
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.errors import DataError
 
+from .attribution import points_of
 from .batching import in_halves
 from .models import need
 
@@ -112,13 +112,6 @@ def output_of(model: SequenceModel, embedded: Any, inputs: dict[str, Any]) -> An
     return out
 
 
-@cache
-def points_of(steps: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Gauss-Legendre points and weights on [0, 1]; kept, since 300 of them take longer than a small model's passes."""
-    points, weights = np.polynomial.legendre.leggauss(steps)
-    return ((1 + points) / 2).astype(np.float32), (weights / 2).astype(np.float32)
-
-
 def integrated_gradients(
     model: SequenceModel,
     probability: Callable[..., Any],
@@ -143,7 +136,7 @@ def integrated_gradients(
     def values(points: Any) -> Any:
         return probability(points, *(one.expand(len(points), *one.shape[1:]) for one in more))
 
-    alphas, weights = (torch.from_numpy(one).to(embedded) for one in points_of(steps))
+    alphas, weights = (torch.from_numpy(one.astype(np.float32)).to(embedded) for one in points_of(steps))
     shape = (-1, *(1 for _ in embedded.shape[1:]))
     sums = torch.zeros_like(embedded)
     for start in range(0, steps, rows):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.errors import DataError
 
+from .attribution import points_of
 from .instances import Instance
 
 if TYPE_CHECKING:
@@ -99,8 +100,9 @@ def gradient_scores(
     """Gradient methods where each token is one unit of its word's count: d p_c / d x_t, shape (tokens,).
 
     ``input-x-gradient`` equals ``gradient`` up to sign (a token's own input is 1; ``gradient`` is its magnitude).
-    Integrated gradients follow the straight line from no tokens to all with ``steps`` midpoints (Sundararajan et al.,
-    2017); the baseline is the all-zero count vector, the query's words included.
+    Integrated gradients follow the straight line from no tokens to all with ``steps`` Gauss-Legendre points (Sundararajan
+    et al., 2017, equation 1); the baseline is the all-zero count vector, the query's words included. The convergence delta,
+    the difference between their sum and p(x) - p(baseline), is kept in the model's notes.
     """
     query = list(instance.query) if model.uses_query else []
     tokens = [*query, *instance.tokens]
@@ -112,16 +114,24 @@ def gradient_scores(
     if len(raw) == 1:  # one logit z for two classes: probabilities sigmoid(-z), sigmoid(z) = softmax(0, z)
         weights = np.stack([np.zeros_like(weights[1]), weights[1]])
         raw, bias = np.array([0.0, raw[0]]), np.array([0.0, bias[0]])
-    at = (np.arange(steps) + 0.5) / steps if method == "integrated-gradients" else np.ones(1)
-    logits = bias + at[:, None] * (raw - bias)
-    exp = np.exp(logits - logits.max(axis=1, keepdims=True))
-    p = exp / exp.sum(axis=1, keepdims=True)
+
+    def probabilities(at: NDArray[np.float64]) -> NDArray[np.float64]:
+        logits = bias + at[:, None] * (raw - bias)
+        exp = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(exp / exp.sum(axis=1, keepdims=True))
+
+    integrated = method == "integrated-gradients"
+    at, shares = points_of(steps) if integrated else (np.ones(1), np.ones(1))
+    p = probabilities(at)
     # d p_c / d z_j = p_c ([c = j] - p_j), averaged over the path
-    slope = (p[:, [column]] * ((np.arange(p.shape[1]) == column) - p)).mean(axis=0)
+    slope = shares @ (p[:, [column]] * ((np.arange(p.shape[1]) == column) - p))
     scores = np.zeros(len(tokens))
     for feature, places in occurrences(model.steps[0], tokens, model.joiner):
         gain = float(slope @ weights[:, feature])
         for place in places:
             scores[place] += gain / len(places)
+    if integrated:
+        ends = probabilities(np.asarray([0.0, 1.0]))[:, column]
+        model.notes.largest("largest convergence delta", abs(float(scores.sum() - (ends[1] - ends[0]))))
     scores = scores[len(query) :]
     return np.abs(scores) if method == "gradient" else scores

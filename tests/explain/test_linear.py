@@ -81,8 +81,9 @@ def test_occlusion_is_the_difference_of_sigmoids(closed):
 def test_integrated_gradients_share_the_difference_in_proportion_to_the_weights(closed):
     adapter, one, weights, z, bias = closed
     _, found = scores_of(adapter, one, "integrated-gradients")
-    np.testing.assert_allclose(found, weights * (sigmoid(z) - sigmoid(bias)) / (z - bias), atol=1e-6)
-    assert abs(found.sum() - (sigmoid(z) - sigmoid(bias))) < 1e-6  # completeness
+    np.testing.assert_allclose(found, weights * (sigmoid(z) - sigmoid(bias)) / (z - bias), atol=1e-8)
+    assert abs(found.sum() - (sigmoid(z) - sigmoid(bias))) < 1e-8  # completeness
+    assert 0 <= adapter.notes.maxima["largest convergence delta"] < 1e-12
 
 
 def test_gradient_is_the_slope_of_the_sigmoid(closed):

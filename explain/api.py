@@ -1,0 +1,82 @@
+"""Explanations from Python: texts in memory, any model, one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.errors import DataError, shown
+
+from .engine import Settings, explain_instances
+from .instances import Instance
+from .models import Adapter, ProbabilityModel, align_labels, open_model
+
+Text = str | Sequence[str] | Instance
+
+
+def explain_texts(
+    model: str | Path | ProbabilityModel | Adapter,
+    texts: Sequence[Text],
+    *,
+    queries: Sequence[str | Sequence[str]] = (),
+    label_names: Sequence[str] = (),
+    on_passes: Callable[[int], None] | None = None,
+    **settings: Any,
+) -> list[dict[str, Any]]:
+    """Predictions with rationales for texts in memory, in the ERASER results format.
+
+    Args:
+        model: an object with ``predict_proba(list of token lists)``, an adapter of :func:`open_model`, a path or a Hub id.
+        texts: each a string (cut at blanks), a list of tokens, or an :class:`Instance` (several documents, an own id).
+        queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances, which
+            carry their own.
+        label_names: names of the model's outputs, in its order; () where the model names them itself.
+        on_passes: called with the number of forward passes after each batch.
+        settings: those of :class:`Settings`: ``method="occlusion"``, ``kd=0.1``, ``bins=()``, ``seed=1``, ..
+
+    Returns:
+        One prediction for each text, ``annotation_id`` its number in ``texts`` (an Instance's own id). With two classes NEG
+        and POS::
+
+            {"annotation_id": "0", "rationales": [{"docid": "0", "hard_rationale_predictions": [{"start_token": 1,
+             "end_token": 3}], "soft_rationale_predictions": [0.1, ..]}], "classification": "POS",
+             "classification_scores": {"NEG": 0.2, "POS": 0.8}, "comprehensiveness_classification_scores": {..}, ..}
+
+    Raises:
+        DataError: queries that are not one for each text, a model that names no labels, unknown settings, and whatever
+            :func:`open_model` and the model's outputs give cause for.
+    """
+    if queries and len(queries) != len(texts):
+        raise DataError(f"expected one query for each of {len(texts)} texts, found {len(queries)}", field="queries")
+    unknown = [name for name in settings if name not in Settings.__dataclass_fields__]
+    if unknown:
+        raise DataError(
+            f"expected settings among {', '.join(Settings.__dataclass_fields__)}; found {shown(unknown[0])}"
+        )
+    chosen = Settings(**settings)
+    opened = open_model(model, uses_query=True if queries else None)
+    align_labels(opened, (), label_names)
+    if not opened.label_names:
+        raise DataError(f"{opened.description} does not name its labels: give their names", field="label_names")
+    given = queries or [()] * len(texts)
+    instances = [_instance(number, *both) for number, both in enumerate(zip(texts, given, strict=True))]
+    return list(explain_instances(opened, instances, chosen, on_passes=on_passes))
+
+
+def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:
+    if isinstance(text, Instance):
+        if query:
+            raise DataError("expected no query beside an Instance, which carries its own", instance=text.id)
+        return text
+    return Instance(str(number), _tokens(query, number), (str(number),), (_tokens(text, number),))
+
+
+def _tokens(text: str | Sequence[str], number: int) -> tuple[str, ...]:
+    if isinstance(text, str):
+        return tuple(text.split())
+    tokens = tuple(text)
+    for place, token in enumerate(tokens):
+        if not isinstance(token, str):
+            raise DataError(f"expected a string as token {place}, found {shown(token)}", instance=str(number))
+    return tokens

@@ -1,0 +1,69 @@
+"""``explain_texts``: texts in memory, the same predictions as the command line's."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from eraser_hub.errors import DataError
+from eraser_hub.explain import Instance, Settings, explain_instances, explain_texts, open_model
+from eraser_hub.explain.models import align_labels
+
+from .conftest import CountingModel
+
+TEXTS = [
+    "the good film",
+    ["a", "bad", "good", "bad", "plot"],
+    "",
+    Instance("own", (), ("d", "e"), (("good",), ("bad",))),
+]
+
+
+def test_texts_tokens_and_instances_are_explained():
+    found = explain_texts(CountingModel(), TEXTS, method="occlusion", kd=0.3, bins=())
+    assert [one["annotation_id"] for one in found] == ["0", "1", "2", "own"]
+    assert [one["classification"] for one in found] == ["POS", "NEG", "NEG", "NEG"]
+    assert found[0]["rationales"][0]["hard_rationale_predictions"] == [{"start_token": 1, "end_token": 2}]
+    first = found[0]["classification_scores"]["POS"] - found[0]["comprehensiveness_classification_scores"]["POS"]
+    assert found[0]["rationales"][0]["soft_rationale_predictions"] == pytest.approx([0, first, 0])
+    assert [len(part["soft_rationale_predictions"]) for part in found[3]["rationales"]] == [1, 1]
+    json.dumps(found)
+
+
+def test_they_are_those_of_the_parts():
+    adapter = open_model(CountingModel())
+    align_labels(adapter, ())
+    instances = [Instance("0", (), ("0",), (("good", "film"),))]
+    expected = list(explain_instances(adapter, instances, Settings(method="lime", lime_samples=30)))
+    assert explain_texts(CountingModel(), ["good film"], method="lime", lime_samples=30) == expected
+
+
+def test_queries_are_shown_to_the_model():
+    model = CountingModel()
+    explain_texts(model, ["good film", "bad"], queries=["is it", ["is"]], bins=())
+    assert ["is", "it", "good", "film"] in model.asked and ["is"] in model.asked
+
+
+class Nameless:
+    def predict_proba(self, token_lists):
+        return np.full((len(token_lists), 2), 0.5)
+
+
+def test_bad_input_is_refused():
+    model = CountingModel()
+    with pytest.raises(DataError, match="expected one query for each of 2 texts, found 1"):
+        explain_texts(model, ["a", "b"], queries=["q"])
+    with pytest.raises(DataError, match=r"expected settings among method, .*found 'metod'"):
+        explain_texts(model, ["a"], metod="lime")
+    with pytest.raises(DataError, match="does not name its labels"):
+        explain_texts(Nameless(), ["a"])
+    assert explain_texts(Nameless(), ["a"], label_names=["x", "y"])[0]["classification"] == "x"
+    with pytest.raises(DataError, match="expected a string as token 1, found 7"):
+        explain_texts(model, ["a", ["b", 7]])
+    with pytest.raises(DataError, match="carries its own"):
+        explain_texts(model, [TEXTS[3]], queries=["q"])
+    with pytest.raises(DataError, match="--kd: expected a share"):
+        explain_texts(model, ["a"], kd=2)
+    assert explain_texts(model, []) == []
