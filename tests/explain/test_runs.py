@@ -251,6 +251,7 @@ def test_training_twice_gives_the_same_model(hub, tmp_path, linear):
     [
         (("--model", "no-such-baseline-or-model"), "cannot open the model"),
         (("--model", "./nowhere"), "transformers folder"),
+        (("--model", "random-forest", "--seed", "4294967296"), "--seed: expected 0 to 4294967295"),
         (("--model", "logistic-regression", "--features", "syllables"), "expected one of words, characters"),
         (("--model", "logistic-regression", "--limit", "1"), "at least two labels"),
         (("--model", "logistic-regression", "--split", "test"), "expected one of train, validation"),
@@ -260,6 +261,44 @@ def test_training_twice_gives_the_same_model(hub, tmp_path, linear):
 def test_train_says_what_is_wrong(hub, tmp_path, words, says):
     found = call("--dataset", str(hub), "--out", str(tmp_path / "m"), *words, verb="train")
     assert isinstance(found.exception, DataError) and says in str(found.exception)
+
+
+def changed(hub: Path, folder: Path, split: str, **columns: object) -> Path:
+    """A copy of the dataset folder; in ``split`` these columns hold the same value in every row."""
+    import datasets
+
+    shutil.copytree(hub, folder)
+    path = folder / "movies" / f"{split}-00000-of-00001.parquet"
+    rows = datasets.Dataset.from_parquet(str(path), cache_dir=str(folder.with_name("cache")))
+    features = rows.features
+    rows = datasets.Dataset.from_list([{**row, **columns} for row in rows], features=features)
+    rows.to_parquet(str(path))
+    return folder
+
+
+def test_a_validation_split_without_labels_is_not_evaluated_on(hub, tmp_path):
+    data = changed(hub, tmp_path / "hub", "validation", classification=-1)
+    options = ("--dataset", str(data), "--model", "logistic-regression", "--out", str(tmp_path / "m"), "--regimes")
+    found = call(*options, verb="train")
+    assert found.exit_code == 0, found.output
+    assert "trained on the full text" in found.stdout and "accuracy" not in found.stdout
+    assert "not evaluated" in found.stderr
+    shutil.rmtree(tmp_path / "m")
+    found = call(*options, "--eval-split", "val", verb="train")
+    assert "--eval-split val: expected labelled instances, found none" in str(found.exception)
+    assert not (tmp_path / "m").exists()  # told before the training, not after it
+    found = call("--dataset", str(hub), "--model", "logistic-regression", "--out", str(tmp_path / "m"),
+                 "--split", "validation", verb="train")  # fmt: skip
+    assert found.exit_code == 0 and "accuracy" not in found.stdout  # what it was trained on tells nothing
+
+
+@pytest.mark.parametrize("features", ["words", "characters"])
+def test_nothing_to_train_on(hub, tmp_path, features):
+    blank = changed(hub, tmp_path / "hub", "train", documents=[{"docid": "d", "text": " \n "}], rationale_mask=[[]],
+                    evidences=[])  # fmt: skip
+    found = call("--dataset", str(blank), "--model", "logistic-regression", "--features", features, "--out",
+                 str(tmp_path / "m"), verb="train")  # fmt: skip
+    assert isinstance(found.exception, DataError) and "expected text to train on" in str(found.exception)
 
 
 def test_attribution_beats_chance_on_a_linear_model(source, tmp_path):
