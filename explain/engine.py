@@ -8,7 +8,7 @@ same bytes as one that runs through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +30,7 @@ PERTURBATION_KD = {
     "senti_en": 0.201, "similarity_en": 0.504, "mrc_en": 0.104,
     "senti_ch": 0.276, "similarity_ch": 0.666, "mrc_ch": 0.098,
 }  # fmt: skip
+LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of an integer
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
 
 
@@ -81,6 +82,10 @@ class Settings:
             refuse("--bins", "different shares from 0 to 1", self.bins)
         if any(not 0 <= rate <= 1 for rate in self.fidelity_rates):
             refuse("--fidelity-rates", "shares from 0 to 1", self.fidelity_rates)
+        if len(set(self.fidelity_rates)) < len(self.fidelity_rates):
+            refuse("--fidelity-rates", "different shares", self.fidelity_rates)
+        if self.fidelity_trials and not self.fidelity_rates:
+            refuse("--fidelity-rates", "at least one rate for the trials asked for", self.fidelity_rates)
         for option, value, least in (
             ("--steps", self.steps, 1), ("--lime-samples", self.lime_samples, 2), ("--lime-tokens", self.lime_tokens, 0),
             ("--batch-size", self.batch_size, 1), ("--random-draws", self.random_draws, 0),
@@ -88,6 +93,8 @@ class Settings:
         ):  # fmt: skip
             if value < least:
                 refuse(option, f"at least {least}", value)
+            if value > LARGEST:
+                refuse(option, f"at most {LARGEST}", value)
 
     def signature(self, model: str = "") -> str:
         """Every setting that decides the numbers, in one line (sacrebleu's manner)."""
@@ -107,6 +114,24 @@ class Settings:
         if model:
             parts.append(f"model:{model}")
         return "|".join([*parts, "ties:position", f"eraser-hub:{__version__}"])
+
+    def for_kind(self, kind: str) -> Settings:
+        """The settings for a kind of dataset, without what its results have no place for.
+
+        The perturbation benchmark's results hold no AOPC: its signature must not say that there were bins.
+
+        Raises:
+            DataError: something was asked for that would be missing.
+        """
+        if kind != "perturbation":
+            return self
+        for option, asked in (
+            ("--tokens-to-flip", self.tokens_to_flip), ("--random-draws", self.random_draws),
+            ("--fidelity-trials", self.fidelity_trials),
+        ):  # fmt: skip
+            if asked:
+                raise DataError(f"{option}: the perturbation benchmark's results have no place for it")
+        return replace(self, bins=())
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -136,8 +136,8 @@ def explain(
 
 
 def percents(text: str | None, option: str) -> tuple[float, ...]:
-    """``"1,5,10"`` -> (0.01, 0.05, 0.1)."""
+    """``"1,5,10"`` -> (0.01, 0.05, 0.1); twelve significant digits, so that 7 per cent is 0.07 and not 0.07000000000000001."""
     try:
-        return tuple(round(float(part) / 100, 6) for part in (text or "").split(",") if part.strip())
+        return tuple(float(f"{float(part) / 100:.12g}") for part in (text or "").split(",") if part.strip())
     except ValueError:
         raise typer.BadParameter(f"expected numbers with commas between, found {text!r}", param_hint=option) from None

@@ -20,9 +20,10 @@ from typer.testing import CliRunner
 from eraser_hub.errors import BusyError, DataError
 from eraser_hub.explain.engine import Settings
 from eraser_hub.explain.outputs import Partial, partial_path
-from eraser_hub.explain.running import Source, explain
+from eraser_hub.explain.running import Source, explain, explain_draws, model_digest
 
 SETTINGS = Settings(method="occlusion", chunk=4, random_draws=2)
+ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
 
 
 @pytest.fixture
@@ -143,6 +144,80 @@ def test_two_runs_do_not_write_into_one_file(source, tmp_path):
     first.close(remove=True)
 
 
+def test_a_file_that_no_run_wrote_is_not_replaced(source, hub, tmp_path):
+    data = tmp_path / "hub"
+    shutil.copytree(hub, data)
+    out = data / "movies" / "validation-00000-of-00001.parquet"
+    before = out.read_bytes()
+    with pytest.raises(DataError, match=r"expected a new file or an earlier result, found a file without .*run\.json"):
+        explain(replace(source, dataset=str(data)), SETTINGS, out)
+    assert out.read_bytes() == before and len(list(out.parent.iterdir())) == 2
+
+
+def test_of_several_draws_none_begins_where_one_was_stopped(source, tmp_path):
+    outs = [tmp_path / f"r{draw}.jsonl" for draw in range(2)]
+    with pytest.raises(Stop):
+        explain(source, SETTINGS, outs[1], on_progress=stop_after(4))
+    with pytest.raises(DataError, match=r"r1\.jsonl\.partial: a stopped run lies here"):
+        explain_draws(source, SETTINGS, outs)
+    assert not outs[0].exists()
+
+
+def test_labels_in_another_order_are_other_data(source, hub, tmp_path):
+    import pyarrow.parquet as pq
+
+    data = tmp_path / hub.name
+    shutil.copytree(hub, data)
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(replace(source, dataset=str(data)), SETTINGS, out, on_progress=stop_after(4))
+    for path in (data / "movies").iterdir():
+        table = pq.read_table(path)
+        told = {key: value.replace(b'"NEG", "POS"', b'"POS", "NEG"') for key, value in table.schema.metadata.items()}
+        assert told != table.schema.metadata
+        pq.write_table(table.replace_schema_metadata(told), path)
+    with pytest.raises(DataError, match="digest was"):
+        explain(replace(source, dataset=str(data)), SETTINGS, out, resume=True)
+
+
+def test_a_single_model_file_is_used_as_its_card_says(source, linear, tmp_path):
+    model = tmp_path / "model.skops"
+    shutil.copy(linear / "model.skops", model)
+    before = model_digest(str(model))
+    (tmp_path / "model.json").write_text('{"uses_query": true}')
+    assert model_digest(str(model)) != before
+
+
+def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(source, tmp_path, whole):
+    """A limit on the size of files gives the same error of writing as a disk without room."""
+    out = tmp_path / "p.jsonl"
+    code = (
+        "import resource, sys; from pathlib import Path; from eraser_hub.explain.engine import Settings;"
+        "from eraser_hub.explain.running import Source, explain; resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
+        "explain(Source(sys.argv[1], 'movies', 'val', sys.argv[2]), Settings(method='occlusion', chunk=4, random_draws=2),"
+        " Path(sys.argv[3]))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, source.dataset, source.model, str(out)], env=ENVIRONMENT, capture_output=True,
+        text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 1 and ran.stderr.count("Traceback") == 2, ran.stderr  # the error and what it comes from
+    assert ran.stderr.strip().endswith(f"File too large: '{partial_path(out)}'")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.jsonl.partial"]
+    report = explain(source, SETTINGS, out, resume=True)
+    assert 0 < report.resumed < 21 and out.read_bytes() == whole
+
+
+def test_a_line_that_no_run_wrote_is_written_again(source, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(source, SETTINGS, out, on_progress=stop_after(8))
+    with open(partial_path(out), "ab") as file:
+        file.write(b'{"other": 1}\n')
+    assert explain(source, SETTINGS, out, resume=True).resumed >= 8
+    assert out.read_bytes() == whole
+
+
 def test_parquet_holds_the_same(source, tmp_path, whole):
     import pyarrow.parquet as pq
 
@@ -208,6 +283,9 @@ def test_usage_errors_exit_2(hub, linear, tmp_path, words):
         ({"--model": "./nowhere"}, "no such model"),
         ({"--method": "attention"}, "not possible with LogisticRegression; it allows random, occlusion"),
         ({"--labels": "POS"}, "expected 2 names"),
+        ({"--seed": "9223372036854775808"}, "--seed: expected at most 9223372036854775807"),
+        ({"--fidelity-trials": "1", "--fidelity-rates": ""}, "--fidelity-rates: expected at least one rate"),
+        ({"--fidelity-trials": "1", "--fidelity-rates": "5,5"}, "--fidelity-rates: expected different shares"),
         ({"--erase": "mask", "--method": "gradient", "--kd": "0.1", "--labels": "a,b"}, "expected the labels"),
     ],
 )
@@ -221,6 +299,12 @@ def test_bad_data_is_said_without_a_traceback(hub, linear, tmp_path, words, says
     }
     found = call(*(part for pair in options.items() for part in pair), "--quiet")
     assert isinstance(found.exception, DataError) and says in str(found.exception)
+
+
+def test_a_small_bin_is_not_rounded_to_nothing():
+    from eraser_hub.commands.explain import percents
+
+    assert percents("0.00001, 7,50", "--bins") == (1e-7, 0.07, 0.5)
 
 
 def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
@@ -322,9 +406,6 @@ def command(source: Source, out: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "eraser_hub", "explain", "--dataset", source.dataset, "--split", "val", "--model",
             source.model, "--out", str(out), "--quiet", "--method", "lime", "--lime-samples", "4000", "--chunk", "1",
             *more]  # fmt: skip
-
-
-ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
 
 
 @pytest.fixture(scope="session")
