@@ -214,7 +214,7 @@ def explain_chunk(
     )
     if kind == "perturbation":
         hard = [top_of_each(one, found, settings.kd) for one, found in zip(instances, scores, strict=True)]
-        return _pair_predictions(model, runner, _Work(instances, encoded, full, predicted, scores, hard))
+        return _pair_predictions(runner, _Work(instances, encoded, full, predicted, scores, hard))
     hard = [erasure.top(one, settings.kd) for one in scores]
     work = _Work(instances, encoded, full, predicted, scores, hard)
     return _eraser_predictions(model, runner, work, settings)
@@ -377,8 +377,8 @@ def sequences_of(one: Instance, scores: NDArray[np.float64], hard: NDArray[np.in
     }
 
 
-def _pair_predictions(model: Adapter, runner: Runner, work: _Work) -> list[dict[str, Any]]:
-    names = model.label_names
+def _pair_predictions(runner: Runner, work: _Work) -> list[dict[str, Any]]:
+    """Predictions in the perturbation benchmark's form: a class number, and lists of probabilities in its order."""
     plan = []
     for number, hard in enumerate(work.hard):
         plan += [erasure.only(number, hard), erasure.without(number, hard), erasure.empty(number)]
@@ -388,7 +388,7 @@ def _pair_predictions(model: Adapter, runner: Runner, work: _Work) -> list[dict[
         predictions.append(
             {
                 "id": one.id,
-                "pred_label": names[work.predicted[number]],
+                "pred_label": work.predicted[number],
                 **sequences_of(one, work.scores[number], work.hard[number]),
                 "pred_proba": work.full[number].tolist(),
                 "rationale_pred_proba": values[3 * number].tolist(),
@@ -400,14 +400,17 @@ def _pair_predictions(model: Adapter, runner: Runner, work: _Work) -> list[dict[
 
 
 def _answers(model: Any, runner: Runner, encoded: Sequence[Encoded], settings: Settings) -> list[dict[str, Any]]:
-    """Rankings for question answering: an answer in the label's place, no erased probabilities."""
+    """Rankings for question answering: an answer in the label's place, no erased probabilities.
+
+    The answer's own probability has a name of its own: beside ``pred_proba`` the label would have to be a class.
+    """
     none = [0] * len(encoded)
     scores = _scores(model, runner, encoded, none, [0.0] * len(encoded), settings, "perturbation")
     predictions = []
     for one, found in zip(encoded, scores, strict=True):
         answer, p = model.answer_text(one)
         shown_parts = sequences_of(one.instance, found, top_of_each(one.instance, found, settings.kd))
-        predictions.append({"id": one.instance.id, "pred_label": answer, **shown_parts, "pred_proba": [p]})
+        predictions.append({"id": one.instance.id, "pred_label": answer, **shown_parts, "answer_proba": p})
     return predictions
 
 

@@ -288,7 +288,9 @@ def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any] 
         if kind != "perturbation"
         else {
             "id": pa.string(),
-            "pred_label": pa.string(),
+            # a class number, or the words of an answer
+            "pred_label": pa.string() if example and isinstance(example["pred_label"], str) else pa.int64(),
+            "answer_proba": pa.float64(),
             "rationale": pa.list_(pa.list_(pa.int64())),
             "rationale_tokens": pa.list_(pa.list_(pa.string())),
             "pred_proba": many,

@@ -83,6 +83,10 @@ def test_chinese_pairs_give_a_map_above_chance(built, tmp_path):
             train="test",
             method=method,
         )
+        folder = Path(__file__).resolve().parents[2] / "metrics"
+        sets = evaluate.load(str(folder / "rationale_set_agreement.py"), keep_in_memory=True)
+        agreement = sets.compute(predictions=rows, references=references)
+        assert {"token_f1", "iou_f1", "sufficiency", "comprehensiveness", "new_p"} <= set(agreement)
         assert [len(row["rationale_tokens"][0]) for row in rows] == [len(one["tokens"][0]) for one in references]
         metric = evaluate.load(
             str(Path(__file__).resolve().parents[2] / "metrics" / "perturbation_map.py"), keep_in_memory=True
