@@ -435,6 +435,22 @@ def test_a_killed_run_goes_on_to_the_same_bytes(source, tmp_path, undisturbed):
     assert not partial_path(out).exists()
 
 
+def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypatch):
+    from eraser_hub.explain.progress import Progress
+
+    def interrupt(self, instances: int, passes: int) -> None:
+        if instances:
+            raise KeyboardInterrupt
+
+    options = ("--dataset", str(hub), "--split", "val", "--model", str(linear), "--quiet", "--chunk", "4", "--out")
+    with monkeypatch.context() as patched:
+        patched.setattr(Progress, "add", interrupt)
+        found = call(*options, str(tmp_path / "p.jsonl"))
+    assert found.exit_code == 130 and "stopped: what is done is kept; --resume goes on with it" in found.stderr
+    assert partial_path(tmp_path / "p.jsonl").exists()
+    assert call(*options, str(tmp_path / "p.jsonl"), "--resume").exit_code == 0
+
+
 @pytest.mark.slow
 @pytest.mark.ray
 def test_ray_gives_the_same_bytes_though_a_worker_is_killed(source, tmp_path, undisturbed):
