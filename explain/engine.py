@@ -8,7 +8,7 @@ same bytes as one that runs through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +30,7 @@ PERTURBATION_KD = {
     "senti_en": 0.201, "similarity_en": 0.504, "mrc_en": 0.104,
     "senti_ch": 0.276, "similarity_ch": 0.666, "mrc_ch": 0.098,
 }  # fmt: skip
+LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of an integer
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
 
 
@@ -81,6 +82,10 @@ class Settings:
             refuse("--bins", "different shares from 0 to 1", self.bins)
         if any(not 0 <= rate <= 1 for rate in self.fidelity_rates):
             refuse("--fidelity-rates", "shares from 0 to 1", self.fidelity_rates)
+        if len(set(self.fidelity_rates)) < len(self.fidelity_rates):
+            refuse("--fidelity-rates", "different shares", self.fidelity_rates)
+        if self.fidelity_trials and not self.fidelity_rates:
+            refuse("--fidelity-rates", "at least one rate for the trials asked for", self.fidelity_rates)
         for option, value, least in (
             ("--steps", self.steps, 1), ("--lime-samples", self.lime_samples, 2), ("--lime-tokens", self.lime_tokens, 0),
             ("--batch-size", self.batch_size, 1), ("--random-draws", self.random_draws, 0),
@@ -88,6 +93,8 @@ class Settings:
         ):  # fmt: skip
             if value < least:
                 refuse(option, f"at least {least}", value)
+            if value > LARGEST:
+                refuse(option, f"at most {LARGEST}", value)
 
     def signature(self, model: str = "") -> str:
         """Every setting that decides the numbers, in one line (sacrebleu's manner)."""
@@ -108,6 +115,24 @@ class Settings:
             parts.append(f"model:{model}")
         return "|".join([*parts, "ties:position", f"eraser-hub:{__version__}"])
 
+    def for_kind(self, kind: str) -> Settings:
+        """The settings for a kind of dataset, without what its results have no place for.
+
+        The perturbation benchmark's results hold no AOPC: its signature must not say that there were bins.
+
+        Raises:
+            DataError: something was asked for that would be missing.
+        """
+        if kind != "perturbation":
+            return self
+        for option, asked in (
+            ("--tokens-to-flip", self.tokens_to_flip), ("--random-draws", self.random_draws),
+            ("--fidelity-trials", self.fidelity_trials),
+        ):  # fmt: skip
+            if asked:
+                raise DataError(f"{option}: the perturbation benchmark's results have no place for it")
+        return replace(self, bins=())
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
@@ -118,8 +143,11 @@ def kd_of(split: Split) -> float:
 
     Papers: 000, Table 4; 002, Table 3.
 
+    Returns:
+        A share above 0 and up to 1.
+
     Raises:
-        DataError: neither is known: kd must be given.
+        DataError: neither is known, or no token of the split is marked: kd must be given.
     """
     from eraser_hub.metrics.erasure import KD
 
@@ -133,7 +161,8 @@ def kd_of(split: Split) -> float:
         for one in split.instances()
         if one.rationale is not None and one.tokens
     ]
-    if not shares:
+    # a test split whose rationales are kept back has masks, all of them empty: kd 0 would compare nothing with nothing
+    if not any(shares):
         raise DataError(f"--kd: no rationale length is known for the config {shown(split.config)}: give --kd")
     return round(float(np.mean(shares)), 4)
 
@@ -185,7 +214,7 @@ def explain_chunk(
     )
     if kind == "perturbation":
         hard = [top_of_each(one, found, settings.kd) for one, found in zip(instances, scores, strict=True)]
-        return _pair_predictions(model, runner, _Work(instances, encoded, full, predicted, scores, hard))
+        return _pair_predictions(runner, _Work(instances, encoded, full, predicted, scores, hard))
     hard = [erasure.top(one, settings.kd) for one in scores]
     work = _Work(instances, encoded, full, predicted, scores, hard)
     return _eraser_predictions(model, runner, work, settings)
@@ -277,7 +306,8 @@ def _tokens_to_flip(runner: Runner, work: _Work) -> list[int]:
     """For each instance the least number of its highest-ranked tokens whose erasure changes the predicted label.
 
     Tokens of the documents that hold gold evidence count and are erased, no others: the score is a share of those
-    documents' tokens. Where no evidence is known all documents do. All their tokens where none changes it. Looked for from one token on, in growing steps that go through the model together, so
+    documents' tokens. Where no evidence is known the tokens of all documents do. Where no number of them changes the
+    label it is the number of all. Looked for from one token on, in growing steps that go through the model together, so
     the answer is the exact first change also where probabilities do not fall steadily.
     """
     rankings = [_ranking_in_evidence(one, scores) for one, scores in zip(work.instances, work.scores, strict=True)]
@@ -347,8 +377,8 @@ def sequences_of(one: Instance, scores: NDArray[np.float64], hard: NDArray[np.in
     }
 
 
-def _pair_predictions(model: Adapter, runner: Runner, work: _Work) -> list[dict[str, Any]]:
-    names = model.label_names
+def _pair_predictions(runner: Runner, work: _Work) -> list[dict[str, Any]]:
+    """Predictions in the perturbation benchmark's form: a class number, and lists of probabilities in its order."""
     plan = []
     for number, hard in enumerate(work.hard):
         plan += [erasure.only(number, hard), erasure.without(number, hard), erasure.empty(number)]
@@ -358,7 +388,7 @@ def _pair_predictions(model: Adapter, runner: Runner, work: _Work) -> list[dict[
         predictions.append(
             {
                 "id": one.id,
-                "pred_label": names[work.predicted[number]],
+                "pred_label": work.predicted[number],
                 **sequences_of(one, work.scores[number], work.hard[number]),
                 "pred_proba": work.full[number].tolist(),
                 "rationale_pred_proba": values[3 * number].tolist(),
@@ -370,14 +400,17 @@ def _pair_predictions(model: Adapter, runner: Runner, work: _Work) -> list[dict[
 
 
 def _answers(model: Any, runner: Runner, encoded: Sequence[Encoded], settings: Settings) -> list[dict[str, Any]]:
-    """Rankings for question answering: an answer in the label's place, no erased probabilities."""
+    """Rankings for question answering: an answer in the label's place, no erased probabilities.
+
+    The answer's own probability has a name of its own: beside ``pred_proba`` the label would have to be a class.
+    """
     none = [0] * len(encoded)
     scores = _scores(model, runner, encoded, none, [0.0] * len(encoded), settings, "perturbation")
     predictions = []
     for one, found in zip(encoded, scores, strict=True):
         answer, p = model.answer_text(one)
         shown_parts = sequences_of(one.instance, found, top_of_each(one.instance, found, settings.kd))
-        predictions.append({"id": one.instance.id, "pred_label": answer, **shown_parts, "pred_proba": [p]})
+        predictions.append({"id": one.instance.id, "pred_label": answer, **shown_parts, "answer_proba": p})
     return predictions
 
 

@@ -151,6 +151,8 @@ def finetune(
     trainer.train()
     network.eval()
     out.mkdir(parents=True, exist_ok=True)
+    # what `train` left in this folder before would be opened in the new model's place
+    (out / "model.skops").unlink(missing_ok=True)
     network.save_pretrained(out)
     tokenizer.save_pretrained(out)
     write_facts(

@@ -1,21 +1,26 @@
 """Rows of a dataset as instances: word tokens a model reads, and which of them may be erased.
 
 One reader for each of the three datasets: rows of ``eraser`` hold documents with evidences, rows of
-``bilingual_perturbation`` sequences of tokens, rows of ``human_rationales`` one text of tokens. The query, where there is one, is shown to the model whole and is
-never erased: rationales lie in documents.
+``bilingual_perturbation`` sequences of tokens, rows of ``human_rationales`` one text of tokens. The query, where there
+is one, is shown to the model whole and is never erased: rationales lie in documents.
 """
 
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from eraser_hub.conversion.eraser_format import tokens_of
 from eraser_hub.errors import DataError, shown
 from eraser_hub.splits import dataset_split
+
+Rationale = tuple[tuple[bool, ...], ...]  # per document one flag a token
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class Split:
         kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`kind_of`.
         count: number of rows, None when the dataset does not say.
         config: the config's name, which looks up kd.
+        name: the dataset's folder or Hub id, for messages.
     """
 
     rows: Any
@@ -89,23 +95,75 @@ class Split:
     kind: str
     count: int | None
     config: str
+    name: str | None = None
 
     def instances(self, start: int = 0) -> Iterator[Instance]:
-        """Instances from row ``start`` on, in the dataset's order."""
-        rows = self.rows.skip(start) if start else self.rows
+        """Instances from row ``start`` on, in the dataset's order.
+
+        Raises:
+            DataError: a row that is not of its dataset's schema; a data file that cannot be read.
+        """
+        rows = iter(self.rows.skip(start) if start else self.rows)
         read = READERS[self.kind]
-        for row in rows:
-            yield read(row, self.label_names)
+        number = start
+        while True:
+            try:
+                row = next(rows, None)
+            except Exception as error:  # datasets and pyarrow raise many kinds; theirs is the word on what is broken
+                words = shown(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
+                raise DataError(f"cannot be read after row {number}: {words}", file=self.name) from error
+            if row is None:
+                return
+            number += 1
+            try:
+                instance = read(row, self.label_names)
+            except DataError as error:
+                if error.instance is None:  # without an id the row's number has to name it
+                    raise DataError(
+                        error.message, file=self.name or "dataset", line=number, field=error.field
+                    ) from error
+                raise
+            yield instance
 
     def fingerprint(self, limit: int | None = None) -> str:
-        """Digest of every id and text: two runs that agree in it read the same data."""
-        digest = hashlib.blake2b(digest_size=12)
+        """Digest of all that decides predictions: two runs that agree in it read the same data.
+
+        Ids, queries, documents and their names, the documents that hold evidence, and the order of the labels; not the
+        gold labels and spans, which predictions do not depend on.
+
+        Raises:
+            DataError: an id that occurs twice: no score could tell its predictions apart.
+        """
+        digest = hashlib.blake2b("\x1e".join(self.label_names).encode("utf-8", "surrogatepass"), digest_size=12)
+        # eight bytes for each id: a set of ids would grow to a hundred megabytes with the largest split
+        ids = array("Q")
         for number, instance in enumerate(self.instances()):
             if limit is not None and number >= limit:
                 break
-            parts = (instance.id, *instance.query, "\x1d", *("\x1f".join(d) for d in instance.documents))
+            parts = (instance.id, *instance.query, "\x1d", *instance.names, "\x1d", *map(str, instance.evidence_documents),
+                     "\x1d", *("\x1f".join(d) for d in instance.documents), "\x1d")  # fmt: skip
             digest.update("\x1e".join(parts).encode("utf-8", "surrogatepass"))
+            ids.append(_short(instance.id))
+        found, times = np.unique(np.frombuffer(ids, dtype=np.uint64), return_counts=True)
+        if len(found) < len(ids):
+            self._refuse_repeated(set(found[times > 1].tolist()), limit)
         return digest.hexdigest()
+
+    def _refuse_repeated(self, suspected: set[int], limit: int | None) -> None:
+        """Look again at the ids whose short digests meet: they are equal, or (hardly ever) the digests alone are."""
+        seen: set[str] = set()
+        for number, instance in enumerate(self.instances()):
+            if limit is not None and number >= limit:
+                break
+            if _short(instance.id) in suspected:
+                if instance.id in seen:
+                    field = "annotation_id" if self.kind == "eraser" else "id"
+                    raise DataError("expected each id once, found it again", instance=instance.id, field=field)
+                seen.add(instance.id)
+
+
+def _short(identity: str) -> int:
+    return int.from_bytes(hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
@@ -141,7 +199,7 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     count = None
     if rows.info.splits and wanted in rows.info.splits:
         count = rows.info.splits[wanted].num_examples
-    return Split(rows, label_names, kind_of(features, name), count, config or rows.info.config_name or "")
+    return Split(rows, label_names, kind_of(features, name), count, config or rows.info.config_name or "", name)
 
 
 def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
@@ -150,6 +208,9 @@ def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
     Returns:
         ``"eraser"`` for rows with documents, ``"perturbation"`` for rows with several token sequences
         (bilingual_perturbation), ``"tokens"`` for rows with one (human_rationales).
+
+    Raises:
+        DataError: the columns of none of them.
     """
     if "annotation_id" in features and "documents" in features:
         return "eraser"
@@ -164,7 +225,11 @@ def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
 
 
 def label_of(value: object, label_names: Sequence[str], instance: str) -> str | None:
-    """The label's name; ClassLabel's -1 and None are "no label"."""
+    """The label's name; ClassLabel's -1 and None are "no label".
+
+    Raises:
+        DataError: neither a name nor the number of one.
+    """
     if value is None or value == -1:
         return None
     if isinstance(value, str):
@@ -178,37 +243,111 @@ def label_of(value: object, label_names: Sequence[str], instance: str) -> str | 
     )
 
 
+def _identity(row: Mapping[str, Any], field: str) -> str:
+    value = row.get(field)
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise DataError(f"expected a string or an integer, found {shown(value)}", field=field)
+    return str(value)
+
+
+def _listed(value: object, instance: str, field: str) -> list[Any] | tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise DataError(f"expected a list, found {shown(value)}", instance=instance, field=field)
+    return value
+
+
+def _words(value: object, instance: str, field: str) -> tuple[str, ...]:
+    words = _listed(value, instance, field)
+    for word in words:
+        if not isinstance(word, str):
+            raise DataError(f"expected tokens that are strings, found {shown(word)}", instance=instance, field=field)
+    return tuple(words)
+
+
+def _question(value: object, instance: str, field: str) -> tuple[str, ...]:
+    """Tokens of a query, () where there is none."""
+    if value is not None and not isinstance(value, str):
+        raise DataError(f"expected a string, found {shown(value)}", instance=instance, field=field)
+    return tuple(tokens_of(value or ""))
+
+
+def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Names and tokens of a row's documents."""
+    names: list[str] = []
+    documents: list[tuple[str, ...]] = []
+    for number, document in enumerate(_listed(row["documents"], instance, "documents")):
+        field = f"documents[{number}]"
+        if not isinstance(document, Mapping) or not isinstance(document.get("docid"), str):
+            raise DataError(f"expected docid and text, found {shown(document)}", instance=instance, field=field)
+        name, text = document["docid"], document.get("text")
+        if not isinstance(text, str):
+            raise DataError(f"expected a string, found {shown(text)}", instance=instance, field=f"{field}.text")
+        if name in names:
+            raise DataError(f"expected each document once, found {shown(name)} again", instance=instance, field=field)
+        names.append(name)
+        documents.append(tuple(tokens_of(text)))
+    return tuple(names), tuple(documents)
+
+
+def _flags(masks: Any, names: Sequence[str], documents: Sequence[Sequence[str]], instance: str) -> Rationale:
+    """A mask as flags, one list a document, one flag a token."""
+    found = tuple(tuple(map(bool, _listed(mask, instance, "rationale_mask"))) for mask in masks)
+    if len(found) != len(documents):
+        raise DataError(
+            f"expected flags for each of {len(documents)} documents, found {len(found)} lists",
+            instance=instance,
+            field="rationale_mask",
+        )
+    for name, mask, document in zip(names, found, documents, strict=True):
+        if len(mask) != len(document):
+            raise DataError(
+                f"expected one flag for each of {len(document)} tokens of {name}, found {len(mask)}",
+                instance=instance,
+                field="rationale_mask",
+            )
+    return found
+
+
+def _marked(
+    row: Mapping[str, Any], names: Sequence[str], documents: Sequence[Sequence[str]], instance: str
+) -> Rationale:
+    """The union of a row's evidences as flags; evidence in documents that the row does not hold marks nothing."""
+    marks = {name: [False] * len(tokens) for name, tokens in zip(names, documents, strict=True)}
+    for group, evidences in enumerate(row["evidences"]):
+        for place, evidence in enumerate(evidences):
+            if evidence["docid"] not in marks:
+                continue
+            start, end, tokens = evidence["start_token"], evidence["end_token"], len(marks[evidence["docid"]])
+            if start is None or end is None or not 0 <= start <= end <= tokens:
+                raise DataError(
+                    f"expected 0 <= start_token <= end_token <= {tokens}, found {shown(start)} and {shown(end)}",
+                    instance=instance,
+                    field=f"evidences[{group}][{place}]",
+                )
+            marks[evidence["docid"]][start:end] = [True] * (end - start)
+    return tuple(tuple(marks[name]) for name in names)
+
+
 def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
     """An instance from a row of ``eraser``.
 
     The human rationale is the row's ``rationale_mask`` where it has one, otherwise the union of its evidences.
+
+    Raises:
+        DataError: no id; a document without name or text, or twice; a mask or spans that do not fit the documents; an
+            unknown label.
     """
-    identity = str(row["annotation_id"])
-    names = tuple(str(document["docid"]) for document in row["documents"])
-    documents = tuple(tuple(tokens_of(document["text"])) for document in row["documents"])
-    masks = row.get("rationale_mask")
-    if masks is None and row.get("evidences") is not None:
-        marks = {name: [False] * len(tokens) for name, tokens in zip(names, documents, strict=True)}
-        for evidence in (evidence for group in row["evidences"] for evidence in group):
-            if evidence["docid"] in marks:
-                span = range(evidence["start_token"], min(evidence["end_token"], len(marks[evidence["docid"]])))
-                for position in span:
-                    marks[evidence["docid"]][position] = True
-        masks = list(marks.values())
-    rationale = None
-    if masks is not None:
-        rationale = tuple(tuple(bool(flag) for flag in mask) for mask in masks)
-        for name, mask, document in zip(names, rationale, documents, strict=True):
-            if len(mask) != len(document):
-                raise DataError(
-                    f"expected one flag for each of {len(document)} tokens of {name}, found {len(mask)}",
-                    instance=identity,
-                    field="rationale_mask",
-                )
+    identity = _identity(row, "annotation_id")
+    names, documents = _documents(row, identity)
+    rationale: Rationale | None = None
+    if row.get("rationale_mask") is not None:
+        rationale = _flags(row["rationale_mask"], names, documents, identity)
+    elif row.get("evidences") is not None:
+        rationale = _marked(row, names, documents, identity)
     label = label_of(row.get("classification"), label_names, identity)
     held = {evidence["docid"] for group in row.get("evidences") or () for evidence in group}
     evidence_documents = tuple(number for number, name in enumerate(names) if name in held)
-    query = tuple(tokens_of(row.get("query") or ""))
+    query = _question(row.get("query"), identity, "query")
     return Instance(identity, query, names, documents, label, rationale, evidence_documents)
 
 
@@ -217,25 +356,38 @@ def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] 
 
     For reading comprehension the question is the query; the passage's tokens can be erased. The human rationale is the
     union of the gold sets.
+
+    Raises:
+        DataError: no id; tokens that are no strings; gold sets for another number of sequences; an unknown label.
     """
-    identity = str(row["id"])
-    sequences = tuple(tuple(map(str, sequence)) for sequence in row["tokens"])
+    identity = _identity(row, "id")
+    sequences = tuple(_words(sequence, identity, "tokens") for sequence in _listed(row["tokens"], identity, "tokens"))
     names = tuple(f"sequence_{number}" for number in range(len(sequences)))
     rationale = None
     if row.get("rationale_ids") is not None:
         marked = [{index for one in sets for index in one} for sets in row["rationale_ids"]]
+        if len(marked) != len(sequences):
+            raise DataError(
+                f"expected gold sets for each of {len(sequences)} sequences, found {len(marked)}",
+                instance=identity,
+                field="rationale_ids",
+            )
         rationale = tuple(
             tuple(place in held for place in range(len(sequence)))
             for sequence, held in zip(sequences, marked, strict=True)
         )
     label = label_of(row.get("label"), label_names, identity)
-    return Instance(identity, tuple(tokens_of(row.get("question") or "")), names, sequences, label, rationale)
+    return Instance(identity, _question(row.get("question"), identity, "question"), names, sequences, label, rationale)
 
 
 def instance_of_tokens(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
-    """An instance from a row of ``human_rationales``: one text of tokens, which is a document named like the row."""
-    identity = str(row["id"])
-    tokens = tuple(map(str, row["tokens"]))
+    """An instance from a row of ``human_rationales``: one text of tokens, which is a document named like the row.
+
+    Raises:
+        DataError: no id; tokens that are no strings; a mask of another length; an unknown label.
+    """
+    identity = _identity(row, "id")
+    tokens = _words(row["tokens"], identity, "tokens")
     mask = row.get("rationale_mask")
     if mask is not None and len(mask) != len(tokens):
         raise DataError(

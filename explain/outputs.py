@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,11 +35,35 @@ def run_path(out: Path) -> Path:
 
 
 def check_format(out: Path) -> None:
-    """Refuse an ending that says neither JSON lines nor Parquet, and a folder in the result's place."""
+    """Refuse a place that no result may take.
+
+    Raises:
+        DataError: an ending that says neither JSON lines nor Parquet; a folder; a file that was not written here, such
+            as the dataset's own (a result has its ``OUT.run.json``, a stopped run its ``OUT.partial``).
+    """
     if out.suffix not in FORMATS:
         raise DataError(f"--out: expected a file ending in {' or '.join(FORMATS)}, found {shown(out.name)}")
     if out.is_dir():
         raise DataError("--out: expected a file, found a folder", file=out)
+    if out.is_file() and out.stat().st_size and not run_path(out).exists() and not partial_path(out).exists():
+        raise DataError(
+            f"--out: expected a new file or an earlier result, found a file without {run_path(out).name} beside it; "
+            "delete it if it may go",
+            file=out,
+        )
+
+
+def refuse_stopped(out: Path) -> None:
+    """Refuse to begin where a stopped run lies that could go on.
+
+    Raises:
+        DataError: names the file.
+    """
+    path = partial_path(out)
+    if path.is_file():
+        with open(path, "rb") as file:
+            if file.readline().endswith(b"\n"):  # else it was stopped before anything was done
+                raise DataError("a stopped run lies here: say --resume to go on with it, or delete the file", file=path)
 
 
 class Partial:
@@ -67,10 +91,19 @@ class Partial:
             self._file.close()
             raise BusyError("another run is writing here", file=self.path) from error
         try:
+            if not self._in_place():
+                # the run that held the lock ended, and took the file with it, between our opening it and our lock
+                raise BusyError("another run was just ending here; try again", file=self.path)
             self._read(header, resume)
         except BaseException:
-            self._file.close()
+            self._quietly_close()
             raise
+
+    def _in_place(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), os.stat(self.path))
+        except FileNotFoundError:
+            return False
 
     def _read(self, header: dict[str, Any], resume: bool) -> None:
         self._file.seek(0)
@@ -92,7 +125,7 @@ class Partial:
             place = self._file.tell()
             line = self._file.readline()
             record = _parse(line) if line.endswith(b"\n") else None
-            if record is None:
+            if not isinstance(record, dict) or not isinstance(record.get("chunk"), int):
                 break
             self.places[record["chunk"]] = place
         # a line cut by a kill, and whatever follows it, is written again
@@ -100,18 +133,28 @@ class Partial:
         self._file.seek(place)
 
     def _begin(self, header: dict[str, Any]) -> None:
+        line = orjson.dumps(header)
         self._file.seek(0)
         self._file.truncate(0)
-        self._file.write(orjson.dumps(header) + b"\n")
-        self._file.flush()
+        self._write(line)
 
     def append(self, chunk: int, predictions: Sequence[bytes], facts: dict[str, Any]) -> None:
-        """Keep a finished chunk: its predictions as JSON lines, and its counters."""
-        self._file.seek(0, os.SEEK_END)
-        self.places[chunk] = self._file.tell()
+        """Keep a finished chunk: its predictions as JSON lines, and its counters.
+
+        Raises:
+            OSError: it could not be written (a full disk); what was written before is whole.
+        """
         record = {"chunk": chunk, **facts, "predictions": [line.decode("utf-8") for line in predictions]}
-        self._file.write(orjson.dumps(record) + b"\n")
-        self._file.flush()
+        place = self._file.seek(0, os.SEEK_END)
+        self._write(orjson.dumps(record))
+        self.places[chunk] = place
+
+    def _write(self, line: bytes) -> None:
+        try:
+            self._file.write(line + b"\n")
+            self._file.flush()
+        except OSError as error:  # an error of writing does not say where
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def records(self) -> Iterator[dict[str, Any]]:
         """The finished chunks in the dataset's order, whatever the order in which they were finished."""
@@ -121,9 +164,14 @@ class Partial:
 
     def close(self, remove: bool = False) -> None:
         """Close; with ``remove``, the result is complete and the partial file goes."""
-        if remove:
+        if remove and not self._file.closed:
             self.path.unlink(missing_ok=True)
-        self._file.close()
+        self._quietly_close()
+
+    def _quietly_close(self) -> None:
+        """Close although a line that found no room is still in the buffer: its error was told when it was written."""
+        with suppress(OSError):
+            self._file.close()
 
 
 def _parse(line: bytes) -> Any:
@@ -158,6 +206,10 @@ def replacing(out: Path) -> Iterator[Path]:
     try:
         yield beside
         beside.replace(out)
+    except OSError as error:
+        if error.filename is None and error.errno is not None:  # an error of writing does not say where
+            raise OSError(error.errno, error.strerror, str(out)) from error
+        raise
     finally:
         beside.unlink(missing_ok=True)
 
@@ -236,7 +288,9 @@ def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any] 
         if kind != "perturbation"
         else {
             "id": pa.string(),
-            "pred_label": pa.string(),
+            # a class number, or the words of an answer
+            "pred_label": pa.string() if example and isinstance(example["pred_label"], str) else pa.int64(),
+            "answer_proba": pa.float64(),
             "rationale": pa.list_(pa.list_(pa.int64())),
             "rationale_tokens": pa.list_(pa.list_(pa.string())),
             "pred_proba": many,

@@ -46,33 +46,49 @@ def explain_on_ray(
     """
     need("ray")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    import ray
-
     if workers < 1:
         raise DataError(f"--workers: expected at least 1, found {workers}")
     if not source.threads:
         source = replace(source, threads=threads_here())
     shutil.rmtree(folder, ignore_errors=True)
-    inputs, results = folder / "in", folder / "out"
+    try:
+        items = _write_inputs(todo, folder)
+        if items:
+            yield from _finished(items, source, settings, split, folder / "out", workers)
+    finally:
+        # finished chunks are in the partial file by now; what is left here nobody would read again
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_inputs(todo: Iterator[tuple[int, list[Instance]]], folder: Path) -> list[dict[str, Any]]:
+    """The open chunks as Parquet files, one each; gives their numbers and paths."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    inputs = folder / "in"
     inputs.mkdir(parents=True)
-    results.mkdir()
+    (folder / "out").mkdir()
     items = []
     for number, chunk in todo:
         rows = orjson.dumps([_plain(one) for one in chunk]).decode()
         path = inputs / f"{number:08d}.parquet"
         pq.write_table(pa.table({"chunk": [number], "instances": [rows]}), path)
         items.append({"chunk": number, "path": str(path.resolve())})
-    if not items:
-        shutil.rmtree(folder, ignore_errors=True)
-        return
+    return items
+
+
+def _finished(
+    items: list[dict[str, Any]], source: Source, settings: Settings, split: Split, results: Path, workers: int
+) -> Iterator[tuple[int, list[bytes], dict[str, Any]]]:
+    """Chunks as workers finish them."""
+    import ray
+
     own = not ray.is_initialized()
     if own:
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
         facts = {"label_names": list(split.label_names), "kind": split.kind, "results": str(results.resolve())}
         finished = (
@@ -98,7 +114,6 @@ def explain_on_ray(
     finally:
         if own:
             ray.shutdown()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def threads_here() -> int:
@@ -145,21 +160,12 @@ class ChunkWorker:
 
     def __init__(self, source: Source, settings: Settings, facts: dict[str, Any]) -> None:
         from .batching import Runner
-        from .models import align_labels, open_model
-        from .running import limit_threads
+        from .running import open_source
 
         self.settings, self.kind, self.results = settings, facts["kind"], Path(facts["results"])
         self.error = ""
         try:
-            if source.threads:
-                limit_threads(source.threads)
-            self.model = open_model(
-                source.model, task=source.task, trust_pickle=source.trust_pickle, uses_query=source.query,
-                window=source.window, device=source.device, precision=source.precision,
-            )  # fmt: skip
-            if source.threads:
-                limit_threads(source.threads)
-            align_labels(self.model, facts["label_names"], source.labels)
+            self.model = open_source(source, facts["label_names"])
             self.runner = Runner(self.model, settings.erase, settings.batch_size)
         except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
             self.error = str(error)

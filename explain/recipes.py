@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.errors import DataError, shown
+from eraser_hub.splits import dataset_split
 
 from .instances import Instance, Split, open_split, queries_differ
 from .models import looks_like_a_path, need
-from .training import BASELINES, Evaluation, evaluate_on, examples, fit_baseline, save_baseline
+from .training import BASELINES, LARGEST_SEED, Evaluation, evaluate_on, examples, fit_baseline, save_baseline
 
 TASKS = ("auto", "classification", "multiple-choice")
 # paper 004, Table 3
@@ -48,10 +49,18 @@ class Recipe:
 def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Callable[[str], None]) -> Iterator[str]:
     """Train, save into ``out``, and give a line of figures per regime.
 
+    Args:
+        out: the model's folder; a model that lies there is replaced.
+        train_on: ``full`` or ``rationale`` (the human rationale's tokens alone).
+        regimes: train the other way too, beside ``out``'s model, for paper 004's three regimes.
+        say: called with lines of progress.
+
     Raises:
-        DataError: unknown model or split, no labels, no rationales where they are asked for.
+        DataError: unknown model or split, no labels, no rationales where they are asked for, a seed out of range.
     """
     need("sklearn", "skops")
+    if not 0 <= recipe.seed <= LARGEST_SEED:
+        raise DataError(f"--seed: expected 0 to {LARGEST_SEED}, found {recipe.seed}")
     if out.exists() and not out.is_dir():
         raise DataError("--out: expected a folder, found a file", file=out)
     data = open_split(recipe.dataset, recipe.config, recipe.split)
@@ -62,6 +71,8 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
     _fit(recipe, data, out, train_on, query, say)
     yield f"{out}: {recipe.model} trained on the {train_on} text of {recipe.split}"
     if evaluated is None:
+        if recipe.eval_split is None:
+            say("not evaluated: no other split with labels; --eval-split names one")
         return
     yield from _figures(out, train_on, evaluated)
     if regimes:
@@ -72,15 +83,28 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
 
 
 def evaluation_split(recipe: Recipe) -> Split | None:
-    """The split to evaluate on: the one asked for, or validation where there is one."""
+    """The split to evaluate on: the one asked for, or validation where there is one that has labels and was not trained on.
+
+    Raises:
+        DataError: the split asked for is not there, or has no labels.
+    """
     if recipe.eval_split == "":
         return None
-    try:
-        return open_split(recipe.dataset, recipe.config, recipe.eval_split or "validation")
-    except DataError:
-        if recipe.eval_split:
-            raise
+    if recipe.eval_split:
+        split = open_split(recipe.dataset, recipe.config, recipe.eval_split)
+        # looked for before the training, which may take hours
+        if not has_labels(split):
+            raise DataError(
+                f"--eval-split {recipe.eval_split}: expected labelled instances, found none", file=split.name
+            )
+        return split
+    if dataset_split(recipe.split) == "validation":
         return None
+    try:
+        split = open_split(recipe.dataset, recipe.config, "validation")
+    except DataError:
+        return None
+    return split if has_labels(split) else None
 
 
 def _figures(model: Path, train_on: str, split: Split) -> Iterator[str]:
@@ -99,6 +123,11 @@ def all_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bo
     from .multiple_choice import answers_of
 
     return len(label_names) > 1 and all(len(answers_of(one)) == len(label_names) for one in instances)
+
+
+def has_labels(split: Split) -> bool:
+    """Whether any of the split's rows has a label."""
+    return any(one.label is not None for one in split.instances())
 
 
 def has_rationales(split: Split) -> bool:

@@ -19,7 +19,7 @@ from .batching import Runner
 from .engine import Settings, chunks_of, explain_chunk, kd_of
 from .instances import Instance, Split, open_split, queries_differ
 from .models import Adapter, Notes, align_labels, open_model
-from .outputs import Partial, check_format, replacing, run_path, write_predictions
+from .outputs import Partial, check_format, refuse_stopped, replacing, run_path, write_predictions
 
 ENGINES = ("local", "ray")
 
@@ -93,10 +93,11 @@ class Report:
         return [*words, *self.notes.words, self.signature]
 
 
-def open_source(source: Source, split: Split) -> Adapter:
-    """The model of a source, its labels brought into the dataset's order.
+def open_source(source: Source, label_names: Sequence[str]) -> Adapter:
+    """The model of a source, its labels brought into the dataset's order; every worker opens it alike.
 
-    Used by every worker alike.
+    Raises:
+        DataError: what :func:`open_model` and :func:`align_labels` refuse.
     """
     if source.threads:
         limit_threads(source.threads)
@@ -104,7 +105,9 @@ def open_source(source: Source, split: Split) -> Adapter:
         source.model, task=source.task, trust_pickle=source.trust_pickle, uses_query=source.query,
         window=source.window, device=source.device, precision=source.precision,
     )  # fmt: skip
-    align_labels(model, split.label_names, source.labels)
+    if source.threads:
+        limit_threads(source.threads)  # once more: opening the model has loaded libraries with threads of their own
+    align_labels(model, label_names, source.labels)
     return model
 
 
@@ -126,12 +129,16 @@ def settled(source: Source, split: Split) -> Source:
 
 
 def model_digest(model: str) -> str:
-    """Digest of a local model's files (sizes and, up to 1 GB, contents); a Hub id stands for itself."""
+    """Digest of a local model's files (sizes and, up to 1 GB, contents); a Hub id stands for itself.
+
+    Of a single file also the ``model.json`` beside it, which says how the file is to be used.
+    """
     path = Path(model)
     if not path.exists():
         return model
     digest = hashlib.blake2b(digest_size=12)
-    files = [path] if path.is_file() else sorted(file for file in path.iterdir() if file.is_file())
+    among = [path, path.with_name("model.json")] if path.is_file() else sorted(path.iterdir())
+    files = [file for file in among if file.is_file()]
     for file in files:
         digest.update(f"{file.name}\x1f{file.stat().st_size}\x1e".encode())
         if file.stat().st_size <= 1 << 30:
@@ -176,7 +183,7 @@ def explain(
     if engine not in ENGINES:
         raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}")
     split = open_split(source.dataset, source.config, source.split)
-    source = settled(source, split)
+    source, settings = settled(source, split), settings.for_kind(split.kind)
     header = {
         "settings": settings.as_dict(),
         "data": {
@@ -197,7 +204,7 @@ def explain(
     names: Sequence[str] = ()
     try:
         if engine == "local":
-            model = open_source(source, split) if model is None else model
+            model = open_source(source, split.label_names) if model is None else model
             align_labels(model, split.label_names, source.labels)
         started = time.perf_counter()
         todo = (
@@ -318,12 +325,20 @@ def explain_draws(
     workers: int = 2,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[Report]:
-    """One file per path in ``outs``, the seed one higher each time; the model is opened once."""
+    """One file per path in ``outs``, the seed one higher each time; the model is opened once.
+
+    Raises:
+        DataError: as :func:`explain` does; that a stopped run of any of the files lies there, before the first begins.
+    """
+    for out in outs:
+        check_format(out)
+        if not resume:
+            refuse_stopped(out)
     model: Adapter | None = None
     if len(outs) > 1 and engine == "local":
         split = open_split(source.dataset, source.config, source.split)
         source = settled(source, split)
-        model = open_source(source, split)
+        model = open_source(source, split.label_names)
     return [
         explain(
             source,

@@ -25,6 +25,7 @@ BASELINES = ("logistic-regression", "random-forest")
 C_VALUES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 TREES = (16, 32, 64, 128, 256, 512)
 FEATURES = ("words", "characters")
+LARGEST_SEED = 2**32 - 1  # scikit-learn's and numpy's
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ def examples(
 ) -> tuple[list[Instance], list[str]]:
     """Labelled instances of a split, and their labels; instances without a label are left out, and it must not be all.
 
+    Args:
+        rationale_only: the human rationale's tokens in place of the documents.
+        uses_query: keep the query.
+        limit: look at the first so many rows.
+
     Raises:
         DataError: no labels at all; an instance without rationale when ``rationale_only``.
     """
@@ -53,7 +59,7 @@ def examples(
         seen = one.rationale_only() if rationale_only else one
         found.append(seen if uses_query else seen.without_query())
     if not found:
-        raise DataError("expected labelled instances to train on, found none", field="classification")
+        raise DataError("expected labelled instances, found none", file=split.name, field="classification")
     return found, [str(one.label) for one in found]
 
 
@@ -98,7 +104,7 @@ def fit_baseline(
         The fitted pipeline and the facts for ``model.json``.
 
     Raises:
-        DataError: unknown names, fewer than two labels.
+        DataError: unknown names, fewer than two labels, no text at all.
     """
     if baseline not in BASELINES:
         raise DataError(f"--model: expected one of {', '.join(BASELINES)} or a transformers model; found {baseline!r}")
@@ -107,6 +113,8 @@ def fit_baseline(
     if len(set(labels)) < 2:
         raise DataError(f"expected at least two labels to tell apart, found {', '.join(sorted(set(labels)))}")
     texts = [text_of(one, joiner) for one in instances]
+    if not any(one.query or one.tokens for one in instances):
+        raise DataError(f"expected text to train on, found none in {len(instances)} instances", field="documents")
     grid: Sequence[float | int] = C_VALUES if baseline == "logistic-regression" else TREES
     held = held_out(labels, seed)
     scores: dict[float | int, float] = {}

@@ -94,7 +94,7 @@ def explain(
     from eraser_hub.explain.erasure import ERASE_MODES, FIDELITY_RATES
     from eraser_hub.explain.instances import open_split
     from eraser_hub.explain.models import TASKS
-    from eraser_hub.explain.outputs import FORMATS
+    from eraser_hub.explain.outputs import FORMATS, partial_path
     from eraser_hub.explain.progress import Progress
     from eraser_hub.explain.running import ENGINES, Source, draw_path, explain_draws, settings_for
 
@@ -126,9 +126,15 @@ def explain(
     outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
     total = opened.count if limit is None or opened.count is None else min(limit, opened.count)
     with Progress(None if total is None else total * draws, quiet) as progress:
-        reports = explain_draws(
-            source, settings, outs, resume=resume, engine=engine, workers=workers, on_progress=progress.add
-        )
+        try:
+            reports = explain_draws(
+                source, settings, outs, resume=resume, engine=engine, workers=workers, on_progress=progress.add
+            )
+        except KeyboardInterrupt:
+            progress.close()
+            kept = [path for path in outs if path.is_file() or partial_path(path).is_file()]
+            typer.echo("stopped" + (": what is done is kept; --resume goes on with it" if kept else ""), err=True)
+            raise
         for report in reports:
             progress.close()
             for line in report.lines():
@@ -136,8 +142,8 @@ def explain(
 
 
 def percents(text: str | None, option: str) -> tuple[float, ...]:
-    """``"1,5,10"`` -> (0.01, 0.05, 0.1)."""
+    """``"1,5,10"`` -> (0.01, 0.05, 0.1); twelve significant digits, so that 7 per cent is 0.07 and not 0.07000000000000001."""
     try:
-        return tuple(round(float(part) / 100, 6) for part in (text or "").split(",") if part.strip())
+        return tuple(float(f"{float(part) / 100:.12g}") for part in (text or "").split(",") if part.strip())
     except ValueError:
         raise typer.BadParameter(f"expected numbers with commas between, found {text!r}", param_hint=option) from None

@@ -17,7 +17,8 @@ def train(
     config: Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")] = None,
     split: Annotated[str, typer.Option(help="Split to train on.")] = "train",
     eval_split: Annotated[
-        str | None, typer.Option(help="Split to evaluate on; by default validation where there is one; '' for none.")
+        str | None,
+        typer.Option(help="Split to evaluate on; by default validation, if labelled and not trained on; '' for none."),
     ] = None,
     train_on: Annotated[
         str, typer.Option(help="full: the whole text; rationale: the human rationale's tokens alone.")

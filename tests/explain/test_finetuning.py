@@ -22,6 +22,8 @@ def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train
         dataset=str(hub), config="movies", split="train", eval_split=None, model=str(base), max_steps=3, batch_size=4,
         window=16, query=True, learning_rate=1e-3,
     )  # fmt: skip
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "model.skops").write_text("an earlier baseline, which explain would open first")
     words: list[str] = []
     figures = list(train_model(recipe, tmp_path / "m", train_on, False, say=words.append))
     names = ["no-rationale", "eval-rationale"] if train_on == "full" else ["train-eval-rationale"]

@@ -113,6 +113,81 @@ def test_kd_is_the_papers_or_the_datas():
     assert kd_of(split("sst", "tokens", rows)) == 0.5
     with pytest.raises(DataError, match="give --kd"):
         kd_of(split("own", "eraser", []))
+    with pytest.raises(DataError, match="give --kd"):  # a test split whose rationales are kept back
+        kd_of(split("own", "tokens", [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [False, False]}]))
+
+
+D = {"docid": "d", "text": "a b"}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"annotation_id": None}, "annotation_id: expected a string or an integer, found None"),
+        ({"documents": None}, "instance '7': documents: expected a list, found None"),
+        ({"documents": ["a b"]}, r"documents\[0\]: expected docid and text, found 'a b'"),
+        ({"documents": [{"docid": None, "text": "a"}]}, r"documents\[0\]: expected docid and text"),
+        ({"documents": [D, {"docid": "e", "text": None}]}, r"documents\[1\].text: expected a string, found None"),
+        ({"documents": [D, D]}, r"documents\[1\]: expected each document once, found 'd' again"),
+        ({"query": ["a"]}, r"query: expected a string, found \['a'\]"),
+        ({"rationale_mask": []}, "expected flags for each of 1 documents, found 0 lists"),
+        ({"rationale_mask": [[True, True], []]}, "expected flags for each of 1 documents, found 2 lists"),
+        ({"rationale_mask": [None]}, "rationale_mask: expected a list, found None"),
+        ({"evidences": [[{"docid": "d", "start_token": -1, "end_token": 1}]]}, r"evidences\[0\]\[0\]: expected 0 <= "),
+        ({"evidences": [[{"docid": "d", "start_token": 1, "end_token": 0}]]}, "found 1 and 0"),
+        ({"evidences": [[{"docid": "d", "start_token": 0, "end_token": 3}]]}, "end_token <= 2, found 0 and 3"),
+    ],
+)
+def test_rows_that_are_none(change, says):
+    row = {"annotation_id": 7, "documents": [D], "query": None, "classification": None, **change}
+    with pytest.raises(DataError, match=says):
+        instance_of_eraser(row)
+
+
+def test_rows_of_tokens_that_are_none():
+    with pytest.raises(DataError, match="expected tokens that are strings, found None"):
+        instance_of_tokens({"id": "s", "tokens": ["a", None]})
+    with pytest.raises(DataError, match="expected a list, found None"):
+        instance_of_perturbation({"id": "s", "tokens": [["a"], None]})
+    with pytest.raises(DataError, match="expected gold sets for each of 1 sequences, found 2"):
+        instance_of_perturbation({"id": "s", "tokens": [["a"]], "rationale_ids": [[], []]})
+
+
+def rows_of(*ids, **more):
+    return [{"annotation_id": one, "documents": [D], "query": None, "classification": None, **more} for one in ids]
+
+
+def test_an_id_that_occurs_twice():
+    split = Split(rows_of("a", "b", "a", "b"), (), "eraser", None, "own", "hub/own")
+    with pytest.raises(DataError, match="instance 'a': annotation_id: expected each id once, found it again"):
+        split.fingerprint()
+    assert split.fingerprint(2)
+
+
+def test_what_predictions_depend_on_is_in_the_fingerprint():
+    evidence = [[{"docid": "d", "start_token": 0, "end_token": 1}]]
+    renamed = [{"docid": "e", "text": "a b"}]
+    splits = [
+        Split(rows_of("a", **more), names, "eraser", None, "own")
+        for more, names in (
+            ({}, ("N", "P")),
+            ({}, ("P", "N")),
+            ({"documents": renamed}, ("N", "P")),
+            ({"evidences": evidence}, ("N", "P")),
+        )
+    ]
+    assert len({split.fingerprint() for split in splits}) == 4
+
+
+def test_a_row_without_id_and_a_broken_file_are_named_by_row():
+    def broken():
+        yield from rows_of("a")
+        raise OSError("Corrupt snappy\ncompressed data.")
+
+    with pytest.raises(DataError, match="hub/own:2: annotation_id: expected"):
+        Split(rows_of("a", None), (), "eraser", None, "own", "hub/own").fingerprint()
+    with pytest.raises(DataError, match="cannot be read after row 1: Corrupt snappy compressed data"):
+        Split(broken(), (), "eraser", None, "own", "hub/own").fingerprint()
 
 
 def test_a_folder_without_a_card(tmp_path):

@@ -20,9 +20,10 @@ from typer.testing import CliRunner
 from eraser_hub.errors import BusyError, DataError
 from eraser_hub.explain.engine import Settings
 from eraser_hub.explain.outputs import Partial, partial_path
-from eraser_hub.explain.running import Source, explain
+from eraser_hub.explain.running import Source, explain, explain_draws, model_digest
 
 SETTINGS = Settings(method="occlusion", chunk=4, random_draws=2)
+ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
 
 
 @pytest.fixture
@@ -143,6 +144,80 @@ def test_two_runs_do_not_write_into_one_file(source, tmp_path):
     first.close(remove=True)
 
 
+def test_a_file_that_no_run_wrote_is_not_replaced(source, hub, tmp_path):
+    data = tmp_path / "hub"
+    shutil.copytree(hub, data)
+    out = data / "movies" / "validation-00000-of-00001.parquet"
+    before = out.read_bytes()
+    with pytest.raises(DataError, match=r"expected a new file or an earlier result, found a file without .*run\.json"):
+        explain(replace(source, dataset=str(data)), SETTINGS, out)
+    assert out.read_bytes() == before and len(list(out.parent.iterdir())) == 2
+
+
+def test_of_several_draws_none_begins_where_one_was_stopped(source, tmp_path):
+    outs = [tmp_path / f"r{draw}.jsonl" for draw in range(2)]
+    with pytest.raises(Stop):
+        explain(source, SETTINGS, outs[1], on_progress=stop_after(4))
+    with pytest.raises(DataError, match=r"r1\.jsonl\.partial: a stopped run lies here"):
+        explain_draws(source, SETTINGS, outs)
+    assert not outs[0].exists()
+
+
+def test_labels_in_another_order_are_other_data(source, hub, tmp_path):
+    import pyarrow.parquet as pq
+
+    data = tmp_path / hub.name
+    shutil.copytree(hub, data)
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(replace(source, dataset=str(data)), SETTINGS, out, on_progress=stop_after(4))
+    for path in (data / "movies").iterdir():
+        table = pq.read_table(path)
+        told = {key: value.replace(b'"NEG", "POS"', b'"POS", "NEG"') for key, value in table.schema.metadata.items()}
+        assert told != table.schema.metadata
+        pq.write_table(table.replace_schema_metadata(told), path)
+    with pytest.raises(DataError, match="digest was"):
+        explain(replace(source, dataset=str(data)), SETTINGS, out, resume=True)
+
+
+def test_a_single_model_file_is_used_as_its_card_says(source, linear, tmp_path):
+    model = tmp_path / "model.skops"
+    shutil.copy(linear / "model.skops", model)
+    before = model_digest(str(model))
+    (tmp_path / "model.json").write_text('{"uses_query": true}')
+    assert model_digest(str(model)) != before
+
+
+def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(source, tmp_path, whole):
+    """A limit on the size of files gives the same error of writing as a disk without room."""
+    out = tmp_path / "p.jsonl"
+    code = (
+        "import resource, sys; from pathlib import Path; from eraser_hub.explain.engine import Settings;"
+        "from eraser_hub.explain.running import Source, explain; resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
+        "explain(Source(sys.argv[1], 'movies', 'val', sys.argv[2]), Settings(method='occlusion', chunk=4, random_draws=2),"
+        " Path(sys.argv[3]))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, source.dataset, source.model, str(out)], env=ENVIRONMENT, capture_output=True,
+        text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 1 and ran.stderr.count("Traceback") == 2, ran.stderr  # the error and what it comes from
+    assert ran.stderr.strip().endswith(f"File too large: '{partial_path(out)}'")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.jsonl.partial"]
+    report = explain(source, SETTINGS, out, resume=True)
+    assert 0 < report.resumed < 21 and out.read_bytes() == whole
+
+
+def test_a_line_that_no_run_wrote_is_written_again(source, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(source, SETTINGS, out, on_progress=stop_after(8))
+    with open(partial_path(out), "ab") as file:
+        file.write(b'{"other": 1}\n')
+    assert explain(source, SETTINGS, out, resume=True).resumed >= 8
+    assert out.read_bytes() == whole
+
+
 def test_parquet_holds_the_same(source, tmp_path, whole):
     import pyarrow.parquet as pq
 
@@ -208,6 +283,9 @@ def test_usage_errors_exit_2(hub, linear, tmp_path, words):
         ({"--model": "./nowhere"}, "no such model"),
         ({"--method": "attention"}, "not possible with LogisticRegression; it allows random, occlusion"),
         ({"--labels": "POS"}, "expected 2 names"),
+        ({"--seed": "9223372036854775808"}, "--seed: expected at most 9223372036854775807"),
+        ({"--fidelity-trials": "1", "--fidelity-rates": ""}, "--fidelity-rates: expected at least one rate"),
+        ({"--fidelity-trials": "1", "--fidelity-rates": "5,5"}, "--fidelity-rates: expected different shares"),
         ({"--erase": "mask", "--method": "gradient", "--kd": "0.1", "--labels": "a,b"}, "expected the labels"),
     ],
 )
@@ -221,6 +299,12 @@ def test_bad_data_is_said_without_a_traceback(hub, linear, tmp_path, words, says
     }
     found = call(*(part for pair in options.items() for part in pair), "--quiet")
     assert isinstance(found.exception, DataError) and says in str(found.exception)
+
+
+def test_a_small_bin_is_not_rounded_to_nothing():
+    from eraser_hub.commands.explain import percents
+
+    assert percents("0.00001, 7,50", "--bins") == (1e-7, 0.07, 0.5)
 
 
 def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
@@ -251,6 +335,7 @@ def test_training_twice_gives_the_same_model(hub, tmp_path, linear):
     [
         (("--model", "no-such-baseline-or-model"), "cannot open the model"),
         (("--model", "./nowhere"), "transformers folder"),
+        (("--model", "random-forest", "--seed", "4294967296"), "--seed: expected 0 to 4294967295"),
         (("--model", "logistic-regression", "--features", "syllables"), "expected one of words, characters"),
         (("--model", "logistic-regression", "--limit", "1"), "at least two labels"),
         (("--model", "logistic-regression", "--split", "test"), "expected one of train, validation"),
@@ -260,6 +345,44 @@ def test_training_twice_gives_the_same_model(hub, tmp_path, linear):
 def test_train_says_what_is_wrong(hub, tmp_path, words, says):
     found = call("--dataset", str(hub), "--out", str(tmp_path / "m"), *words, verb="train")
     assert isinstance(found.exception, DataError) and says in str(found.exception)
+
+
+def changed(hub: Path, folder: Path, split: str, **columns: object) -> Path:
+    """A copy of the dataset folder; in ``split`` these columns hold the same value in every row."""
+    import datasets
+
+    shutil.copytree(hub, folder)
+    path = folder / "movies" / f"{split}-00000-of-00001.parquet"
+    rows = datasets.Dataset.from_parquet(str(path), cache_dir=str(folder.with_name("cache")))
+    features = rows.features
+    rows = datasets.Dataset.from_list([{**row, **columns} for row in rows], features=features)
+    rows.to_parquet(str(path))
+    return folder
+
+
+def test_a_validation_split_without_labels_is_not_evaluated_on(hub, tmp_path):
+    data = changed(hub, tmp_path / "hub", "validation", classification=-1)
+    options = ("--dataset", str(data), "--model", "logistic-regression", "--out", str(tmp_path / "m"), "--regimes")
+    found = call(*options, verb="train")
+    assert found.exit_code == 0, found.output
+    assert "trained on the full text" in found.stdout and "accuracy" not in found.stdout
+    assert "not evaluated" in found.stderr
+    shutil.rmtree(tmp_path / "m")
+    found = call(*options, "--eval-split", "val", verb="train")
+    assert "--eval-split val: expected labelled instances, found none" in str(found.exception)
+    assert not (tmp_path / "m").exists()  # told before the training, not after it
+    found = call("--dataset", str(hub), "--model", "logistic-regression", "--out", str(tmp_path / "m"),
+                 "--split", "validation", verb="train")  # fmt: skip
+    assert found.exit_code == 0 and "accuracy" not in found.stdout  # what it was trained on tells nothing
+
+
+@pytest.mark.parametrize("features", ["words", "characters"])
+def test_nothing_to_train_on(hub, tmp_path, features):
+    blank = changed(hub, tmp_path / "hub", "train", documents=[{"docid": "d", "text": " \n "}], rationale_mask=[[]],
+                    evidences=[])  # fmt: skip
+    found = call("--dataset", str(blank), "--model", "logistic-regression", "--features", features, "--out",
+                 str(tmp_path / "m"), verb="train")  # fmt: skip
+    assert isinstance(found.exception, DataError) and "expected text to train on" in str(found.exception)
 
 
 def test_attribution_beats_chance_on_a_linear_model(source, tmp_path):
@@ -283,9 +406,6 @@ def command(source: Source, out: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "eraser_hub", "explain", "--dataset", source.dataset, "--split", "val", "--model",
             source.model, "--out", str(out), "--quiet", "--method", "lime", "--lime-samples", "4000", "--chunk", "1",
             *more]  # fmt: skip
-
-
-ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
 
 
 @pytest.fixture(scope="session")
@@ -313,6 +433,22 @@ def test_a_killed_run_goes_on_to_the_same_bytes(source, tmp_path, undisturbed):
     subprocess.run(command(source, out, "--resume"), env=ENVIRONMENT, check=True, timeout=300)
     assert out.read_bytes() == undisturbed
     assert not partial_path(out).exists()
+
+
+def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypatch):
+    from eraser_hub.explain.progress import Progress
+
+    def interrupt(self, instances: int, passes: int) -> None:
+        if instances:
+            raise KeyboardInterrupt
+
+    options = ("--dataset", str(hub), "--split", "val", "--model", str(linear), "--quiet", "--chunk", "4", "--out")
+    with monkeypatch.context() as patched:
+        patched.setattr(Progress, "add", interrupt)
+        found = call(*options, str(tmp_path / "p.jsonl"))
+    assert found.exit_code == 130 and "stopped: what is done is kept; --resume goes on with it" in found.stderr
+    assert partial_path(tmp_path / "p.jsonl").exists()
+    assert call(*options, str(tmp_path / "p.jsonl"), "--resume").exit_code == 0
 
 
 @pytest.mark.slow

@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("sklearn")
 from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+from eraser_hub.errors import DataError
+from eraser_hub.explain.engine import Settings
 from eraser_hub.explain.recipes import Recipe, train_model
 from eraser_hub.explain.running import Source, explain, open_split, settings_for
 
@@ -57,6 +59,15 @@ def test_one_text_rows_are_explained(built, tmp_path):
     assert all(len(row["rationales"]) == 1 for row in rows)
 
 
+def test_results_of_pairs_have_no_place_for_some_settings(built, tmp_path):
+    source = Source(str(built / "bilingual_perturbation"), "senti_ch", "test", "unopened")
+    for more in ({"random_draws": 2}, {"fidelity_trials": 2}, {"tokens_to_flip": True}):
+        with pytest.raises(DataError, match="the perturbation benchmark's results have no place for it"):
+            explain(source, Settings(**more), tmp_path / "p.jsonl")
+    explained(built, "bilingual_perturbation", "senti_ch", "test", tmp_path / "q.jsonl", train="test", method="random")
+    assert "bins:" not in json.loads((tmp_path / "q.jsonl.run.json").read_text())["signature"]
+
+
 def test_chinese_pairs_give_a_map_above_chance(built, tmp_path):
     import evaluate
 
@@ -72,6 +83,10 @@ def test_chinese_pairs_give_a_map_above_chance(built, tmp_path):
             train="test",
             method=method,
         )
+        folder = Path(__file__).resolve().parents[2] / "metrics"
+        sets = evaluate.load(str(folder / "rationale_set_agreement.py"), keep_in_memory=True)
+        agreement = sets.compute(predictions=rows, references=references)
+        assert {"token_f1", "iou_f1", "sufficiency", "comprehensiveness", "new_p"} <= set(agreement)
         assert [len(row["rationale_tokens"][0]) for row in rows] == [len(one["tokens"][0]) for one in references]
         metric = evaluate.load(
             str(Path(__file__).resolve().parents[2] / "metrics" / "perturbation_map.py"), keep_in_memory=True

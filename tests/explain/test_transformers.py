@@ -18,6 +18,7 @@ from eraser_hub.explain.multiple_choice import ChoiceModel
 from eraser_hub.explain.question_answering import AnswerModel
 from eraser_hub.explain.transformers_model import SequenceModel
 from eraser_hub.explain.words import Words
+from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 
 from .conftest import instance, word_tokenizer
 
@@ -443,6 +444,10 @@ def test_question_answering_gives_rankings(network, tokenizer):
         (found,) = explain_instances(adapter, [one], Settings(method=method, kd=0.3, steps=20), kind="perturbation")
         assert sorted(found["rationale_tokens"][0]) == sorted(one.tokens)
         assert found["pred_label"] and set(found["pred_label"].split()) <= set(one.tokens)
+        assert 0 < found["answer_proba"] <= 1
+        gold = {"id": "7", "rationale_ids": [[[0, 1]]], "answers": ["the good"]}
+        agreement = RationaleSetAgreement().compute(predictions=[found], references=[gold])
+        assert 0 <= agreement["answer_f1"] <= 1
         assert len(found["rationale"][0]) == 2
     with pytest.raises(DataError, match="not possible"):
         list(explain_instances(adapter, [one], Settings(method="occlusion"), kind="perturbation"))
