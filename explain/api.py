@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.errors import DataError, shown
 
+from .attribution import GIVEN
 from .engine import Settings, explain_instances
+from .given import with_scores
 from .instances import Instance
 from .models import Adapter, ProbabilityModel, align_labels, open_model
 
@@ -20,6 +23,7 @@ def explain_texts(
     texts: Sequence[Text],
     *,
     queries: Sequence[str | Sequence[str]] = (),
+    scores: Sequence[Sequence[float]] = (),
     label_names: Sequence[str] = (),
     on_passes: Callable[[int], None] | None = None,
     **settings: Any,
@@ -31,6 +35,8 @@ def explain_texts(
         texts: each a string (cut at blanks), a list of tokens, or an :class:`Instance` (several documents, an own id).
         queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances, which
             carry their own.
+        scores: for each text a score of each token, from any attribution method; () computes them by ``method``. None of
+            them for Instances, which carry their own.
         label_names: names of the model's outputs, in its order; () where the model names them itself.
         on_passes: called with the number of forward passes after each batch.
         settings: those of :class:`Settings`: ``method="occlusion"``, ``kd=0.1``, ``bins=()``, ``seed=1``, ..
@@ -49,6 +55,8 @@ def explain_texts(
     """
     if queries and len(queries) != len(texts):
         raise DataError(f"expected one query for each of {len(texts)} texts, found {len(queries)}", field="queries")
+    if scores and len(scores) != len(texts):
+        raise DataError(f"expected scores for each of {len(texts)} texts, found {len(scores)}", field="scores")
     unknown = [name for name in settings if name not in Settings.__dataclass_fields__]
     if unknown:
         raise DataError(
@@ -56,11 +64,15 @@ def explain_texts(
         )
     chosen = Settings(**settings)
     opened = open_model(model, uses_query=True if queries else None)
-    align_labels(opened, (), label_names)
-    if not opened.label_names:
+    if not opened.label_names and not label_names:
         raise DataError(f"{opened.description} does not name its labels: give their names", field="label_names")
+    align_labels(opened, (), label_names)
     given = queries or [()] * len(texts)
     instances = [_instance(number, *both) for number, both in enumerate(zip(texts, given, strict=True))]
+    if scores:
+        instances = [with_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
+    if any(one.scores is not None for one in instances):
+        chosen = replace(chosen, method=GIVEN)
     return list(explain_instances(opened, instances, chosen, on_passes=on_passes))
 
 

@@ -24,6 +24,7 @@ METHODS = (
     "random", "occlusion", "gradient", "input-x-gradient", "integrated-gradients", "attention", "lime", "coefficients",
 )  # fmt: skip
 RANDOM_KEYS = 1_000_000  # that are drawn in one step
+GIVEN = "given"  # no method of ours: the scores come with the instances
 KERNEL_WIDTH = 25.0  # LIME's own, for distances in hundredths
 
 
@@ -41,7 +42,7 @@ def attribute(
     lime_tokens: int = 10,
     by_sequence: bool = False,
 ) -> list[NDArray[np.float64]]:
-    """Scores of every instance of a chunk, each of shape (tokens,).
+    """Scores of every instance of a chunk, each of shape (tokens,); :data:`GIVEN` takes those that it comes with.
 
     Args:
         predicted: each instance's predicted label, as an index.
@@ -54,6 +55,8 @@ def attribute(
     Raises:
         DataError: the model does not allow the method; scores that are not finite.
     """
+    if method == GIVEN:
+        return [_given(one) for one in encoded]
     if method not in METHODS:
         raise DataError(f"--method: expected one of {', '.join(METHODS)}; found {method!r}")
     if not model.supports(method):
@@ -78,6 +81,12 @@ def attribute(
                 instance=one.instance.id,
             )
     return found
+
+
+def _given(one: Encoded) -> NDArray[np.float64]:
+    if one.instance.scores is None:
+        raise DataError("expected token scores with the instance, found none", instance=one.instance.id)
+    return np.asarray([score for document in one.instance.scores for score in document], dtype=np.float64)
 
 
 @cache

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eraser_hub.errors import DataError
 
 from .erasure import Erased
-from .models import Adapter, Encoded, Notes, View, check_probabilities
+from .models import Adapter, Encoded, Notes, View, check_probabilities, numbers_of
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -164,7 +164,10 @@ class Runner:
 
 def first_bad_row(values: object) -> int:
     """The first row of a refused output that is not a probability distribution (0 when the shape itself is wrong)."""
-    rows = np.asarray(values, dtype=np.float64)
+    try:
+        rows = numbers_of(values, "")
+    except DataError:
+        return 0
     if rows.ndim != 2 or not len(rows):
         return 0
     good = np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (np.abs(rows.sum(axis=1) - 1) <= 1e-3)

@@ -19,7 +19,7 @@ from eraser_hub.errors import DataError, shown
 from eraser_hub.version import __version__
 
 from . import erasure
-from .attribution import METHODS, attribute
+from .attribution import GIVEN, METHODS, attribute
 from .batching import Runner
 from .erasure import AOPC_BINS, ERASE_MODES, FIDELITY_RATES
 from .instances import Instance, Split
@@ -30,6 +30,7 @@ PERTURBATION_KD = {
     "senti_en": 0.201, "similarity_en": 0.504, "mrc_en": 0.104,
     "senti_ch": 0.276, "similarity_ch": 0.666, "mrc_ch": 0.098,
 }  # fmt: skip
+NEVER_FLIPPED = "labels that no erasure of the ranked tokens changed"
 LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of an integer
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
 
@@ -39,7 +40,7 @@ class Settings:
     """Everything that decides the results, but for model and data.
 
     Attributes:
-        method: one of :data:`attribution.METHODS`.
+        method: one of :data:`attribution.METHODS`, or ``given`` for scores that come with the instances.
         kd: share of the tokens in a hard rationale.
         bins: shares at which the AOPC is measured, () for none.
         erase: remove, mask or pad.
@@ -48,6 +49,7 @@ class Settings:
         random_kind: ``tokens`` (any set of that size) or ``spans`` (its own spans, shifted).
         fidelity_trials: trials per occlusion rate of the fidelity curves, 0 for none.
         chunk: instances in a chunk.
+        scores: method ``given``: which scores they are (the file's digest), for the signature.
     """
 
     method: str = "random"
@@ -65,12 +67,13 @@ class Settings:
     lime_tokens: int = 10
     batch_size: int = 32
     chunk: int = 16
+    scores: str = ""
 
     def __post_init__(self) -> None:
         def refuse(option: str, expected: str, found: object) -> None:
             raise DataError(f"{option}: expected {expected}, found {shown(found)}")
 
-        if self.method not in METHODS:
+        if self.method not in (*METHODS, GIVEN):
             refuse("--method", f"one of {', '.join(METHODS)}", self.method)
         if self.erase not in ERASE_MODES:
             refuse("--erase", f"one of {', '.join(ERASE_MODES)}", self.erase)
@@ -103,6 +106,8 @@ class Settings:
             parts.append("bins:" + ",".join(f"{rate:g}" for rate in self.bins))
         if self.method == "integrated-gradients":
             parts.append(f"steps:{self.steps}|baseline:zero")
+        if self.scores:
+            parts.append(f"scores:{self.scores}")
         if self.method == "lime":
             parts.append(f"lime:N{self.lime_samples},K{self.lime_tokens}")
         if self.random_draws:
@@ -313,7 +318,7 @@ def _tokens_to_flip(runner: Runner, work: _Work) -> list[int]:
     rankings = [_ranking_in_evidence(one, scores) for one, scores in zip(work.instances, work.scores, strict=True)]
     found: list[int] = [len(order) for order in rankings]
     open_ones = {number: 1 for number, order in enumerate(rankings) if len(order)}
-    step = 8
+    step, flipped = 8, 0
     while open_ones:
         plan = [
             (number, count)
@@ -325,6 +330,7 @@ def _tokens_to_flip(runner: Runner, work: _Work) -> list[int]:
         for (number, count), row in zip(plan, values, strict=True):
             if number not in changed and int(row.argmax()) != work.predicted[number]:
                 changed[number] = count
+        flipped += len(changed)
         found = [changed.get(number, count) for number, count in enumerate(found)]
         open_ones = {
             number: start + step
@@ -332,6 +338,8 @@ def _tokens_to_flip(runner: Runner, work: _Work) -> list[int]:
             if number not in changed and start + step <= len(rankings[number])
         }
         step = min(step * 2, 256)
+    if flipped < len(rankings):
+        runner.model.notes.count(NEVER_FLIPPED, len(rankings) - flipped)
     return found
 
 

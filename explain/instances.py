@@ -35,6 +35,7 @@ class Instance:
         label: the gold label's name, None where the data has none.
         rationale: per document the human rationale, one flag a token; None where the data has none.
         evidence_documents: numbers of the documents that gold evidence lies in, ascending; () where none is known.
+        scores: per document a score for each token, where they come from elsewhere (:mod:`given`).
     """
 
     id: str
@@ -44,6 +45,7 @@ class Instance:
     label: str | None = None
     rationale: tuple[tuple[bool, ...], ...] | None = None
     evidence_documents: tuple[int, ...] = ()
+    scores: tuple[tuple[float, ...], ...] | None = None
 
     @property
     def tokens(self) -> list[str]:

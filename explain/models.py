@@ -209,6 +209,8 @@ class PlainModel(Adapter):
         self.description = type(model).__name__
         names: Any = getattr(model, "label_names", None)
         names = getattr(model, "classes_", ()) if names is None else names
+        if callable(names) or isinstance(names, str):
+            raise DataError(f"{self.description}.label_names: expected a list of names, found {shown(names)}")
         self.label_names = tuple(map(str, names))
         self._separate = "queries" in inspect.signature(model.predict_proba).parameters
 
@@ -220,17 +222,36 @@ class PlainModel(Adapter):
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         if self._separate:
             texts = [list(view.data[0]) for view, _ in units]
-            return np.asarray(self.model.predict_proba(texts, queries=[list(view.data[1]) for view, _ in units]))  # type: ignore[call-arg]
-        return np.asarray(self.model.predict_proba([view.data[1] + view.data[0] for view, _ in units]))
+            return self.model.predict_proba(texts, queries=[list(view.data[1]) for view, _ in units])  # type: ignore[call-arg]
+        return self.model.predict_proba([view.data[1] + view.data[0] for view, _ in units])
 
 
-def check_probabilities(values: NDArray[np.float64], rows: int, classes: int, whose: str) -> NDArray[np.float64]:
+def numbers_of(found: Any, whose: str) -> NDArray[np.float64]:
+    """A model's output as an array: nested lists, any array, a data frame, a torch tensor.
+
+    Raises:
+        DataError: what is none of them, ragged lists, other than real numbers.
+    """
+    kind = type(found).__name__
+    if callable(getattr(found, "detach", None)):  # a torch tensor, which may carry a gradient or be bf16
+        found = found.detach().cpu().double().numpy()
+    try:
+        values = np.asarray(found)
+        if values.dtype.kind in "biufO" and values.ndim:
+            return values.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise DataError(f"{whose}: expected an array of numbers (inputs, labels), found {kind}")
+
+
+def check_probabilities(found: Any, rows: int, classes: int, whose: str) -> NDArray[np.float64]:
     """A model's output, or clear words about what is wrong with it.
 
     Raises:
-        DataError: wrong shape, another number of labels, NaN or infinite values, rows that do not sum to 1.
+        DataError: no array of numbers, wrong shape, another number of labels, NaN, infinite or negative values, rows that
+            do not sum to 1.
     """
-    values = np.asarray(values, dtype=np.float64)
+    values = numbers_of(found, whose)
     if values.ndim != 2 or len(values) != rows:
         raise DataError(f"{whose}: expected probabilities of shape ({rows}, {classes}), found {values.shape}")
     if values.shape[1] != classes:
@@ -239,11 +260,13 @@ def check_probabilities(values: NDArray[np.float64], rows: int, classes: int, wh
         bad = int(np.count_nonzero(~np.isfinite(values).all(axis=1)))
         raise DataError(f"{whose}: its output holds NaN or infinite values for {bad} of {rows} inputs of a batch")
     sums = values.sum(axis=1)
-    if (values < 0).any() or (np.abs(sums - 1) > 1e-3).any():
-        worst = float(sums[np.argmax(np.abs(sums - 1))])
-        raise DataError(
-            f"{whose}: expected non-negative probabilities that sum to 1, found a row that sums to {worst:.4g}"
-        )
+    for wrong, told in (
+        ((values < 0).any(axis=1), lambda row: f"{row.min():.4g}"),
+        (np.abs(sums - 1) > 1e-3, lambda row: f"a row that sums to {row.sum():.4g}"),
+    ):
+        if np.any(wrong):
+            first = told(values[int(np.argmax(wrong))])
+            raise DataError(f"{whose}: expected non-negative probabilities that sum to 1, found {first}")
     return values
 
 
@@ -260,6 +283,13 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], given: Sequence
     if adapter.own_names is None:
         adapter.own_names = adapter.label_names
     names = tuple(given) or adapter.own_names
+    if len(set(names)) < len(names):
+        raise DataError(f"{adapter.description}: expected different labels, found {', '.join(names[:10])}")
+    if not names and not dataset_names and adapter.has_labels:
+        raise DataError(
+            f"{adapter.description} does not name its labels, nor does the dataset: state them, in the model's order, with "
+            "--labels"
+        )
     if adapter.own_names and len(names) != len(adapter.own_names):
         raise DataError(f"--labels: expected {len(adapter.own_names)} names (the model's outputs), found {len(names)}")
     if not dataset_names:
@@ -317,7 +347,7 @@ def open_model(
         task: what a transformers model computes; ``auto`` reads it from its architecture.
         trust_pickle: allow joblib and pickle files, which run code when they are opened.
         uses_query: show the query to the model; None: as it was trained, else no.
-        window: longest input in sub-words; None: the model's own limit.
+        window: longest input in sub-words; None: as it was trained by ``eraser-hub train``, else the model's own limit.
         device: torch device; None: cuda where there is one.
         precision: float32, bfloat16 (autocast), or auto: bfloat16 on a GPU that has it.
 
@@ -358,7 +388,8 @@ def open_model(
         str(model),
         task=task,
         uses_query=uses_query if uses_query is not None else facts.get("uses_query"),
-        window=window,
+        # a model of `train` reads as much at a time as it did in training
+        window=facts.get("window") if window is None else window,
         device=device,
         precision=precision,
     )

@@ -128,15 +128,16 @@ def threads_here() -> int:
 def _plain(one: Instance) -> dict[str, Any]:
     return {
         "id": one.id, "query": one.query, "names": one.names, "documents": one.documents, "label": one.label,
-        "evidence_documents": one.evidence_documents,
+        "evidence_documents": one.evidence_documents, "scores": one.scores,
     }  # fmt: skip
 
 
 def _instance(row: dict[str, Any]) -> Instance:
     documents = tuple(tuple(document) for document in row["documents"])
+    scores = None if row["scores"] is None else tuple(map(tuple, row["scores"]))
     return Instance(
         row["id"], tuple(row["query"]), tuple(row["names"]), documents, row["label"],
-        evidence_documents=tuple(row["evidence_documents"]),
+        evidence_documents=tuple(row["evidence_documents"]), scores=scores,
     )  # fmt: skip
 
 

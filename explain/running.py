@@ -15,8 +15,10 @@ import orjson
 from eraser_hub.errors import DataError
 from eraser_hub.splits import dataset_split
 
+from .attribution import GIVEN
 from .batching import Runner
-from .engine import Settings, chunks_of, explain_chunk, kd_of
+from .engine import NEVER_FLIPPED, Settings, chunks_of, explain_chunk, kd_of
+from .given import GivenScores
 from .instances import Instance, Split, open_split, queries_differ
 from .models import Adapter, Notes, align_labels, open_model
 from .outputs import Partial, check_format, refuse_stopped, replacing, run_path, write_predictions
@@ -35,6 +37,8 @@ class Source:
         query: whether the model sees the query; None: as it was trained, and for a transformers model without such a
             record, when the queries of the split differ.
         precision: ``float32``, ``bfloat16``, or ``auto``: bfloat16 on a GPU that has it (transformers).
+        scores: a predictions file whose soft rationales are taken in place of a method's; its digest is
+            ``Settings.scores``.
         limit: explain the first so many instances.
         threads: processor threads of a model; 0: as many as torch takes by itself.
     """
@@ -52,6 +56,7 @@ class Source:
     precision: str = "auto"
     limit: int | None = None
     threads: int = 0
+    scores: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ class Report:
                 f"{counts['texts longer than the window']} texts longer than the model's window went in as "
                 f"{counts['windows of those texts']} overlapping windows, probabilities averaged"
             )
-        for name in ("queries or first texts cut to half the window", "questions cut at their end"):
+        for name in ("queries or first texts cut to half the window", "questions cut at their end", NEVER_FLIPPED):
             if name in counts:
                 words.append(f"{counts[name]} {name}")
         for name, value in self.notes.maxima.items():
@@ -156,6 +161,12 @@ def limited(split: Split, limit: int | None, start: int = 0) -> Iterator[Instanc
         yield one
 
 
+def instances_of(source: Source, split: Split, given: GivenScores | None) -> Iterator[Instance]:
+    """The instances to explain, with their scores where those come from elsewhere."""
+    found = limited(split, source.limit)
+    return found if given is None else map(given.put_on, found)
+
+
 def explain(
     source: Source,
     settings: Settings,
@@ -184,6 +195,12 @@ def explain(
         raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}")
     split = open_split(source.dataset, source.config, source.split)
     source, settings = settled(source, split), settings.for_kind(split.kind)
+    given = None if source.scores is None else GivenScores(source.scores)
+    if given is not None:
+        settings = replace(settings, method=GIVEN, scores=given.digest)
+        # what is missing is said now and not after hours
+        for _ in instances_of(source, split, given):
+            pass
     header = {
         "settings": settings.as_dict(),
         "data": {
@@ -209,7 +226,7 @@ def explain(
         started = time.perf_counter()
         todo = (
             (n, chunk)
-            for n, chunk in chunks_of(limited(split, source.limit), settings.chunk)
+            for n, chunk in chunks_of(instances_of(source, split, given), settings.chunk)
             if n not in partial.places
         )
         if engine == "ray":

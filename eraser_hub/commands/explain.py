@@ -15,11 +15,16 @@ def explain(
     config: Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")] = None,
     split: Annotated[str, typer.Option(help="Split (val and validation are one).")] = "test",
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="random, occlusion, gradient, input-x-gradient, integrated-gradients, attention, lime or coefficients."
+            help="random, occlusion (the default), gradient, input-x-gradient, integrated-gradients, attention, lime or "
+            "coefficients."
         ),
-    ] = "occlusion",
+    ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(help="In place of a method: token scores from elsewhere, the soft rationales of a results file."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 1,
     draws: Annotated[int, typer.Option(min=1, help="--method random: so many files, OUT.draw-01.jsonl, ...")] = 1,
     kd: Annotated[
@@ -88,6 +93,8 @@ def explain(
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --method lime --random-draws 100 --out lime.parquet --resume
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --engine ray --workers 4 --out all.parquet
+
+        eraser-hub explain --dataset hub/eraser --config movies --model model/ --scores shap.jsonl --out shap-erased.jsonl
     """
     from eraser_hub.explain.attribution import METHODS
     from eraser_hub.explain.devices import PRECISIONS
@@ -98,6 +105,9 @@ def explain(
     from eraser_hub.explain.progress import Progress
     from eraser_hub.explain.running import ENGINES, Source, draw_path, explain_draws, settings_for
 
+    if scores is not None and method is not None:
+        raise typer.BadParameter("expected --method or --scores, found both", param_hint="--scores")
+    method = method or "occlusion"
     for option, value, allowed in (
         ("--method", method, METHODS), ("--erase", erase, ERASE_MODES), ("--task", task, TASKS),
         ("--engine", engine, ENGINES), ("--precision", precision, PRECISIONS), ("--random-kind", random_kind, ("tokens", "spans")),
@@ -113,7 +123,7 @@ def explain(
     source = Source(
         dataset=dataset, config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
         labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
-        device=device, precision=precision, limit=limit, threads=threads,
+        device=device, precision=precision, limit=limit, threads=threads, scores=scores,
     )  # fmt: skip
     shares, rates = percents(bins, "--bins"), percents(fidelity_rates, "--fidelity-rates")
     opened = open_split(dataset, config, split)

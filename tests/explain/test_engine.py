@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from eraser_hub.errors import DataError
-from eraser_hub.explain.engine import Settings, explain_instances
+from eraser_hub.explain.engine import NEVER_FLIPPED, Settings, explain_instances
 from eraser_hub.explain.erasure import fidelity_rows
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.models import PlainModel, align_labels
@@ -88,8 +90,12 @@ def test_tokens_to_flip_is_the_first_change():
     # two good words against one bad: without both good words the label is NEG; one is a tie, which is NEG's as well
     (found,) = explained([instance(DOCUMENT)], method="occlusion", tokens_to_flip=True)
     assert found["tokens_to_flip"] == 1
-    (never,) = explained([instance("bad dull film")], method="occlusion", tokens_to_flip=True)
+    adapter = opened()
+    settings = Settings(method="occlusion", tokens_to_flip=True)
+    (never,) = explain_instances(adapter, [instance("bad dull film")], settings)
     assert never["classification"] == "NEG" and never["tokens_to_flip"] == 3
+    # 3 is also what a change at the last token would give: that there was none is counted
+    assert adapter.notes.counts[NEVER_FLIPPED] == 1
 
 
 def test_tokens_to_flip_equals_the_plain_search():
@@ -163,16 +169,40 @@ class Broken(CountingModel):
         (lambda p: np.concatenate([p, p], axis=1) / 2, "expected 2 labels"),
         (lambda p: p[:0], "expected probabilities of shape"),
         (lambda p: p * 2, "sum"),
-        (lambda p: p * [[3, -1]], "sum"),
+        (lambda p: p * [[3, -1]], "non-negative probabilities that sum to 1, found -"),
+        (lambda p: p.astype(str), "expected an array of numbers (inputs, labels), found ndarray"),
+        (lambda p: p.astype(complex), "expected an array of numbers (inputs, labels), found ndarray"),
+        (lambda p: [[0.5, 0.5], [1.0]] * len(p), "expected an array of numbers (inputs, labels), found list"),
+        (lambda p: (row for row in p), "expected an array of numbers (inputs, labels), found generator"),
+        (lambda p: None, "expected an array of numbers (inputs, labels), found NoneType"),
         (lambda p: p[:, 0], "expected probabilities of shape"),
     ],
 )
 def test_a_broken_model_is_told_in_clear_words(change, words):
     documents = [instance("the film", "calm"), instance("good fine warm bright", "loud")]
-    with pytest.raises(DataError, match=words) as raised:
+    with pytest.raises(DataError, match=re.escape(words)) as raised:
         explained(documents, Broken(change))
     if "NaN" in words and raised.value.instance != "calm":
         assert raised.value.instance == "loud"
+
+
+@pytest.mark.parametrize("change", ["lists", "float16", "objects", "tensor", "tensor that carries a gradient"])
+def test_outputs_of_many_kinds_are_taken(change):
+    def changed(p):
+        if change.startswith("tensor"):
+            return pytest.importorskip("torch").tensor(p, requires_grad="carries" in change)
+        return {"lists": p.tolist(), "float16": p.astype(np.float16), "objects": p.astype(object)}[change]
+
+    documents = [instance("the film", "calm"), instance("good fine warm bright", "loud")]
+    for one, other in zip(explained(documents, Broken(changed)), explained(documents), strict=True):
+        assert one["classification_scores"] == pytest.approx(other["classification_scores"], abs=1e-3)
+
+
+def test_a_model_without_names_for_a_dataset_without_names():
+    model = CountingModel()
+    model.label_names = ()
+    with pytest.raises(DataError, match="does not name its labels, nor does the dataset"):
+        opened(model, ())
 
 
 def test_the_offending_instance_is_named():
@@ -257,7 +287,9 @@ def test_labels_in_another_order_are_matched_by_name():
         (("a", "b", "c"), (), "expected 2 labels"),
         (("no", "yes"), (), "expected the labels NEG, POS, found no, yes"),
         (("no", "yes"), ("NEG",), "expected 2 names"),
-        (("NEG", "NEG"), (), "expected the labels"),
+        (("NEG", "NEG"), (), "expected different labels, found NEG, NEG"),
+        (lambda: ("NEG", "POS"), (), "expected a list of names"),
+        ("NP", (), "expected a list of names"),
     ],
 )
 def test_wrong_labels(names, given, words):

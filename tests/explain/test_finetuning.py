@@ -33,7 +33,9 @@ def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train
     assert facts["steps"] == 3 and facts["uses_query"] is True
     assert json.loads((tmp_path / "m" / "config.json").read_text())["id2label"] == {"0": "NEG", "1": "POS"}
     assert not (tmp_path / "m" / ".training").exists()
-    source = Source(dataset=str(hub), config="movies", split="val", model=str(tmp_path / "m"), limit=4, window=16)
+    source = Source(
+        dataset=str(hub), config="movies", split="val", model=str(tmp_path / "m"), limit=4
+    )  # the window of the training
     report = explain(source, Settings(method="attention", bins=()), tmp_path / "p.jsonl")
     assert report.instances == 4
     assert any("longer than the model's window" in line for line in report.lines())

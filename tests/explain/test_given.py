@@ -1,0 +1,119 @@
+"""Token scores from elsewhere go through the same erasure as our own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import typer
+
+pytest.importorskip("sklearn")
+from typer.testing import CliRunner
+
+from eraser_hub.commands.explain import explain as explain_verb
+from eraser_hub.errors import DataError
+from eraser_hub.explain import Instance, explain_texts
+from eraser_hub.explain.engine import Settings
+from eraser_hub.explain.given import GivenScores
+from eraser_hub.explain.running import Source, explain
+
+from .conftest import CountingModel
+
+SETTINGS = Settings(method="occlusion", chunk=4, random_draws=2)
+
+
+@pytest.fixture
+def source(hub, linear):
+    return Source(dataset=str(hub), config="movies", split="val", model=str(linear))
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_the_scores_of_a_run_give_its_predictions_again(source, tmp_path, ending):
+    first = tmp_path / f"occlusion.{ending}"
+    explain(source, SETTINGS, first)
+    again = explain(replace(source, scores=first), SETTINGS, tmp_path / f"again.{ending}")
+    assert (tmp_path / f"again.{ending}").read_bytes() == first.read_bytes()
+    assert "method:given" in again.signature and f"scores:{GivenScores(first).digest}" in again.signature
+
+
+@pytest.mark.slow
+def test_ray_takes_them_as_well(source, tmp_path):
+    pytest.importorskip("ray")
+    explain(source, SETTINGS, tmp_path / "occlusion.jsonl")
+    given = replace(source, scores=tmp_path / "occlusion.jsonl")
+    explain(given, SETTINGS, tmp_path / "ray.jsonl", engine="ray", workers=2)
+    assert (tmp_path / "ray.jsonl").read_bytes() == (tmp_path / "occlusion.jsonl").read_bytes()
+
+
+def row(name="x", scores=(0.1, 0.2), docid="d", **more):
+    return {"annotation_id": name, "rationales": [{"docid": docid, "soft_rationale_predictions": list(scores)}], **more}
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["{"], r"s\.jsonl:1.*not a prediction"),
+        (["[]"], r"s\.jsonl:1.*not a prediction"),
+        ([json.dumps({"annotation_id": "x"})], "rationales"),
+        ([json.dumps({"annotation_id": "x", "rationales": [{"docid": "d"}]})], r"rationales\[0\].*found none"),
+        ([json.dumps(row()), "", json.dumps(row())], r"s\.jsonl:3.*expected each id once"),
+        ([json.dumps(row(scores=["a", 1]))], r"s\.jsonl:1.*soft_rationale_predictions"),
+        ([json.dumps({**row(), "rationales": row()["rationales"] * 2})], "expected each document once"),
+        ([json.dumps(row(name="other"))], "expected token scores for each instance, found none"),
+        ([json.dumps(row(docid="other"))], "expected token scores for document 'd', found none"),
+        ([json.dumps(row(scores=[1]))], "expected 2 finite scores for the tokens of 'd', found 1"),
+        ([json.dumps(row()).replace("0.1", "1e999")], "s.jsonl.*(finite|out of range)"),
+    ],
+)
+def test_bad_files_are_refused_with_their_place(tmp_path, lines, words):
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(lines), "utf-8")
+    with pytest.raises(DataError, match=words) as found:
+        GivenScores(path).put_on(Instance("x", (), ("d",), (("good", "film"),)))
+    assert "s.jsonl" in str(found.value)
+
+
+def test_a_document_without_tokens_needs_no_scores(tmp_path):
+    (tmp_path / "s.jsonl").write_text(json.dumps(row()) + "\n", "utf-8")
+    found = GivenScores(tmp_path / "s.jsonl").put_on(Instance("x", (), ("d", "e"), (("good", "film"), ())))
+    assert found.scores == ((0.1, 0.2), ())
+
+
+def test_a_missing_instance_is_told_before_anything_is_explained(source, tmp_path):
+    (tmp_path / "s.jsonl").write_text(json.dumps(row("none of these")) + "\n", "utf-8")
+    with pytest.raises(DataError, match="expected token scores for each instance"):
+        explain(replace(source, scores=tmp_path / "s.jsonl"), SETTINGS, tmp_path / "p.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
+
+
+def test_the_command_line_takes_a_method_or_scores(source, tmp_path):
+    words = ["--dataset", source.dataset, "--config", "movies", "--split", "val", "--model", source.model,
+             "--quiet"]  # fmt: skip
+    app = typer.Typer()
+    app.command()(explain_verb)
+    run = CliRunner().invoke
+    first, again = str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")
+    done = run(app, [*words, "--out", first])
+    assert done.exit_code == 0, done.output
+    assert run(app, [*words, "--scores", first, "--out", again]).exit_code == 0
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+    both = run(app, [*words, "--scores", first, "--method", "lime", "--out", again])
+    assert both.exit_code == 2 and "found both" in " ".join(both.output.replace("│", " ").split())
+    assert run(app, [*words, "--scores", str(tmp_path / "none.jsonl"), "--out", again]).exit_code != 0
+
+
+def test_scores_from_python():
+    own = explain_texts(CountingModel(), ["the good film"], method="occlusion", kd=0.3)
+    scores = [own[0]["rationales"][0]["soft_rationale_predictions"]]
+    assert explain_texts(CountingModel(), ["the good film"], scores=scores, kd=0.3) == own
+    other = explain_texts(CountingModel(), ["the good film"], scores=[[3, 2, 1]], kd=0.3)
+    assert other[0]["rationales"][0]["hard_rationale_predictions"] == [{"start_token": 0, "end_token": 1}]
+    with pytest.raises(DataError, match="expected 3 finite scores for the tokens of '0', found 2"):
+        explain_texts(CountingModel(), ["the good film"], scores=[[1, 2]])
+    with pytest.raises(DataError, match="not all of them finite"):
+        explain_texts(CountingModel(), ["the good"], scores=[[1, float("nan")]])
+    with pytest.raises(DataError, match="expected scores for each of 1 texts, found 2"):
+        explain_texts(CountingModel(), ["the good"], scores=[[1, 2], [1, 2]])
+    with pytest.raises(DataError, match="expected numbers"):
+        explain_texts(CountingModel(), ["the good"], scores=[["a", 2]])
