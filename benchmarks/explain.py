@@ -231,11 +231,11 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
     settings, chunk = Settings(**more), shape.made()
     batches: list[Any] = []
     asked: list[list[list[str]]] = []
-    forward, run = model.forward, Runner.run
+    start, run = model.start, Runner.run
 
     def recording(units: Any) -> Any:
         batches.append(list(units))
-        return forward(units)
+        return start(units)
 
     def remembering(self: Runner, encoded: Any, erased: Any) -> Any:
         for one in erased:
@@ -250,9 +250,9 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
         return run(self, encoded, erased)
 
     mask = model.tokenizer.mask_token if settings.erase == "mask" else ""
-    model.forward, Runner.run = recording, remembering  # type: ignore[method-assign]
+    model.start, Runner.run = recording, remembering  # type: ignore[method-assign]
     explain_chunk(model, Runner(model, settings.erase, 32), chunk, settings)
-    model.forward, Runner.run = forward, run  # type: ignore[method-assign]
+    model.start, Runner.run = start, run  # type: ignore[method-assign]
     passes = sum(len(batch) for batch in batches)
     sample = asked[:: max(1, len(asked) // SAMPLE)]
     bare = bare_linear if which == "logistic regression" else bare_transformer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,11 @@ class _Waiting:
     number: int
     size: int
     view: View | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    value: Any
 
 
 class Runner:
@@ -114,6 +119,7 @@ class Runner:
         # longest first: what does not fit into memory shows at once, and what follows is shorter
         units = sorted(waiting.items(), key=lambda unit: -unit[1].size)
         place = 0
+        under_way: tuple[_Started, list[tuple[bytes, _Waiting]], list[str]] | None = None
         while place < len(units):
             most = self.model.rows_for(units[place][1].size, self.batch_size)
             batch = units[place : place + max(1, int(most * self._share + 1e-9))]
@@ -124,21 +130,26 @@ class Runner:
             made = {names[number]: view for number, view in self._views(encoded, list(again.values()))}
             ready = [(one.view or made[id(one.erased)], one.number) for _, one in batch]
             ids = [encoded[one.erased.instance].instance.id for _, one in batch]
-            found = self._forward(ready, ids)
-            if found is None:
+            started = self._started(ready, ids)
+            if started is None:
                 # a share and no number of rows: what was too long in eights may be short enough in hundreds
                 self._share = len(batch) // 2 / most
                 self.counts.halved += 1
                 self.model.notes.say(f"out of memory with {len(batch)} inputs at a time: halved to {len(batch) // 2}")
                 release_memory()
                 continue
-            self._known.update(zip((key for key, _ in batch), found, strict=True))
+            # a GPU works on this batch while the one before is read and the one after is made ready
+            if under_way is not None:
+                self._finish(*under_way)
+            under_way = started, batch, ids
             place += len(batch)
+        if under_way is not None:
+            self._finish(*under_way)
 
-    def _forward(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> NDArray[np.float64] | None:
-        """Checked probabilities in the dataset's order; None when memory ran out and the batch must be halved."""
+    def _started(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> _Started | None:
+        """What the model finishes later; None when memory ran out and the batch must be halved."""
         try:
-            raw = self.model.forward(batch)
+            return _Started(self.model.start(batch))
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
@@ -149,6 +160,10 @@ class Runner:
                 ) from error
             # memory is given back by the caller: here the error still holds the tensors of the failed pass
             return None
+
+    def _finish(self, started: _Started, batch: Sequence[tuple[bytes, _Waiting]], ids: Sequence[str]) -> None:
+        """Keep a batch's checked probabilities, in the dataset's order."""
+        raw = self.model.finish(started.value)
         names = self.model.label_names
         try:
             values = check_probabilities(raw, len(batch), len(names), self.model.description)
@@ -159,7 +174,8 @@ class Runner:
         self.counts.batches += 1
         if self._on_passes is not None:
             self._on_passes(len(batch))
-        return values[:, self.model.order] if self.model.order is not None else values
+        ordered = values[:, self.model.order] if self.model.order is not None else values
+        self._known.update(zip((key for key, _ in batch), ordered, strict=True))
 
 
 def first_bad_row(values: object) -> int:

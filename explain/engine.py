@@ -177,9 +177,9 @@ def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray([float(f"{value:.{DIGITS}g}") for value in scores], dtype=np.float64) + 0.0
 
 
-def named(names: Sequence[str], row: NDArray[np.float64]) -> dict[str, float]:
+def named(names: Sequence[str], row: Sequence[float]) -> dict[str, float]:
     """Probabilities by label."""
-    return dict(zip(names, map(float, row), strict=True))
+    return dict(zip(names, row, strict=True))
 
 
 @dataclass(slots=True)
@@ -245,7 +245,8 @@ def _scores(
 def _eraser_predictions(model: Adapter, runner: Runner, work: _Work, settings: Settings) -> list[dict[str, Any]]:
     names = model.label_names
     plans = [_plan(number, one, work, settings) for number, one in enumerate(work.instances)]
-    values = runner.run(work.encoded, [erased for plan in plans for erased in plan])
+    values = runner.run(work.encoded, [erased for plan in plans for erased in plan]).tolist()
+    full = work.full.tolist()
     flips = _tokens_to_flip(runner, work) if settings.tokens_to_flip else [None] * len(work.instances)
     predictions = []
     start = 0
@@ -256,7 +257,7 @@ def _eraser_predictions(model: Adapter, runner: Runner, work: _Work, settings: S
             "annotation_id": one.id,
             "rationales": rationales_of(one, work.scores[number], work.hard[number]),
             "classification": names[work.predicted[number]],
-            "classification_scores": named(names, work.full[number]),
+            "classification_scores": named(names, full[number]),
             **_erased_pair(rows),
             "null_classification_scores": next(rows),
         }

@@ -142,6 +142,14 @@ class Adapter(ABC):
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         """Probabilities of (view, number of its unit), shape (len(units), classes), in the model's own order."""
 
+    def start(self, units: Sequence[tuple[View, int]]) -> Any:
+        """Begin :meth:`forward` and give what :meth:`finish` takes; on a GPU the next batch is made ready meanwhile."""
+        return self.forward(units)
+
+    def finish(self, started: Any) -> NDArray[np.float64]:
+        """The probabilities of a batch that was started."""
+        return started  # type: ignore[no-any-return]
+
     def rows_for(self, size: int, batch_size: int) -> int:
         """How many units whose longest has ``size`` go through together."""
         return batch_size

@@ -53,7 +53,7 @@ class Choices(Encoded):
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         windows = self.windows(kept, erase)
-        key = b"".join(window.key for window in windows)
+        key = b"".join(len(window.code).to_bytes(4, "little") + window.key for window in windows)
         return View((key,), (max(len(window.code) for window in windows),), windows)
 
 
@@ -90,10 +90,10 @@ class ChoiceModel(SequenceModel):
     def rows_for(self, size: int, batch_size: int) -> int:
         return max(1, super().rows_for(size, batch_size) // max(len(self.label_names), 1))
 
-    def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+    def start(self, units: Sequence[tuple[View, int]]) -> Any:
         windows = [window for view, _ in units for window in view.data]
         inputs = {name: tensor.view(len(units), -1, tensor.shape[-1]) for name, tensor in self.tensors(windows).items()}
-        return self.torch.softmax(self.logits(inputs).double(), dim=-1).cpu().numpy()
+        return self.torch.softmax(self.logits(inputs).double(), dim=-1)
 
     def _first_output(self, windows: Sequence[Window]) -> Any:
         return self.network(**{name: rows.unsqueeze(1) for name, rows in self.tensors(windows).items()}).logits[0]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 OVERLAP = 4  # a window starts three quarters of its length after the one before it
 BLOCK = 1 << 18  # places that are looked through in one step: what numpy makes of them stays within some MiB
 ID_SHIFT, TYPE_SHIFT = 16, 1  # of ids and token types in a code
+SHORT = 32  # so many places are their own key, which is quicker than a digest
 TYPES = (1 << ID_SHIFT) - (1 << TYPE_SHIFT)
 
 
@@ -67,6 +68,8 @@ class Window:
     @property
     def key(self) -> bytes:
         """Bytes that are equal exactly when the model's inputs are."""
+        if len(self.code) <= SHORT:
+            return self.code.tobytes()
         return hashlib.blake2b(self.code.data, digest_size=16).digest()
 
 
@@ -184,10 +187,10 @@ class Pieces(Encoded):
             gone = ~stays[texts, places]
             if gone.any():
                 code[gone] = (code[gone] & TYPES) | codes_of(self.substitute(erase), 0, erase == "mask")
-        ends = np.cumsum(np.count_nonzero(held, axis=1)).tolist()
-        leads = np.count_nonzero(held[:, : frame.lead], axis=1).tolist()
+        ends = np.cumsum(np.bincount(texts, minlength=len(kept))).tolist()
         # the query is cut already and does not count as a text of its own
-        room = frame.lead if not self.split else frame.lead - self.split + frame.most
+        room = frame.lead - self.split + frame.most if self.split else frame.lead
+        leads = np.count_nonzero(held[:, : frame.lead], axis=1).tolist() if self.split else [room] * len(kept)
         for start, end, lead in zip([0, *ends[:-1]], ends, leads, strict=True):
             if end == start:
                 yield [blank_window(self.model.words)]

@@ -39,7 +39,7 @@ class AnswerModel(SequenceModel):
         super().__init__(network, tokenizer, uses_query=True, **more)
         self.label_names = ()
 
-    def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+    def start(self, units: Sequence[tuple[View, int]]) -> Any:
         raise DataError(
             f"{self.description}: question answering gives spans, not label probabilities: rankings only "
             "(--method random, gradient, input-x-gradient, integrated-gradients or attention)"

@@ -207,8 +207,14 @@ class SequenceModel(Adapter):
             return self.network(**inputs).logits.float()
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        return self.finish(self.start(units))
+
+    def start(self, units: Sequence[tuple[View, int]]) -> Any:
         logits = self.logits(self.tensors([view.data[number] for view, number in units]))
-        return self.torch.softmax(logits.double(), dim=-1).cpu().numpy()
+        return self.torch.softmax(logits.double(), dim=-1)
+
+    def finish(self, started: Any) -> NDArray[np.float64]:
+        return started.cpu().numpy()  # type: ignore[no-any-return]
 
     def supports(self, method: str) -> bool:
         return method in (*GRADIENT_METHODS, "attention") or super().supports(method)

@@ -9,7 +9,7 @@ from eraser_hub.errors import DataError
 from eraser_hub.explain import devices
 from eraser_hub.explain.batching import Runner, in_halves, out_of_memory
 from eraser_hub.explain.engine import Settings, explain_instances
-from eraser_hub.explain.erasure import full, only
+from eraser_hub.explain.erasure import full, only, without
 from eraser_hub.explain.models import Notes, align_labels, open_model
 from eraser_hub.explain.transformers_model import SequenceModel
 
@@ -202,15 +202,15 @@ def test_a_network_that_does_not_fit(network, tokenizer, monkeypatch):
 
 def test_short_inputs_keep_large_batches_after_long_ones_ran_out(network, tokenizer, monkeypatch):
     adapter = opened(network(), tokenizer)
-    forward, sizes = adapter.forward, []
+    start, sizes = adapter.start, []
 
     def limited(units):
         if sum(view.sizes[number] for view, number in units) > 100:
             raise MemoryError
         sizes.append(len(units))
-        return forward(units)
+        return start(units)
 
-    monkeypatch.setattr(adapter, "forward", limited)
+    monkeypatch.setattr(adapter, "start", limited)
     encoded = [adapter.encode(instance("good bad film the " * 7 + f"{'scene ' * n}")) for n in range(3)]
     few = [only(0, [place, place + 1]) for place in range(27)] + [only(0, [place]) for place in range(27)]
     found = Runner(adapter, "remove", 8).run(encoded, [*map(full, range(3)), *few])
@@ -223,14 +223,28 @@ def test_memory_is_given_back_when_the_failed_pass_is_gone(network, tokenizer, m
     import sys
 
     adapter = opened(network(), tokenizer)
-    forward, handled = adapter.forward, []
+    start, handled = adapter.start, []
 
     def limited(units):
         if len(units) > 2:
             raise MemoryError
-        return forward(units)
+        return start(units)
 
-    monkeypatch.setattr(adapter, "forward", limited)
+    monkeypatch.setattr(adapter, "start", limited)
     monkeypatch.setattr("eraser_hub.explain.batching.release_memory", lambda: handled.append(sys.exc_info()[0]))
     list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="occlusion")))
     assert handled and set(handled) == {None}
+
+
+def test_a_batch_is_started_before_the_one_before_it_is_read(network, tokenizer, monkeypatch):
+    """On a GPU that keeps it busy; whatever the order, every result belongs to its input."""
+    adapter = opened(network(), tokenizer)
+    encoded = [adapter.encode(instance("good plays bad film " * 3))]
+    asked = [without(0, list(range(place))) for place in range(12)]
+    expected = Runner(adapter, "remove", 32).run(encoded, asked)
+    start, finish, order = adapter.start, adapter.finish, []
+    monkeypatch.setattr(adapter, "start", lambda units: order.append("start") or start(units))
+    monkeypatch.setattr(adapter, "finish", lambda value: order.append("finish") or finish(value))
+    monkeypatch.setattr(adapter, "rows_for", lambda size, rows: 4)
+    np.testing.assert_allclose(Runner(adapter, "remove", 32).run(encoded, asked), expected, atol=1e-6)
+    assert order == ["start", "start", "finish", "start", "finish", "finish"]

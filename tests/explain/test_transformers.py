@@ -375,14 +375,14 @@ def test_out_of_memory_halves(network, tokenizer, monkeypatch):
     adapter = SequenceModel(network(), tokenizer)
     align_labels(adapter, ("NEG", "POS"))
     whole = list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="occlusion")))
-    forward = adapter.forward
+    start = adapter.start
 
     def tight(units):
         if len(units) > 2:
             raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
-        return forward(units)
+        return start(units)
 
-    monkeypatch.setattr(adapter, "forward", tight)
+    monkeypatch.setattr(adapter, "start", tight)
     found = list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="occlusion")))
     assert found[0]["classification"] == whole[0]["classification"]
     np.testing.assert_allclose(soft(found[0])[0], soft(whole[0])[0], atol=1e-6)
