@@ -378,8 +378,13 @@ def main(words: Sequence[str] | None = None) -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1, help="threads; 0: all cores, by the clock on the wall")
+    parser.add_argument("--only", action="append", default=[], help="rows that hold this text; nothing is written then")
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "results_explain.md")
     given = parser.parse_args([] if words is None else words)
+
+    def wanted(*row: str) -> bool:
+        return not given.only or any(text in ", ".join(row) for text in given.only)
+
     importlib.import_module("sklearn.linear_model")  # loads all that has threads, before they are limited
     if given.threads:
         torch.set_num_threads(given.threads)
@@ -405,12 +410,18 @@ def main(words: Sequence[str] | None = None) -> None:
     ]  # fmt: skip
     print(*lines[-2:], sep="\n")
     for which, shape, method, more in ROWS:
+        if not wanted(which, shape.name, method):
+            continue
         lines.append(line(which, shape, method, measure(which, shape, more, clock, peak)))
         print(lines[-1], flush=True)
     for which, shape in (("tiny", ESNLI), ("MiniLM", ESNLI), ("MiniLM", COSE)):
+        if not wanted(which, shape.name, "integrated gradients"):
+            continue
         found = integrated(which, shape, clock)
         lines.append(line(which, shape, "integrated gradients, 300 steps", found))
         print(lines[-1], flush=True)
+    if given.only:
+        return
     lines.append("\n" + summary(lines))
     given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
