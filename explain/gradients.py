@@ -38,6 +38,16 @@ def batches(model: SequenceModel, windows: Sequence[Window]) -> list[list[int]]:
     return found
 
 
+def whole_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
+    """Every window of every text with nothing erased, and the number of the text that it belongs to."""
+    windows, owner = [], []
+    for number, one in enumerate(encoded):
+        found = one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove")
+        windows += found
+        owner += [number] * len(found)
+    return windows, owner
+
+
 def embedding_scores(
     model: SequenceModel,
     probability: Callable[..., Any],
@@ -163,26 +173,21 @@ def gradient_scores(
     """
     import torch
 
-    windows, owner = [], []
-    for number, one in enumerate(encoded):
-        for window in one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove"):
-            windows.append(window)
-            owner.append(number)
+    windows, owner = whole_windows(encoded)
     parts = np.bincount(owner, minlength=len(encoded))
     scores = [np.zeros(len(one.instance.tokens)) for one in encoded]
     embedding = model.network.get_input_embeddings()
-    names: list[str] = []  # of the model's inputs
-
-    def probability(embedded: Any, explained: Any, *inputs: Any) -> Any:
-        logits = output_of(model, embedded, dict(zip(names, inputs, strict=True))).logits.float()
-        return torch.softmax(logits, dim=-1).gather(1, explained)[:, 0]
 
     def values_of(batch: list[int]) -> list[NDArray[np.float64]]:
         inputs = model.tensors([windows[number] for number in batch])
+
+        def probability(embedded: Any, explained: Any, *values: Any) -> Any:
+            logits = output_of(model, embedded, dict(zip(inputs, values, strict=True))).logits.float()
+            return torch.softmax(logits, dim=-1).gather(1, explained)[:, 0]
+
         with torch.no_grad():
             embedded = embedding(inputs["input_ids"])
         explained = torch.tensor([[columns[owner[number]]] for number in batch], device=embedded.device)
-        names[:] = inputs
         more = (explained, *inputs.values())
         rows = model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
         return list(embedding_scores(model, probability, embedded, method, steps, rows, more))
@@ -205,11 +210,7 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
     """
     import torch
 
-    windows, owner = [], []
-    for number, one in enumerate(encoded):
-        for window in one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove"):
-            windows.append(window)
-            owner.append(number)
+    windows, owner = whole_windows(encoded)
     sums = [np.zeros(len(one.ids)) for one in encoded]
     times = [np.zeros(len(one.ids)) for one in encoded]
 
