@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eraser_hub.conversion.configs import CONFIGS
+from eraser_hub.conversion.eraser.configs import CONFIGS
 
 
 @dataclass(frozen=True)

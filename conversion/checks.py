@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
-from eraser_hub.errors import DataError, shown
+from eraser_hub.records.errors import DataError, shown
 
-from .hub_parquet import yaml_values
+from .parquet import yaml_values
 
 Level = Literal["violation", "quirk", "note"]
 MOST_EXAMPLES = 5

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from .arrow_arrays import numbers, offsets_of, string_array, string_data, string_sizes
+from .arrays import numbers, offsets_of, string_array, string_data, string_sizes
 
 SIZES = ".sizes"
 

@@ -16,12 +16,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.errors import DataError, DataErrors
+from eraser_hub.records.errors import DataError, DataErrors
+from eraser_hub.records.safe_folder import atomic_write
 from eraser_hub.version import __version__
 
 from .checks import chosen_configs, read_card, split_files
-from .hub_parquet import content_version, file_digest
-from .safe_folder import atomic_write
+from .parquet import content_version, file_digest
 
 FILE = "croissant.json"
 CONTEXT: dict[str, Any] = {

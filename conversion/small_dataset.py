@@ -19,11 +19,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.errors import DataError
+from eraser_hub.conversion.eraser.schema import yaml_features
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.safe_folder import link_or_copy, rebuilding
 
 from .croissant import write_croissant
-from .eraser_schema import yaml_features
-from .hub_parquet import (
+from .parquet import (
     FileFacts,
     card_metadata,
     card_text,
@@ -35,7 +36,6 @@ from .hub_parquet import (
     without_columns,
     write_parquet,
 )
-from .safe_folder import link_or_copy, rebuilding
 
 RECORDS = pa.schema([("file", pa.string()), ("line", pa.int32()), ("text", pa.string())])
 RELEASE = "release.json"
@@ -243,7 +243,7 @@ def built_folder(folder: Path, name: str, configs: Sequence[str] | None) -> Iter
     if (folder / "README.md").is_file() and (folder / RELEASE).is_file():
         yield folder
         return
-    from .hub_datasets import HUB_DATASETS
+    from .registry import HUB_DATASETS
 
     with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
         yield HUB_DATASETS[name].build(configs, out=Path(aside), source=folder).folder

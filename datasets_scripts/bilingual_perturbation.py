@@ -21,12 +21,12 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from eraser_hub.conversion.eraser_schema import features_of
-from eraser_hub.conversion.perturbation_build import DATASET, SPLIT, load_examples
-from eraser_hub.conversion.perturbation_configs import CONFIGS, DEFAULT_CONFIG
-from eraser_hub.conversion.perturbation_pairs import map_references, pairs
-from eraser_hub.conversion.perturbation_rows import SCHEMA, label_names, row_of, table_of
-from eraser_hub.conversion.perturbation_sources import PerturbationSources, find_sources
+from eraser_hub.conversion.bilingual_perturbation.build import DATASET, SPLIT, load_examples
+from eraser_hub.conversion.bilingual_perturbation.configs import CONFIGS, DEFAULT_CONFIG
+from eraser_hub.conversion.bilingual_perturbation.pairs import map_references, pairs
+from eraser_hub.conversion.bilingual_perturbation.rows import SCHEMA, label_names, row_of, table_of
+from eraser_hub.conversion.bilingual_perturbation.sources import PerturbationSources, find_sources
+from eraser_hub.conversion.eraser.schema import features_of
 from eraser_hub.conversion.small_dataset import content_hash
 
 __all__ = ["BilingualPerturbation", "map_references", "pairs"]

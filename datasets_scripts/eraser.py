@@ -21,20 +21,20 @@ import datasets
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.arrow_arrays import distinct, strings
-from eraser_hub.conversion.configs import CONFIGS, DEFAULT_CONFIG
-from eraser_hub.conversion.eraser_card import CITATION, HOMEPAGE
-from eraser_hub.conversion.eraser_columns import columns_of
-from eraser_hub.conversion.eraser_corpus import CorpusFolder, SplitFile, document_files, look_into
-from eraser_hub.conversion.eraser_format import decode_batch, decode_document_batch, decode_documents
-from eraser_hub.conversion.eraser_lines import reading
-from eraser_hub.conversion.eraser_rows import SplitFacts, Texts, rows_of
-from eraser_hub.conversion.eraser_schema import features_of
-from eraser_hub.conversion.eraser_sources import corpus_folder, fingerprint
-from eraser_hub.conversion.hub_parquet import content_version
-from eraser_hub.conversion.json_lines import batches_of_lines
-from eraser_hub.errors import DataError, shown
-from eraser_hub.splits import dataset_split
+from eraser_hub.conversion.arrays import distinct, strings
+from eraser_hub.conversion.eraser.card import CITATION, HOMEPAGE
+from eraser_hub.conversion.eraser.columns import columns_of
+from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
+from eraser_hub.conversion.eraser.corpus import CorpusFolder, SplitFile, document_files, look_into
+from eraser_hub.conversion.eraser.format import decode_batch, decode_document_batch, decode_documents
+from eraser_hub.conversion.eraser.lines import reading
+from eraser_hub.conversion.eraser.rows import SplitFacts, Texts, rows_of
+from eraser_hub.conversion.eraser.schema import features_of
+from eraser_hub.conversion.eraser.sources import corpus_folder, fingerprint
+from eraser_hub.conversion.parquet import content_version
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.json_lines import batches_of_lines
+from eraser_hub.records.splits import dataset_split
 
 FIRST_BYTES, BATCH_BYTES = 1 << 14, 1 << 20
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import importlib
 
-from .errors import DataError, DataErrors
+from eraser_hub.records.errors import DataError, DataErrors
+
 from .version import __version__
 
 _LAZY = {

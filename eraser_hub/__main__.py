@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from .errors import DataError
+from eraser_hub.records.errors import DataError
+
 from .version import __version__
 
 # verb -> module in eraser_hub.commands; each module holds a function of the verb's name

@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .adapter import open_model
     from .api import explain_texts
     from .engine import Settings, explain_instances
     from .instances import Instance
-    from .models import open_model
 
 __all__ = ["Instance", "Settings", "explain_instances", "explain_texts", "open_model"]
 _HOMES = {

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.errors import DataError, shown
+from eraser_hub.records.errors import DataError, shown
 
+from .adapter import Adapter, ProbabilityModel, align_labels, open_model
 from .attribution import GIVEN
 from .engine import Settings, explain_instances
 from .given import with_scores
 from .instances import Instance
-from .models import Adapter, ProbabilityModel, align_labels, open_model
 
 Text = str | Sequence[str] | Instance
 

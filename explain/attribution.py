@@ -14,11 +14,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 
 from . import erasure
-from .batching import Runner
-from .models import Adapter, Encoded, need
+from .adapter import Adapter, Encoded, need
+from .runner import Runner
 
 METHODS = (
     "random", "occlusion", "gradient", "input-x-gradient", "integrated-gradients", "attention", "lime", "coefficients",

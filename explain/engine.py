@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.errors import DataError, shown
+from eraser_hub.records.errors import DataError, shown
 from eraser_hub.version import __version__
 
 from . import erasure
+from .adapter import Adapter, Encoded
 from .attribution import GIVEN, METHODS, attribute
-from .batching import Runner
 from .erasure import AOPC_BINS, ERASE_MODES, FIDELITY_RATES
 from .instances import Instance, Split
-from .models import Adapter, Encoded
+from .runner import Runner
 
 # paper 002, Table 3: average share of an input's tokens in its rationale
 PERTURBATION_KD = {

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.errors import DataError, shown
+from eraser_hub.records.errors import DataError, shown
 
 from .instances import Instance
 from .outputs import FORMATS

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.conversion.eraser_format import tokens_of
-from eraser_hub.errors import DataError, shown
-from eraser_hub.splits import dataset_split
+from eraser_hub.conversion.eraser.format import tokens_of
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.splits import dataset_split
 
 Rationale = tuple[tuple[bool, ...], ...]  # per document one flag a token
 

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import orjson
 
-from eraser_hub.errors import BusyError, DataError, shown
+from eraser_hub.records.errors import BusyError, DataError, shown
 
 try:
     import fcntl

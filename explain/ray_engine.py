@@ -18,12 +18,12 @@ from typing import Any
 
 import orjson
 
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 
+from .adapter import need
 from .engine import Settings
 from .instances import Instance, Split
-from .models import need
-from .running import Source
+from .run import Source
 
 CPUS_PER_WORKER = 0.5  # two whole-processor workers on two processors would leave none for the reader
 
@@ -160,8 +160,8 @@ class ChunkWorker:
     """One worker: it opens the model when it starts, and explains the chunks that it is given."""
 
     def __init__(self, source: Source, settings: Settings, facts: dict[str, Any]) -> None:
-        from .batching import Runner
-        from .running import open_source
+        from .run import open_source
+        from .runner import Runner
 
         self.settings, self.kind, self.results = settings, facts["kind"], Path(facts["results"])
         self.error = ""
@@ -185,7 +185,7 @@ class ChunkWorker:
         import pyarrow.parquet as pq
 
         from .outputs import replacing
-        from .running import finish_chunk
+        from .run import finish_chunk
 
         lines, facts = finish_chunk(self.model, self.runner, chunk, self.settings, self.kind)
         table = pa.table({"prediction": [line.decode("utf-8") for line in lines]})

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.papers.published import published_entries
+
 from .catalogue import FAMILIES, metric, number
 from .entries import Entry, averaged
 from .page import asset, render, script_hash, write_pieces
-from .published import published_entries
 from .tables import place_of
 
 NOTE = (

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eraser_hub.errors import DataError, shown
+from eraser_hub.records.errors import DataError, shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.errors import DataError, shown
+from eraser_hub.records.errors import DataError, shown
 from eraser_hub.version import __version__
 
 from .catalogue import metric

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 
 from .figures import Figure, style_of
 

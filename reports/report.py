@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.errors import DataError, shown
+from eraser_hub.records.errors import DataError, shown
 from eraser_hub.version import __version__
 
 from .catalogue import metric

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.errors import DataError, shown
-from eraser_hub.splits import dataset_split
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.splits import dataset_split
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.errors import DataError, DataErrors
+from eraser_hub.records.errors import DataError, DataErrors
 
 from .rows import Table
 from .scores import SystemScores

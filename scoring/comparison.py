@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.errors import DataError, shown
 from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
 from eraser_hub.metrics.resampling import (
     DEFAULT_LEVEL,
@@ -25,6 +24,7 @@ from eraser_hub.metrics.resampling import (
     paired_bootstrap,
 )
 from eraser_hub.metrics.results import Statistics, plain, ratio, signature
+from eraser_hub.records.errors import DataError, shown
 
 from .score import Inputs, Settings, score
 

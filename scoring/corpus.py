@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 import orjson
 
-from eraser_hub.errors import MOST_SHOWN, DataError, DataErrors
 from eraser_hub.metrics.inputs import Offences, ReferenceFlattener, References, found
 from eraser_hub.metrics.joining import Documents
-from eraser_hub.splits import release_split
+from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors
+from eraser_hub.records.splits import release_split
 
 from .names import Names, all_strings
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from eraser_hub.errors import DataError
 from eraser_hub.metrics.inputs import ERASED, FAR, SCORE_FIELDS, Offences, Predictions, ScoreTable
+from eraser_hub.records.errors import DataError
 
 from .corpus import blocks_of, check_utf8, said
 from .names import all_strings

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.conversion.configs import CONFIGS
-from eraser_hub.errors import DataError
+from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.metrics import erasure
 from eraser_hub.metrics.input_policy import (
     Used,
@@ -25,6 +24,7 @@ from eraser_hub.metrics.joining import Documents, join, says_sentences
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import against_chance, check_settings, intervals
 from eraser_hub.metrics.results import Statistics, assemble, plain, resampling_settings, signature
+from eraser_hub.records.errors import DataError
 
 from .corpus import CorpusDocuments, annotation_file, check_there, raise_offences, read_annotations, with_documents
 from .gold import Unclear, of_references, read_gold

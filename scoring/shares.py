@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 
 from .corpus import is_parquet
 from .gold import Unclear

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.errors import DataError
 from eraser_hub.metrics.arrow_inputs import predictions_from_arrow, references_from_arrow
 from eraser_hub.metrics.batches import concatenate
 from eraser_hub.metrics.inputs import Offences, PredictionFlattener, Predictions, ReferenceFlattener, References
 from eraser_hub.metrics.instance_batches import REFERENCE_PARTS
 from eraser_hub.metrics.joining import Documents
-from eraser_hub.splits import dataset_split
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.splits import dataset_split
 
 from .instances import Part, part_size
 from .names import Names

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 
 
 def write_scores(path: Path, scores: dict[str, object]) -> None:

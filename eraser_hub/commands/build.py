@@ -44,12 +44,12 @@ def build(
             raise typer.BadParameter(
                 "`build metrics` reads no corpora: leave out --source and --include-backup-records"
             )
-        from eraser_hub.conversion.spaces import build_metrics
+        from eraser_hub.publishing.spaces import build_metrics
 
         for folder in build_metrics(out, names=config or None):
             typer.echo(folder)
         return
-    from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+    from eraser_hub.conversion.registry import HUB_DATASETS
 
     dataset = HUB_DATASETS[name]
     for wanted in config or ():

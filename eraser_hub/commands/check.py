@@ -44,13 +44,13 @@ def check(
     name, folder = chosen_dataset(name, dataset)
     if format not in ("text", "json"):
         raise typer.BadParameter(f"expected text or json, found {format!r}", param_hint="--format")
-    from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+    from eraser_hub.conversion.registry import HUB_DATASETS
 
     hub_dataset = HUB_DATASETS[name]
     known_configs(config, hub_dataset.configs)
     report, seen = hub_dataset.check(folder, config or None, leakage=leakage), None
     if viewer:
-        from eraser_hub.conversion.viewer import viewer_report
+        from eraser_hub.publishing.viewer import viewer_report
 
         seen = viewer_report(folder, config or None)
     if format == "json":

@@ -96,14 +96,14 @@ def explain(
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --scores shap.jsonl --out shap-erased.jsonl
     """
+    from eraser_hub.explain.adapter import TASKS
     from eraser_hub.explain.attribution import METHODS
-    from eraser_hub.explain.devices import PRECISIONS
     from eraser_hub.explain.erasure import ERASE_MODES, FIDELITY_RATES
     from eraser_hub.explain.instances import open_split
-    from eraser_hub.explain.models import TASKS
     from eraser_hub.explain.outputs import FORMATS, partial_path
     from eraser_hub.explain.progress import Progress
-    from eraser_hub.explain.running import ENGINES, Source, draw_path, explain_draws, settings_for
+    from eraser_hub.explain.run import ENGINES, Source, draw_path, explain_draws, settings_for
+    from eraser_hub.explain.transformers.devices import PRECISIONS
 
     if scores is not None and method is not None:
         raise typer.BadParameter("expected --method or --scores, found both", param_hint="--scores")

@@ -34,7 +34,7 @@ def highlight(
 
         eraser-hub highlight --dataset hub/eraser --config movies --id negR_800.txt --predictions P.jsonl --whole
     """
-    from eraser_hub.errors import DataError, shown
+    from eraser_hub.records.errors import DataError, shown
     from eraser_hub.reports.highlight import Highlight
     from eraser_hub.reports.highlight import highlight as highlighted
     from eraser_hub.reports.rows import by_id, read_predictions, read_table

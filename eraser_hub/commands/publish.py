@@ -38,7 +38,7 @@ def publish(
     if not re.fullmatch(r"[A-Za-z0-9][\w./-]{0,200}", revision) or ".." in revision:
         raise typer.BadParameter(f"expected the name of a branch, found {revision!r}", param_hint="--revision")
 
-    from eraser_hub.conversion.publish import publish as publish_folder
+    from eraser_hub.publishing.publish import publish as publish_folder
 
     publish_folder(
         folder,

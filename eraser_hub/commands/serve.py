@@ -36,7 +36,7 @@ def serve(
 
     huggingface_hub from 1.16 on wants a namespace before the name of a dataset; any will do: "org/eraser".
     """
-    from eraser_hub.conversion.serve import serve_folder
+    from eraser_hub.publishing.serve import serve_folder
 
     server = serve_folder(folder, host, port, tuple(namespace or ()))
     typer.echo(f"serving {folder} at {server.url} (read-only; Ctrl-C ends)")

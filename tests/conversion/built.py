@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from eraser_hub.conversion.configs import CONFIGS
-from eraser_hub.conversion.eraser_format import sentences_of, tokens_of
-from eraser_hub.conversion.eraser_schema import SCHEMA, yaml_features
+from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.conversion.eraser.format import sentences_of, tokens_of
+from eraser_hub.conversion.eraser.schema import SCHEMA, yaml_features
 
 Row = dict[str, Any]
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.conversion.arrow_arrays import (
+from eraser_hub.conversion.arrays import (
     booleans,
     distinct,
     first_places,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.conversion.hub_datasets import HUB_DATASETS
-from eraser_hub.errors import DataError
+from eraser_hub.conversion.registry import HUB_DATASETS
+from eraser_hub.records.errors import DataError
 
 FILES = (
     ("bilingual_perturbation", ("mrc_ch", "mrc_ch_golden.jsonl")),

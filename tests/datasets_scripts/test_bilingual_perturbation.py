@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import eraser_hub.datasets_scripts.bilingual_perturbation as script
-from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+from eraser_hub.conversion.registry import HUB_DATASETS
 from eraser_hub.conversion.small_dataset import read_split
 from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation, pairs
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 
 DATASET = HUB_DATASETS["bilingual_perturbation"]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import datasets
 import pytest
 
-from eraser_hub.conversion.configs import CONFIGS
-from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.conversion.registry import HUB_DATASETS
 from eraser_hub.datasets_scripts import eraser as script
 from eraser_hub.datasets_scripts.eraser import Eraser
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 
 DERIVED = ("num_tokens", "num_sentences", "position")  # may be null in Parquet, for the Hub's viewer
 

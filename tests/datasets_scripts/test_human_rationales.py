@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import eraser_hub.datasets_scripts.human_rationales as script
-from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+from eraser_hub.conversion.registry import HUB_DATASETS
 from eraser_hub.conversion.small_dataset import read_split
 from eraser_hub.datasets_scripts.human_rationales import HumanRationales
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 
 DATASET = HUB_DATASETS["human_rationales"]
 

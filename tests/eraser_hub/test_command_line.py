@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from eraser_hub import __main__ as door
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
 
 

@@ -82,7 +82,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def linear(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder of ``eraser-hub train --model logistic-regression``."""
-    from eraser_hub.explain.recipes import Recipe, train_model
+    from eraser_hub.explain.train.recipes import Recipe, train_model
 
     out = tmp_path_factory.mktemp("linear") / "model"
     recipe = Recipe(dataset=str(hub), config="movies", split="train", eval_split="", model="logistic-regression")

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from eraser_hub.errors import DataError
 from eraser_hub.explain import Instance, Settings, explain_instances, explain_texts, open_model
-from eraser_hub.explain.models import align_labels
+from eraser_hub.explain.adapter import align_labels
+from eraser_hub.records.errors import DataError
 
 from .conftest import CountingModel
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eraser_hub.errors import DataError
-from eraser_hub.explain.batching import Runner
+from eraser_hub.explain.adapter import align_labels
 from eraser_hub.explain.engine import Settings, explain_instances
 from eraser_hub.explain.erasure import empty, full, only, without
 from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.models import align_labels
-from eraser_hub.explain.transformers_model import SequenceModel
+from eraser_hub.explain.runner import Runner
+from eraser_hub.explain.transformers.sequence_model import SequenceModel
+from eraser_hub.records.errors import DataError
 
 from .conftest import WORDS, word_tokenizer
 

@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from eraser_hub.errors import DataError
+from eraser_hub.explain.adapter import PlainModel, align_labels
 from eraser_hub.explain.engine import NEVER_FLIPPED, Settings, explain_instances
 from eraser_hub.explain.erasure import fidelity_rows
 from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.models import PlainModel, align_labels
+from eraser_hub.records.errors import DataError
 
 from .conftest import CountingModel, instance
 
@@ -326,5 +326,5 @@ def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():
 def test_inputs_that_do_not_wait_ready_made_give_the_same(monkeypatch, lazy):
     model = CountingModel()
     whole = explained([instance(DOCUMENT)], method="lime")
-    monkeypatch.setattr("eraser_hub.explain.batching.KEPT_SIZE", 0 if lazy else 25)
+    monkeypatch.setattr("eraser_hub.explain.runner.KEPT_SIZE", 0 if lazy else 25)
     assert explained([instance(DOCUMENT)], model, method="lime") == whole

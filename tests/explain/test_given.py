@@ -12,11 +12,11 @@ pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
 from eraser_hub.commands.explain import explain as explain_verb
-from eraser_hub.errors import DataError
 from eraser_hub.explain import Instance, explain_texts
 from eraser_hub.explain.engine import Settings
 from eraser_hub.explain.given import GivenScores
-from eraser_hub.explain.running import Source, explain
+from eraser_hub.explain.run import Source, explain
+from eraser_hub.records.errors import DataError
 
 from .conftest import CountingModel
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.errors import DataError
 from eraser_hub.explain.engine import kd_of
 from eraser_hub.explain.instances import (
     Split,
@@ -16,6 +15,7 @@ from eraser_hub.explain.instances import (
     open_split,
     queries_differ,
 )
+from eraser_hub.records.errors import DataError
 
 from .conftest import made_row
 

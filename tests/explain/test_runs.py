@@ -17,10 +17,10 @@ import pytest
 pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
-from eraser_hub.errors import BusyError, DataError
 from eraser_hub.explain.engine import Settings
 from eraser_hub.explain.outputs import Partial, partial_path
-from eraser_hub.explain.running import Source, explain, explain_draws, model_digest
+from eraser_hub.explain.run import Source, explain, explain_draws, model_digest
+from eraser_hub.records.errors import BusyError, DataError
 
 SETTINGS = Settings(method="occlusion", chunk=4, random_draws=2)
 ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
@@ -193,7 +193,7 @@ def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(source, tmp_path,
     out = tmp_path / "p.jsonl"
     code = (
         "import resource, sys; from pathlib import Path; from eraser_hub.explain.engine import Settings;"
-        "from eraser_hub.explain.running import Source, explain; resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
+        "from eraser_hub.explain.run import Source, explain; resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
         "explain(Source(sys.argv[1], 'movies', 'val', sys.argv[2]), Settings(method='occlusion', chunk=4, random_draws=2),"
         " Path(sys.argv[3]))"
     )
@@ -308,7 +308,7 @@ def test_a_small_bin_is_not_rounded_to_nothing():
 
 
 def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
-    monkeypatch.setattr("eraser_hub.explain.training.TREES", (4, 8, 16))  # the papers' 512 say nothing more here
+    monkeypatch.setattr("eraser_hub.explain.train.baselines.TREES", (4, 8, 16))  # the papers' 512 say nothing more here
     found = call("--dataset", str(hub), "--config", "movies", "--model", "random-forest", "--regimes",
                  "--out", str(tmp_path / "m"), verb="train")  # fmt: skip
     assert found.exit_code == 0, found.output
@@ -320,7 +320,7 @@ def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
 
 
 def test_training_twice_gives_the_same_model(hub, tmp_path, linear):
-    from eraser_hub.explain.recipes import Recipe, train_model
+    from eraser_hub.explain.train.recipes import Recipe, train_model
 
     recipe = Recipe(dataset=str(hub), config="movies", split="train", eval_split="", model="logistic-regression")
     list(train_model(recipe, tmp_path / "m", "full", False, say=lambda words: None))

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("sklearn")
-from eraser_hub.conversion.hub_datasets import HUB_DATASETS
-from eraser_hub.errors import DataError
+from eraser_hub.conversion.registry import HUB_DATASETS
 from eraser_hub.explain.engine import Settings
-from eraser_hub.explain.recipes import Recipe, train_model
-from eraser_hub.explain.running import Source, explain, open_split, settings_for
+from eraser_hub.explain.run import Source, explain, open_split, settings_for
+from eraser_hub.explain.train.recipes import Recipe, train_model
+from eraser_hub.records.errors import DataError
 
 CONFIGS = {"eraser": ["esnli", "boolq", "cose"], "human_rationales": ["sst"], "bilingual_perturbation": ["senti_ch"]}
 

@@ -21,9 +21,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.conversion.spaces import build_metrics
 from eraser_hub.metrics.results import merge
 from eraser_hub.metrics.rows import rows_of
+from eraser_hub.publishing.spaces import build_metrics
 
 _spec = importlib.util.spec_from_file_location("family", Path(__file__).with_name("family.py"))
 family = importlib.util.module_from_spec(_spec)

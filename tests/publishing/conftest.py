@@ -68,7 +68,7 @@ tags: [evaluate, metric]
 @pytest.fixture
 def metric_source(tmp_path: Path) -> Path:
     """A folder of modules and cards with one small metric, built as the project's own folder is."""
-    from eraser_hub.conversion.spaces import gradio_version, metrics_folder
+    from eraser_hub.publishing.spaces import gradio_version, metrics_folder
 
     source = tmp_path / "modules"
     (source / "cards").mkdir(parents=True)
@@ -138,7 +138,7 @@ def write_toy_dataset(folder: Path, rows: int = 40) -> None:
 @pytest.fixture
 def toy_hub(tmp_path: Path, metric_source: Path) -> Path:
     """A built folder with a dataset ``eraser`` and a metric ``toy_overlap``."""
-    from eraser_hub.conversion.spaces import build_metrics
+    from eraser_hub.publishing.spaces import build_metrics
 
     folder = tmp_path / "hub"
     build_metrics(folder, source=metric_source)
@@ -227,7 +227,7 @@ def publish_toy(
     toy_hub: Path, metric_source: Path, loopback: LoopbackHub, online: None, said: list[str], monkeypatch
 ) -> Callable:
     """Publish the folder of `toy_hub` to the loopback Hub; its dataset counts as checked."""
-    import eraser_hub.conversion.publish as module
+    import eraser_hub.publishing.publish as module
 
     monkeypatch.setattr(module, "check_dataset", lambda name, folder: None)
 

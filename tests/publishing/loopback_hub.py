@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from eraser_hub.conversion.serve import Entry, HubHandler, HubServer
+from eraser_hub.publishing.serve import Entry, HubHandler, HubServer
 
 TOKEN = "hf_" + "loopbackLOOPBACKloopback12345678"
 LFS_SUFFIXES = (".parquet", ".png", ".arrow")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.conversion.screenshots import (
+from eraser_hub.publishing.screenshots import (
     headless_browser,
     missing_programs,
     open_page,
@@ -19,7 +19,7 @@ from eraser_hub.conversion.screenshots import (
     text_of,
     wait_for,
 )
-from eraser_hub.conversion.spaces import build_metrics, metric_names, metrics_folder
+from eraser_hub.publishing.spaces import build_metrics, metric_names, metrics_folder
 
 gradio = pytest.importorskip("gradio", reason="skipped: gradio is not installed")
 

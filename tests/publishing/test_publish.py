@@ -9,7 +9,7 @@ import sys
 import pytest
 from loopback_hub import TOKEN
 
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 
 
 def commits(loopback, kind, name="org/eraser"):
@@ -60,7 +60,7 @@ def test_files_of_a_former_version_are_removed_and_others_left(publish_toy, loop
 
 
 def test_the_tag_that_evaluate_asks_for_moves_with_main(publish_toy, loopback, toy_hub, metric_source):
-    from eraser_hub.conversion.spaces import build_metrics
+    from eraser_hub.publishing.spaces import build_metrics
 
     publish_toy(metrics=["toy_overlap"])
     module = metric_source / "toy_overlap.py"
@@ -111,7 +111,7 @@ def test_a_missing_croissant_or_card_file_is_refused(publish_toy, loopback, toy_
 
 
 def test_a_failed_check_is_refused(publish_toy, loopback, monkeypatch):
-    import eraser_hub.conversion.publish as module
+    import eraser_hub.publishing.publish as module
 
     def fails(name, folder):
         raise DataError(f"`eraser-hub check` does not pass {name}")
@@ -302,7 +302,7 @@ def test_a_commit_that_did_not_arrive_whole_is_not_called_published(publish_toy,
 
 
 def test_tokens_never_come_out():
-    from eraser_hub.conversion.hub_errors import explained, redacted
+    from eraser_hub.publishing.hub_errors import explained, redacted
 
     text = redacted(f"Authorization: Bearer {TOKEN} at https://me:{TOKEN}@hub/ and {TOKEN}", TOKEN)
     assert TOKEN not in text and "me:" not in text

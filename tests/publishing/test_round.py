@@ -128,7 +128,7 @@ print(json.dumps([data["train"].to_list(), streamed, score]))
 def test_olah_and_serve_give_the_same(olah, toy_hub, child, tmp_path):
     import threading
 
-    from eraser_hub.conversion.serve import serve_folder
+    from eraser_hub.publishing.serve import serve_folder
 
     theirs = child.run(SECOND_OPINION, olah)
     server = serve_folder(toy_hub)

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.conversion.serve import HubServer, _span, serve_folder
-from eraser_hub.errors import DataError
+from eraser_hub.publishing.serve import HubServer, _span, serve_folder
+from eraser_hub.records.errors import DataError
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_namespaces_can_be_limited(toy_hub):
 
 
 def test_a_changed_file_is_a_new_commit(served, toy_hub, monkeypatch):
-    import eraser_hub.conversion.serve as module
+    import eraser_hub.publishing.serve as module
 
     monkeypatch.setattr(module, "LISTING_SECONDS", 0.0)
     first = ask(served, README, "HEAD")[0].headers

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from eraser_hub.conversion.spaces import build_metrics, check_card, imported_leaves, metric_names, metrics_folder
-from eraser_hub.errors import BusyError, DataError
+from eraser_hub.publishing.spaces import build_metrics, check_card, imported_leaves, metric_names, metrics_folder
+from eraser_hub.records.errors import BusyError, DataError
 
 
 def test_the_folder_holds_exactly_what_is_imported(metric_source, tmp_path):
@@ -44,7 +44,7 @@ def test_the_built_folder_loads_as_it_stands(metric_source, tmp_path):
         ("from .missing_leaf import x", "no such file"),
         ("import json, re", "one module a line"),
         ("import torch", "imports torch, which a Space does not install"),
-        ("from eraser_hub.errors import DataError", "imports eraser_hub.errors"),
+        ("from eraser_hub.records.errors import DataError", "imports eraser_hub.records.errors"),
         ("def f():\n    from .unused_leaf import x", "inside a block"),
         ("def f(:", "no Python"),
         ("'''\nfrom .unused_leaf import x\n'''", "would fetch toy_positions, unused_leaf"),
@@ -91,7 +91,7 @@ def test_unknown_metrics_and_occupied_names(metric_source, tmp_path):
 
 
 def test_two_builds_at_once_do_not_mix(metric_source, tmp_path):
-    from eraser_hub.conversion.safe_folder import exclusive
+    from eraser_hub.records.safe_folder import exclusive
 
     with exclusive(tmp_path / ".toy_overlap.lock"), pytest.raises(BusyError):
         build_metrics(tmp_path, source=metric_source)

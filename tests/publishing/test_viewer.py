@@ -13,8 +13,8 @@ from conftest import write_toy_dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.conversion.viewer import histogram, viewer_report
-from eraser_hub.errors import DataError
+from eraser_hub.publishing.viewer import histogram, viewer_report
+from eraser_hub.records.errors import DataError
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_lists_of_one_or_two_are_noted(toy):
 
 
 def test_a_large_row_group_without_page_index_is_a_violation(toy, monkeypatch):
-    import eraser_hub.conversion.viewer as module
+    import eraser_hub.publishing.viewer as module
 
     monkeypatch.setattr(module, "LARGEST_READ", 1000)
     assert "row groups" not in findings(toy)

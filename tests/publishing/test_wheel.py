@@ -101,7 +101,7 @@ def test_the_wheel_holds_what_runs(wheel):
         "eraser_hub/metrics/app.py",
         "eraser_hub/metrics/requirements.txt",
         "eraser_hub/metrics/cards/eraser_agreement.md",
-        "eraser_hub/conversion/sources.json",
+        "eraser_hub/conversion/download/sources.json",
         "eraser_hub/datasets_scripts/cards/eraser.md",
     ):
         assert name in names, name

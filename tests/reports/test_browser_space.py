@@ -24,7 +24,7 @@ PREDICTIONS = Path(__file__).resolve().parents[2] / "samples" / "predictions" / 
 @pytest.fixture(scope="module")
 def space(hub, tmp_path_factory):
     pytest.importorskip("gradio", reason="skipped: no gradio")
-    from eraser_hub.conversion.spaces import metrics_folder
+    from eraser_hub.publishing.spaces import metrics_folder
 
     folder = tmp_path_factory.mktemp("space")
     write_space(folder, board_entries())

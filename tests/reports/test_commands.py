@@ -161,7 +161,7 @@ def test_predictions_that_are_none(hub, tmp_path, text, words):
     ],
 )
 def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
-    from eraser_hub.errors import DataError
+    from eraser_hub.records.errors import DataError
     from eraser_hub.reports.report import make_report, named_systems
     from eraser_hub.reports.scoring import Settings
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.conversion.eraser_format import tokens_of
-from eraser_hub.errors import DataError
+from eraser_hub.conversion.eraser.format import tokens_of
+from eraser_hub.records.errors import DataError
 from eraser_hub.reports.marks import MarkedDocument, mark, sentences_of
 
 NAMES = ("NEG", "POS")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 from eraser_hub.reports.documents import browse, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
 from eraser_hub.reports.pairs import marked_pair, pairs_of, pairs_with, runs
@@ -17,7 +17,7 @@ from eraser_hub.reports.scoring import Settings
 
 @pytest.fixture(scope="module")
 def bilingual(samples, tmp_path_factory):
-    from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+    from eraser_hub.conversion.registry import HUB_DATASETS
 
     out = tmp_path_factory.mktemp("hub")
     HUB_DATASETS["bilingual_perturbation"].build(None, out=out, source=samples / "bilingual_perturbation")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from eraser_hub.conversion.configs import CONFIGS
-from eraser_hub.conversion.eraser_format import read_annotations, read_documents, sentences_of, tokens_of
+from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.conversion.eraser.format import read_annotations, read_documents, sentences_of, tokens_of
 
 SPLITS = ("train.jsonl", "val.jsonl", "test.jsonl")
 THRESHOLDS = [0.01, 0.05, 0.1, 0.2, 0.5]

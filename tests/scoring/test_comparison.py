@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import eraser_hub
 from eraser_hub.__main__ import _register, app
-from eraser_hub.errors import DataError
 from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.results import Statistics, ratio
+from eraser_hub.records.errors import DataError
 from eraser_hub.scoring.comparison import (
     aligned,
     as_json,

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eraser_hub.errors import DataError
 from eraser_hub.metrics.arrow_inputs import count_texts
 from eraser_hub.metrics.inputs import sentence_sizes
+from eraser_hub.records.errors import DataError
 from eraser_hub.scoring.corpus import count_plain, sizes_of_sentences
 from eraser_hub.scoring.score import Inputs, Settings, nested, run_signature, score, statistics_of
 from eraser_hub.scoring.writing import write_scores
@@ -97,7 +97,7 @@ def test_parquet_errors_name_the_row(samples: Path, tmp_path: Path) -> None:
 
 
 def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> None:
-    from eraser_hub.conversion.hub_datasets import HUB_DATASETS
+    from eraser_hub.conversion.registry import HUB_DATASETS
 
     HUB_DATASETS["eraser"].build(source=samples / "eraser", configs=["movies"], out=tmp_path)
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"

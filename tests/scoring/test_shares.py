@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 from eraser_hub.scoring import score as scoring
 from eraser_hub.scoring import shares
 from eraser_hub.scoring.corpus import blocks_of

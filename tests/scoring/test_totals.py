@@ -11,7 +11,7 @@ from typing import Any
 import datasets
 import pytest
 
-from eraser_hub.errors import DataError
+from eraser_hub.records.errors import DataError
 from eraser_hub.scoring import corpus, gold, instances, tables
 from eraser_hub.scoring import score as scoring
 from eraser_hub.scoring.score import Inputs, Settings, nested, score

@@ -1,0 +1,1 @@
+"""The bilingual perturbation benchmark: its files <-> rows."""

@@ -1,0 +1,173 @@
+"""The integrity of ``bilingual_perturbation``: related ids, indices, tokens and texts, gold sets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, check_folder
+from eraser_hub.conversion.small_dataset import built_folder, read_split
+from eraser_hub.records.errors import shown
+
+from .configs import CONFIGS, PerturbationConfig
+from .format import SAMPLE_TYPES
+
+COLUMNS = (
+    "id", "language", "task", "title", "context", "question", "sentence1", "sentence2", "tokens", "sample_type",
+    "rel_ids", "original_id", "label", "answer", "rationale_ids", "has_gold",
+)  # fmt: skip
+NOTES = {
+    "rel_ids beyond a partial gold": "the gold numbers its perturbed records in its own way, and holds a part of them",
+    "perturbed by two originals": "two originals name the same record; original_id is the first",
+    "perturbed without an original": "no original names the record",
+    "original without a perturbed record": "an original that names none has no part in MAP",
+    "index twice in a gold set": "the release repeats a token's index; metrics take sets",
+    "empty gold set of an unanswerable question": "nothing in the passage supports an answer",
+}
+
+
+def spelled(text: str) -> str:
+    """A text without its whitespace: what its tokens have to spell."""
+    return "".join(text.split())
+
+
+def tokens_spell(row: Mapping[str, Any], config: PerturbationConfig) -> bool:
+    """Whether each sequence's tokens spell its text, whitespace aside.
+
+    The reading task's tokens cover passage and title, in either order.
+    """
+    for tokens, columns in zip(row["tokens"], config.text_columns, strict=False):
+        given = spelled("".join(tokens))
+        texts = [spelled(row[column] or "") for column in columns]
+        if given not in ("".join(texts), "".join(reversed(texts))):
+            return False
+    return len(row["tokens"]) == len(config.text_columns)
+
+
+class PerturbationSplitCheck:
+    """What is looked at in one configuration; all of its rows are at hand, for ids point anywhere."""
+
+    documents: int | None = None
+
+    def __init__(self, config: PerturbationConfig) -> None:
+        self.config = config
+        self.rows = 0
+        self._held: list[dict[str, Any]] = []
+
+    def batch(self, rows: pa.Table, tally: Tally) -> None:
+        """Look at the next rows."""
+        self.rows += rows.num_rows
+        for row in rows.to_pylist():
+            look_at_row(row, self.config, tally)
+            self._held.append({name: row[name] for name in ("id", "sample_type", "rel_ids", "original_id", "has_gold")})
+
+    def finish(self, tally: Tally) -> None:
+        """Look at what relates rows to one another."""
+        look_at_relations(self._held, tally)
+
+
+def look_at_row(row: Mapping[str, Any], config: PerturbationConfig, tally: Tally) -> None:
+    """What one row shows."""
+    where = f"id {row['id']}"
+    if (row["task"], row["language"]) != (config.task, config.language):
+        tally.add("task or language", 1, [f"{where}: {row['task']}, {row['language']}"])
+    if row["sample_type"] not in SAMPLE_TYPES:
+        tally.add("sample_type", 1, [f"{where}: {shown(row['sample_type'])}"])
+    if not tokens_spell(row, config):
+        tally.add("tokens do not spell the text", 1, [f"{where}: {shown(' '.join(row['tokens'][0]))}"])
+    if row["label"] is not None and row["label"] not in (0, 1):
+        tally.add("label", 1, [f"{where}: {row['label']}"])
+    if row["has_gold"] != (row["rationale_ids"] is not None):
+        tally.add("has_gold", 1, [f"{where}: {row['has_gold']}"])
+    if row["rationale_ids"] is None:
+        return
+    if len(row["rationale_ids"]) != len(row["tokens"]):
+        tally.add("gold sequences", 1, [f"{where}: {len(row['rationale_ids'])} of {len(row['tokens'])}"])
+        return
+    unanswerable = config.task == "mrc" and row["answer"] == ""
+    for sequence, (sets, tokens) in enumerate(zip(row["rationale_ids"], row["tokens"], strict=True)):
+        if not sets or not all(sets):
+            check = "empty gold set of an unanswerable question" if unanswerable else "empty gold set"
+            tally.add(check, 1, [f"{where}: sequence {sequence}"])
+        for chosen in sets:
+            if any(not 0 <= index < len(tokens) for index in chosen):
+                tally.add("index outside the tokens", 1, [f"{where}: {shown(chosen)} of {len(tokens)} tokens"])
+            if len(set(chosen)) != len(chosen):
+                tally.add("index twice in a gold set", 1, [f"{where}: {shown(chosen)}"])
+
+
+def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
+    """What relates rows: ids unique, rel_ids resolve to perturbed rows, original_id is their inverse."""
+    kinds = {row["id"]: row["sample_type"] for row in rows}
+    for identifier, times in Counter(row["id"] for row in rows).items():
+        if times > 1:
+            tally.add("repeated ids", 1, [f"id {identifier}: {times} times"])
+    partial_gold = any(row["has_gold"] for row in rows) and not all(row["has_gold"] for row in rows)
+    inverse: dict[str, list[str]] = {}
+    for row in rows:
+        where = f"id {row['id']}"
+        for rel_id in row["rel_ids"] or ():
+            inverse.setdefault(rel_id, []).append(row["id"])
+            if rel_id == row["id"]:
+                tally.add("rel_ids name the record itself", 1, [where])
+            elif rel_id not in kinds:
+                outside = row["has_gold"] and partial_gold
+                check = "rel_ids beyond a partial gold" if outside else "rel_ids without a record"
+                tally.add(check, 1, [f"{where}: {rel_id}"])
+            elif kinds[rel_id] != "disturb":
+                tally.add("rel_ids name an original", 1, [f"{where}: {rel_id}"])
+        if row["rel_ids"] and row["sample_type"] == "disturb":
+            tally.add("rel_ids of a perturbed record", 1, [where])
+    for row in rows:
+        originals = inverse.get(row["id"], [])
+        if (originals[0] if originals else None) != row["original_id"]:
+            tally.add("original_id", 1, [f"id {row['id']}: {row['original_id']}, named by {shown(originals)}"])
+        if len(originals) > 1:
+            tally.add("perturbed by two originals", 1, [f"id {row['id']}: {', '.join(originals)}"])
+        if row["sample_type"] == "disturb" and not originals:
+            tally.add("perturbed without an original", 1, [f"id {row['id']}"])
+        if row["sample_type"] == "ori" and not row["rel_ids"]:
+            tally.add("original without a perturbed record", 1, [f"id {row['id']}"])
+
+
+def check_bilingual_perturbation(
+    folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False
+) -> Report:
+    """The integrity report of a built folder, or of a folder with the benchmark's own files.
+
+    With ``leakage`` the report says which texts occur more than once as an original, under different ids.
+
+    Raises:
+        DataError: nothing to check there, or a file that cannot be read.
+    """
+    rules = Rules(
+        dataset="bilingual_perturbation",
+        columns=COLUMNS,
+        split=lambda config, split: PerturbationSplitCheck(CONFIGS[config]),
+        notes=NOTES,
+    )
+    with built_folder(Path(folder), "bilingual_perturbation", configs) as built:
+        report, seen = check_folder(built, rules, configs)
+        if leakage:
+            report.leakage.extend(repeated for config in seen for repeated in _repeated_texts(built, config))
+    report.folder = Path(folder)
+    return report
+
+
+def _repeated_texts(folder: Path, config: str) -> list[Finding]:
+    """Originals of one configuration whose input is the same, whitespace aside."""
+    held: dict[tuple[str, ...], list[str]] = {}
+    columns = ("id", "sample_type", "tokens", "question")
+    for row in read_split(folder, config, "test", columns):
+        if row["sample_type"] == "ori":
+            key = (*(spelled("".join(tokens)) for tokens in row["tokens"]), spelled(row["question"] or ""))
+            held.setdefault(key, []).append(row["id"])
+    groups = [ids for ids in held.values() if len(ids) > 1]
+    if not groups:
+        return []
+    examples = tuple("ids " + ", ".join(ids) for ids in groups[:5])
+    return [Finding(f"{config}: the same original under several ids", "note", len(groups), examples)]

@@ -1,0 +1,158 @@
+"""Public and gold records of the bilingual perturbation benchmark as rows, joined by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+
+from eraser_hub.records.errors import DataError, DataErrors, shown
+
+from .configs import PerturbationConfig
+from .format import GoldExample, Path_, PublicExample, RationaleSets, Record, check_inside
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One row: a public record, its gold, or both; ``original_id`` is the inverse of the original's ``rel_ids``.
+
+    ``texts`` maps the columns of TEXT_COLUMNS that the task has. ``rationale_ids`` is None without gold.
+    """
+
+    id: str
+    texts: Mapping[str, str]
+    tokens: tuple[tuple[str, ...], ...]
+    sample_type: str
+    rel_ids: tuple[str, ...] | None
+    original_id: str | None
+    label: int | None
+    answer: str | None
+    rationale_ids: RationaleSets | None
+    public: Record | None
+    gold: Record | None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The examples of a configuration in file order, and what the join has to report (one sentence each)."""
+
+    examples: list[Example]
+    reports: list[str] = field(default_factory=list)
+
+
+_MAY_LACK = ("title", "question")  # gold files of the reading task hold the passage alone
+
+
+def join(
+    public: Iterable[PublicExample] | None,
+    gold: Iterable[GoldExample] | None,
+    config: PerturbationConfig,
+    *,
+    public_file: Path_ | None = None,
+    gold_file: Path_ | None = None,
+) -> Joined:
+    """Public records and gold records as rows, joined by id: the public file's order, then what the gold alone has.
+
+    Where both give ``rel_ids`` and they differ the gold's win, and a report says so.
+
+    Raises:
+        DataError: a record of the same id whose tokens differ (the rationale would mark other tokens), an index outside
+            the tokens, a gold record without a public one that lacks tokens, text or sample type.
+    """
+    golds = {example.id: example for example in gold or ()}
+    examples: list[Example] = []
+    disagreeing: list[str] = []
+    offences: list[DataError] = []
+    for record in public or ():
+        match = golds.pop(record.id, None)
+        rel_ids = record.rel_ids
+        if match is not None:
+            if match.tokens is not None and match.tokens != record.tokens:
+                wanted, found = _first_difference(record.tokens, match.tokens)
+                message = (
+                    f"expected the tokens of {public_file}:{record.record.line}, which has the same id, {wanted}, found "
+                    f"{found} (the gold file alone builds too, if the two number their examples differently)"
+                )
+                offences.append(DataError(message, file=gold_file, line=match.record.line, instance=match.id))
+                continue
+            check_inside(
+                match.rationale_ids,
+                record.tokens,
+                file=gold_file,
+                line=match.record.line,
+                instance=match.id,
+                field="rationale",
+            )
+            if match.rel_ids is not None and match.rel_ids != record.rel_ids:
+                given = " ".join(record.rel_ids or ["none"])
+                disagreeing.append(f"{record.id}: {given} -> {' '.join(match.rel_ids)}")
+                rel_ids = match.rel_ids
+        examples.append(
+            Example(
+                record.id,
+                record.texts,
+                record.tokens,
+                (match.sample_type if match else None) or record.sample_type,
+                rel_ids,
+                None,
+                match.label if match else None,
+                match.answer if match else None,
+                match.rationale_ids if match else None,
+                record.record,
+                match.record if match else None,
+            )
+        )
+    if offences:
+        raise DataErrors(offences) if len(offences) > 1 else offences[0]
+    for match in golds.values():
+        lacking = [name for name in ("tokens", "sample_type") if getattr(match, name) is None]
+        lacking += [
+            column for column in config.texts if column not in match.texts and column not in ("title", "question")
+        ]
+        if match.tokens is None or match.sample_type is None or lacking:
+            raise DataError(
+                f"expected a public record of the same id, or the gold's own {' and '.join(lacking)}",
+                file=gold_file,
+                line=match.record.line,
+                instance=match.id,
+            )
+        examples.append(
+            Example(
+                match.id,
+                match.texts,
+                match.tokens,
+                match.sample_type,
+                match.rel_ids,
+                None,
+                match.label,
+                match.answer,
+                match.rationale_ids,
+                None,
+                match.record,
+            )
+        )
+    reports = []
+    if disagreeing:
+        some = ", ".join(disagreeing[:10]) + (" .." if len(disagreeing) > 10 else "")
+        reports.append(
+            f"rel_ids differ between public and gold file in {len(disagreeing)} of the records; the gold's win ({some})"
+        )
+    if golds and public_file is not None:
+        reports.append(f"{len(golds)} gold records without a public one, appended in the gold's order")
+    return Joined(_with_originals(examples), reports)
+
+
+def _first_difference(one: Sequence[Sequence[str]], other: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """The first sequence that differs, of either side, in words."""
+    pairs = [pair for pair in zip_longest(one, other, fillvalue=()) if pair[0] != pair[1]]
+    wanted, found = pairs[0]
+    return shown(" ".join(wanted)), shown(" ".join(found))
+
+
+def _with_originals(examples: list[Example]) -> list[Example]:
+    """The examples with ``original_id`` set: the first original that names the record."""
+    originals: dict[str, str] = {}
+    for example in examples:
+        for rel_id in example.rel_ids or ():
+            originals.setdefault(rel_id, example.id)
+    return [replace(example, original_id=originals.get(example.id)) for example in examples]

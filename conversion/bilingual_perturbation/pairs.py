@@ -1,0 +1,83 @@
+"""Original and perturbed examples side by side, with a model's output where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from eraser_hub.records.errors import DataError, shown
+
+
+def pairs(
+    rows: Iterable[Mapping[str, Any]], predictions: Iterable[Mapping[str, Any]] | None = None
+) -> list[dict[str, Any]]:
+    """Each original row with each of its perturbed rows, in the originals' order.
+
+    Args:
+        rows: rows of a configuration of ``bilingual_perturbation`` (a Dataset, or dicts).
+        predictions: a model's output for them, dicts with ``id``; others of their fields are left as they are.
+
+    Returns:
+        dicts ``{original_id, perturbed_id, original, perturbed}``, and with predictions ``original_prediction`` and
+        ``perturbed_prediction``. Flat enough for ``datasets.Dataset.from_list``. A ``rel_id`` whose row is not there
+        makes no pair: `eraser-hub check` counts those.
+
+    Raises:
+        DataError: an id twice, or a row of a pair without a prediction.
+
+    >>> rows = [{"id": "1", "sample_type": "ori", "rel_ids": ["2"]}, {"id": "2", "sample_type": "disturb"}]
+    >>> [(pair["original_id"], pair["perturbed_id"]) for pair in pairs(rows)]
+    [('1', '2')]
+    """
+    by_id = _by_id(rows, "row")
+    outputs = None if predictions is None else _by_id(predictions, "prediction")
+    joined = []
+    for identifier, row in by_id.items():
+        if row["sample_type"] != "ori":
+            continue
+        for rel_id in map(str, row.get("rel_ids") or ()):
+            if rel_id not in by_id:
+                continue
+            pair = {
+                "original_id": identifier,
+                "perturbed_id": rel_id,
+                "original": dict(row),
+                "perturbed": dict(by_id[rel_id]),
+            }
+            if outputs is not None:
+                for side, wanted in (("original", identifier), ("perturbed", rel_id)):
+                    if wanted not in outputs:
+                        raise DataError(f"expected a prediction for the {side} row, found none", instance=wanted)
+                    pair[f"{side}_prediction"] = dict(outputs[wanted])
+            joined.append(pair)
+    return joined
+
+
+def map_references(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows ``{id, sample_type, rel_ids}`` whose ``rel_ids`` all name rows that are there.
+
+    `perturbation_map` takes rows of a whole configuration as they are. In a partial one (a gold file that holds a few
+    records names perturbed ones that are not at hand) it rightly misses them; this leaves them out knowingly.
+
+    >>> map_references([{"id": "1", "sample_type": "ori", "rel_ids": ["2", "9"]}, {"id": "2", "sample_type": "disturb"}])[0]
+    {'id': '1', 'sample_type': 'ori', 'rel_ids': ['2']}
+    """
+    by_id = _by_id(rows, "row")
+    return [
+        {
+            "id": identifier,
+            "sample_type": row["sample_type"],
+            "rel_ids": [rel_id for rel_id in map(str, row.get("rel_ids") or ()) if rel_id in by_id],
+        }
+        for identifier, row in by_id.items()
+    ]
+
+
+def _by_id(items: Iterable[Mapping[str, Any]], what: str) -> dict[str, Mapping[str, Any]]:
+    by_id: dict[str, Mapping[str, Any]] = {}
+    for item in items:
+        identifier = str(item["id"])
+        if identifier in by_id:
+            raise DataError(f"expected one {what} of each id, found two of {shown(identifier)}", instance=identifier)
+        by_id[identifier] = item
+    return by_id

@@ -1,0 +1,114 @@
+"""Where the benchmark's files lie in a user's folder: public files under their own names, gold files beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eraser_hub.records.errors import DataError
+
+from .configs import CONFIGS
+from .format import GOLD_FIELDS, read_records
+
+HOMEPAGE = "https://www.luge.ai/#/luge/task/taskDetail?taskId=15"
+_SUFFIXES = ("", ".jsonl", ".json", ".txt", ".tsv")
+_INSIDE = ("luge", "bilingual_perturbation")
+_GOLD_FOLDERS = ("gold", "golden")
+_NAME = re.compile(rf"({'|'.join(CONFIGS)})(?![A-Za-z0-9])(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbationSources:
+    """The files of one configuration; at least one is there."""
+
+    public: Path | None
+    gold: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a folder holds.
+
+    Attributes:
+        folder: where the files lie (the folder given, or ``luge`` in it).
+        sources: configuration -> its files.
+        notes: a sentence for each file that is left out, and for each file that is missing.
+    """
+
+    folder: Path
+    sources: dict[str, PerturbationSources]
+    notes: list[str]
+
+
+def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Found:
+    """Look for the six public files and their gold files.
+
+    A public file is ``senti_en`` or, say, ``senti_en.jsonl``; a gold file has a name that goes on
+    (``senti_en_golden.jsonl``) or lies in a folder ``gold`` or ``golden``, and its records hold rationales.
+
+    Raises:
+        DataError: none of the files is there, one that was asked for is missing, or two claim to be the same; the
+            message names what is expected.
+    """
+    for place in (folder, *(folder / name for name in _INSIDE)):
+        if place.is_dir() and any(_NAME.match(path.name) for path in _files(place)):
+            folder = place
+            break
+    public: dict[str, Path] = {}
+    gold: dict[str, Path] = {}
+    notes: list[str] = []
+    for path in _files(folder) if folder.is_dir() else []:
+        match = _NAME.match(path.name)
+        relative = path.relative_to(folder)
+        if match is None:
+            if len(relative.parts) == 1 and not path.name.startswith("."):
+                notes.append(f"{path}: skipped: no file of this benchmark by its name")
+            continue
+        config, rest = match.groups()
+        in_gold_folder = relative.parts[0] in _GOLD_FOLDERS and len(relative.parts) > 1
+        if not in_gold_folder and rest in _SUFFIXES:
+            _claim(public, config, path, "public file")
+        elif _holds_gold(path):
+            _claim(gold, config, path, "gold file")
+        else:
+            notes.append(
+                f"{path}: skipped: holds no rationale sets ({', '.join(GOLD_FIELDS)}); predictions are for scoring"
+            )
+    sources = {
+        name: PerturbationSources(public.get(name), gold.get(name))
+        for name in CONFIGS
+        if name in public or name in gold
+    }
+    missing = [name for name in configs or CONFIGS if name not in sources]
+    if (configs and missing) or not sources:
+        expected = ", ".join(str(folder / name) for name in missing)
+        raise DataError(f"expected the files {expected} (they come from {HOMEPAGE}), found none of them", file=folder)
+    for name in missing:
+        notes.append(f"{folder / name}: not there; the configuration {name} is left out ({HOMEPAGE})")
+    chosen = {name: files for name, files in sources.items() if configs is None or name in configs}
+    for name, files in chosen.items():
+        if files.public is None:
+            notes.append(f"{folder / name}: not there; {name} is built from its gold file alone")
+        elif files.gold is None:
+            notes.append(
+                f"{folder / name}: no gold file beside it (e.g. {name}_golden.jsonl); built without rationales"
+            )
+    return Found(folder, chosen, notes)
+
+
+def _files(folder: Path) -> list[Path]:
+    places = [folder, *(folder / name for name in _GOLD_FOLDERS)]
+    return [path for place in places if place.is_dir() for path in sorted(place.iterdir()) if path.is_file()]
+
+
+def _holds_gold(path: Path) -> bool:
+    record = next(read_records(path), None)
+    return record is not None and any(name in record.fields for name in GOLD_FIELDS)
+
+
+def _claim(found: dict[str, Path], config: str, path: Path, what: str) -> None:
+    if config in found:
+        raise DataError(f"expected one {what} of {config}, found {found[config].name} as well", file=path)
+    found[config] = path

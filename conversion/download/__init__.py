@@ -1,0 +1,1 @@
+"""Releases over HTTP: resumed, verified, unpacked without trust."""

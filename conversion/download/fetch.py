@@ -1,0 +1,236 @@
+"""Download a corpus of the ERASER release: resumable, verified, and in plain words about what went wrong.
+
+`sources.json` says where each archive lies, its size and its SHA-256. Where the release publishes no digest, the first
+download pins one: ``NAME.tar.gz.sha256`` beside the archive, in the form that ``sha256sum --check`` reads.
+
+    corpus_folder("movies", cache) -> cache/unpacked/66e18d4e6c9df9e9/movies
+
+The cache is ``$ERASER_HUB_CACHE``, else ``~/.cache/eraser-hub``; ``$ERASER_HUB_ARCHIVES`` names another place that holds the
+archives (a mirror's address, to which ``/NAME.tar.gz`` is added).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.records.errors import BusyError, DataError
+
+from .http import NotThere, Retries, download
+from .unpack import Limits, corpus_folders, folder_lock, unpack
+
+__all__ = [
+    "BusyError",
+    "Limits",
+    "NotReleased",
+    "Source",
+    "archive_folder",
+    "cache_folder",
+    "corpus_folder",
+    "digest",
+    "fetch_archive",
+    "find_corpus",
+    "sources",
+    "unpack",
+]
+
+Say = Callable[[str], None]
+
+
+class NotReleased(DataError):
+    """The servers answer, and none of the archives that may hold the corpus does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One archive of the release: its name, address, and, where they are known, size in bytes and SHA-256."""
+
+    name: str
+    url: str
+    size: int | None = None
+    sha256: str | None = None
+
+
+@lru_cache(maxsize=1)
+def sources() -> dict[str, Any]:
+    """`sources.json`: ``configs`` (folder and archives of each) and ``archives`` (url, size, sha256 of each)."""
+    return json.loads(files("eraser_hub.conversion.download").joinpath("sources.json").read_text(encoding="utf-8"))
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: ``$ERASER_HUB_CACHE``, else ``$XDG_CACHE_HOME/eraser-hub``, else ``~/.cache/eraser-hub``."""
+    if named := os.environ.get("ERASER_HUB_CACHE"):
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eraser-hub"
+
+
+def corpus_folder(
+    config: str,
+    cache_dir: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+    say: Say | None = None,
+    retries: Retries | None = None,
+) -> Path:
+    """Download, verify and unpack the release's archive of ``config``; what is there already is not fetched again.
+
+    Args:
+        config: a config of ``sources.json``, e.g. ``movies``.
+        cache_dir: where archives and unpacked corpora are kept; by default `cache_folder`.
+        progress: a progress bar on stderr; None draws one on a terminal only.
+        say: takes one line about each thing worth knowing (a digest that was pinned); by default stderr.
+        retries: how often and how patiently to try.
+
+    Returns:
+        the folder that holds the corpus's split files.
+
+    Raises:
+        DataError: the download failed, its digest is not the expected one, or the archive is refused.
+        BusyError: another process fetches the same archive.
+    """
+    known = sources()["configs"]
+    if config not in known:
+        raise DataError(f"no archive is known for {config!r}, expected one of {', '.join(known)}")
+    cache = Path(cache_dir) if cache_dir is not None else cache_folder()
+    missing: list[str] = []
+    for name in known[config]["archives"]:
+        source = _source(name)
+        try:
+            archive = fetch_archive(source, cache, progress=progress, say=say, retries=retries)
+        except NotThere as error:
+            missing.append(str(error))
+            continue
+        folder = archive_folder(archive, cache)
+        found = find_corpus(folder, known[config]["folder"])
+        if found is not None:
+            return found
+        missing.append(f"{archive} holds no folder {known[config]['folder']!r} with split files")
+    raise NotReleased(
+        f"the release's {config} was not found: {'; '.join(missing)}. "
+        "Download it by hand and give its folder with --source DIR (DIR holds a folder or a .tar.gz per corpus)"
+    )
+
+
+def fetch_archive(
+    source: Source,
+    cache_dir: str | os.PathLike[str],
+    progress: bool | None = None,
+    say: Say | None = None,
+    retries: Retries | None = None,
+) -> Path:
+    """The verified archive in ``cache_dir/archives``, downloaded unless it is there.
+
+    Raises:
+        DataError: see `corpus_folder`; a wrong digest removes the download and names both digests.
+    """
+    say = say or _to_stderr
+    folder = Path(cache_dir) / "archives"
+    target = folder / f"{source.name}.tar.gz"
+    pin = folder / f"{source.name}.tar.gz.sha256"
+    with folder_lock(folder / f".{source.name}.lock"):
+        expected = source.sha256 or _pinned(pin)
+        if target.is_file():
+            # the archive got its name after it had been verified; its digest is looked at again all the same, since
+            # what follows trusts it
+            found = digest(target)
+            if expected in (None, found):
+                _pin(pin, target, found, source, say)
+                return target
+            say(f"{target} is not what was expected (sha256 {found}): it is downloaded again")
+            target.unlink()
+        part = folder / f"{source.name}.tar.gz.part"
+        for attempt in ("resumed", "fresh"):
+            resumed = download(
+                source.url, part, name=source.name, size=source.size, progress=progress, say=say, retries=retries
+            )
+            found = digest(part)
+            if expected in (None, found):
+                break
+            part.unlink()
+            if attempt == "fresh" or not resumed:
+                known = "sources.json" if source.sha256 else str(pin)
+                raise DataError(
+                    f"{source.url}: expected the sha256 {expected} (of {known}), found {found}. The download is removed; "
+                    + (
+                        "the release or the way to it has changed"
+                        if source.sha256
+                        else f"if the release has really changed, remove {pin} and try again"
+                    )
+                )
+            say(f"{source.name}: the resumed download is not what was expected, it starts anew")
+        part.replace(target)
+        part.with_name(part.name + ".json").unlink(missing_ok=True)
+        _pin(pin, target, found, source, say)
+    return target
+
+
+def archive_folder(archive: str | os.PathLike[str], cache_dir: str | os.PathLike[str] | None = None) -> Path:
+    """``archive`` unpacked under ``cache_dir/unpacked``, in a folder named by its digest; unpacked once.
+
+    For archives that a user holds (``--source DIR`` with ``DIR/movies.tar.gz``) as for downloads.
+    """
+    archive = Path(archive)
+    if not archive.is_file():
+        raise DataError("expected an archive, found no such file", file=archive)
+    cache = Path(cache_dir) if cache_dir is not None else cache_folder()
+    folder = cache / "unpacked" / digest(archive)[:16]
+    if not folder.is_dir():
+        unpack(archive, folder)
+    return folder
+
+
+def find_corpus(folder: Path, name: str) -> Path | None:
+    """The corpus ``name`` in an unpacked archive: the folder of that name that holds split files, else the only one."""
+    found = corpus_folders(Path(folder))
+    named = [entry for entry in found if entry.name == name]
+    if named:
+        return named[0]
+    known = {facts["folder"] for facts in sources()["configs"].values()}
+    others = [entry for entry in found if entry.name not in known]
+    return others[0] if len(others) == 1 and len(found) == 1 else None
+
+
+def digest(file: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file, read in blocks."""
+    sha = hashlib.sha256()
+    with Path(file).open("rb") as handle:
+        while block := handle.read(1 << 20):
+            sha.update(block)
+    return sha.hexdigest()
+
+
+def _source(name: str) -> Source:
+    facts = sources()["archives"][name]
+    url = facts["url"]
+    if mirror := os.environ.get("ERASER_HUB_ARCHIVES"):
+        url = f"{mirror.rstrip('/')}/{name}.tar.gz"
+    return Source(name, url, facts["size"], facts["sha256"])
+
+
+def _pinned(pin: Path) -> str | None:
+    if not pin.is_file():
+        return None
+    words = pin.read_text(encoding="utf-8", errors="replace").split()
+    if not words or len(words[0]) != 64 or set(words[0]) - set("0123456789abcdef"):
+        raise DataError("expected a line 'SHA-256  NAME', found something else", file=pin, line=1)
+    return words[0]
+
+
+def _pin(pin: Path, target: Path, found: str, source: Source, say: Say) -> None:
+    if source.sha256 or pin.is_file():
+        return
+    beside = pin.with_name(pin.name + ".part")
+    beside.write_text(f"{found}  {target.name}\n", encoding="utf-8")
+    beside.replace(pin)
+    say(f"{source.name}: the release publishes no digest; sha256 {found} is recorded in {pin}")
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr)

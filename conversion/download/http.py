@@ -1,0 +1,277 @@
+"""One file over HTTP: resumed where it stopped, tried again where that may help, explained where it does not."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import json
+import socket
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.message import Message
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tqdm import tqdm
+
+from eraser_hub.records.errors import DataError
+from eraser_hub.version import __version__
+
+BLOCK = 1 << 16
+MOST_TRIES = 100  # a server that cuts after every few bytes is given up on, too
+MOST_BYTES = 4 << 30  # no archive of the release comes near
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How patiently to download.
+
+    Args:
+        attempts: tries in a row that bring nothing new before giving up.
+        wait: seconds before the second try; doubled each time, up to ``most_wait``.
+        most_wait: longest wait, also for a server's ``Retry-After``.
+        timeout: seconds without a byte after which a connection counts as cut.
+    """
+
+    attempts: int = 4
+    wait: float = 1.0
+    most_wait: float = 30.0
+    timeout: float = 60.0
+
+
+class NotThere(DataError):
+    """The server says that there is no such file (404 or 410)."""
+
+
+class _Again(Exception):
+    """A failure that a further try may mend; ``wait`` is what the server asks for."""
+
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class _NoDowngrade(urllib.request.HTTPRedirectHandler):
+    """Redirects are followed, but from https never to a connection that anyone can read and change."""
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
+        if req.full_url.startswith("https:") and not newurl.startswith("https:"):
+            raise DataError(f"{req.full_url}: refused to follow a redirect away from https, to {newurl}")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def download(
+    url: str,
+    part: Path,
+    *,
+    name: str,
+    size: int | None = None,
+    progress: bool | None = None,
+    say: Callable[[str], None] = print,
+    retries: Retries | None = None,
+) -> bool:
+    """Download ``url`` into ``part``; bytes that lie there already are kept where the server can go on after them.
+
+    What the server said about the file (length, ETag, date) is kept in ``part.json``, so that two versions of it are
+    never joined.
+
+    Args:
+        url: http or https.
+        part: the file to fill. It is whole when this returns.
+        name: for the progress bar.
+        size: the expected size in bytes, where it is known.
+        progress: None draws a bar on a terminal only.
+        say: takes a line about each further try.
+        retries: see `Retries`.
+
+    Returns:
+        whether a part of the file stems from an earlier call.
+
+    Raises:
+        NotThere: 404 or 410.
+        DataError: everything else; the message names the address and the reason, and the part is kept for next time.
+    """
+    retries = retries or Retries()
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise DataError(f"expected an http or https address, found {url!r}")
+    try:
+        part.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot make the folder {part.parent} ({error.strerror})") from None
+    had = part.stat().st_size if part.exists() else 0
+    failures = tries = 0
+    while True:
+        tries += 1
+        before = part.stat().st_size if part.exists() else 0
+        try:
+            _go_on(url, part, name, size, progress, retries.timeout)
+            return had > 0
+        except _Again as failure:
+            if isinstance(failure, _Changed):
+                part.unlink(missing_ok=True)
+            now = part.stat().st_size if part.exists() else 0
+            failures = 1 if now > before else failures + 1
+            if failures >= retries.attempts or tries >= MOST_TRIES:
+                kept = f"; the {now} bytes that came are kept, the next run goes on after them" if now else ""
+                raise DataError(f"{url}: {failure}, also after {tries} tries{kept}") from None
+            wait = failure.wait if failure.wait is not None else retries.wait * 2 ** (failures - 1)
+            wait = min(wait, retries.most_wait)
+            say(f"{name}: {failure}; next try in {wait:.0f} s")
+            time.sleep(wait)
+
+
+def _go_on(url: str, part: Path, name: str, size: int | None, progress: bool | None, timeout: float) -> None:
+    notes = part.with_name(part.name + ".json")
+    offset, known = _resumable(part, notes, url)
+    headers = {"User-Agent": f"eraser-hub/{__version__}", "Accept-Encoding": "identity"}
+    if offset:
+        headers["Range"] = f"bytes={offset}-"
+        if condition := _validator(known):
+            headers["If-Range"] = condition
+    opener = urllib.request.build_opener(_NoDowngrade())
+    try:
+        with opener.open(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
+            offset, total = _where(response.status, response.headers, offset, known, url)
+            if size is not None and total is not None and total != size:
+                raise DataError(f"{url}: expected {size} bytes, the server announces {total}")
+            if total is not None and total > MOST_BYTES:
+                raise DataError(f"{url}: the server announces {total} bytes, which no archive of the release has")
+            notes.write_text(
+                json.dumps({"url": url, "length": total, **_validators(response.headers)}), encoding="utf-8"
+            )
+            _write(response, part, offset, total if total is not None else size, name, progress)
+    except urllib.error.HTTPError as error:
+        with error:
+            _http_error(error, url, offset, known)
+    except urllib.error.URLError as error:
+        raise _unreachable(error.reason, url) from None
+    except (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
+        raise _Again(f"the connection broke ({_in_words(error)})") from None
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            have = part.stat().st_size if part.exists() else 0
+            raise DataError(
+                f"{url}: the disk is full after {have} bytes (free some room in {part.parent}; the next run goes on)"
+            ) from None
+        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.EISDIR):
+            raise DataError(f"{url}: cannot write {part} ({error.strerror})") from None
+        raise _Again(f"the connection broke ({_in_words(error)})") from None
+
+
+def _resumable(part: Path, notes: Path, url: str) -> tuple[int, dict[str, Any]]:
+    """How many bytes there are to go on after, and what the server said of the file when they came."""
+    if not part.exists():
+        return 0, {}
+    try:
+        known = json.loads(notes.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = None
+    if not isinstance(known, dict) or known.get("url") != url:
+        part.unlink()  # bytes of unknown origin
+        return 0, {}
+    return part.stat().st_size, known
+
+
+def _validators(headers: Message) -> dict[str, str | None]:
+    return {"etag": headers.get("ETag"), "modified": headers.get("Last-Modified")}
+
+
+def _validator(known: dict[str, Any]) -> str | None:
+    etag = known.get("etag")
+    return etag if etag and not etag.startswith("W/") else known.get("modified")
+
+
+def _where(status: int, headers: Message, offset: int, known: dict[str, Any], url: str) -> tuple[int, int | None]:
+    """(the offset at which the answer's bytes belong, the whole file's length where it is said)."""
+    if status != 206:  # the whole file, whether or not a part of it was asked for
+        length = headers.get("Content-Length", "")
+        return 0, int(length) if length.isdigit() else None
+    unit, _, rest = headers.get("Content-Range", "").partition(" ")
+    span, _, total = rest.partition("/")
+    start = span.partition("-")[0]
+    if unit != "bytes" or not start.isdigit() or int(start) != offset:
+        raise DataError(
+            f"{url}: asked for the bytes from {offset} on, the server sent {headers.get('Content-Range')!r}"
+        )
+    whole = int(total) if total.isdigit() else None
+    changed = (known.get("length") is not None and whole is not None and known["length"] != whole) or any(
+        known.get(key) and value and known[key] != value for key, value in _validators(headers).items()
+    )
+    if changed:
+        raise _Changed
+    return offset, whole
+
+
+class _Changed(_Again):
+    """The file on the server is not the one whose first bytes lie here."""
+
+    def __init__(self) -> None:
+        super().__init__("the file on the server has changed, the download starts anew", wait=0.0)
+
+
+def _write(response: Any, part: Path, offset: int, total: int | None, name: str, progress: bool | None) -> None:
+    with (
+        part.open("r+b" if offset else "wb") as out,
+        tqdm(
+            total=total,
+            initial=offset,
+            unit="B",
+            unit_scale=True,
+            unit_divisor=1024,
+            desc=name,
+            disable=None if progress is None else not progress,
+        ) as bar,
+    ):
+        out.seek(offset)
+        out.truncate()
+        done = offset
+        while block := response.read(BLOCK):
+            done += len(block)
+            if done > MOST_BYTES or (total is not None and done > total):
+                raise DataError(f"{response.url}: the server sends more than the {total or MOST_BYTES} bytes expected")
+            out.write(block)
+            bar.update(len(block))
+    if total is not None and done < total:
+        raise _Again(f"the download was cut after {done} of {total} bytes")
+
+
+def _http_error(error: urllib.error.HTTPError, url: str, offset: int, known: dict[str, Any]) -> None:
+    if error.code == 416 and offset:
+        if known.get("length") == offset:
+            return  # all of it had come before
+        raise _Changed from None
+    if error.code in (404, 410):
+        raise NotThere(f"{url}: the server has no such file ({error.code})") from None
+    if error.code in (401, 403, 407):
+        raise DataError(f"{url}: the server refuses to hand it out ({error.code} {error.reason})") from None
+    if error.code in (408, 425, 429) or error.code >= 500:
+        after = (error.headers or Message()).get("Retry-After", "")
+        raise _Again(
+            f"the server answered {error.code} {error.reason}", float(after) if after.isdigit() else None
+        ) from None
+    raise DataError(f"{url}: the server answered {error.code} {error.reason}") from None
+
+
+def _unreachable(reason: object, url: str) -> Exception:
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return DataError(f"{url}: the server's certificate cannot be verified ({reason.verify_message})")
+    if isinstance(reason, socket.gaierror):
+        return _Again(f"the name {urlsplit(url).hostname!r} cannot be resolved (is there a network?)")
+    if isinstance(reason, ConnectionRefusedError):
+        return _Again("the connection was refused")
+    return _Again(f"the server cannot be reached ({_in_words(reason)})")
+
+
+def _in_words(reason: object) -> str:
+    if isinstance(reason, TimeoutError):
+        return "no answer in time"
+    if isinstance(reason, http.client.IncompleteRead):
+        return "the server closed it early"
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror
+    return str(reason) or type(reason).__name__

@@ -1,0 +1,247 @@
+"""Unpack a corpus archive without trusting it: nothing outside the folder, nothing endless, nothing half done.
+
+Refused: absolute paths, ``..``, every kind of link, devices and pipes, sparse members, a name twice, more members or
+bytes than a corpus can have. The members go into a folder beside the destination, which takes the destination's name
+when all of them are there.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from eraser_hub.records.errors import BusyError, DataError, shown
+
+APPLE_DOUBLE = b"\x00\x05\x16\x07"  # the first bytes of the ``._NAME`` files that macOS adds to archives
+SPLIT_FILES = ("train.jsonl", "val.jsonl", "test.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an archive may hold. The largest real one (e-SNLI) unpacks to far less than a tenth of these.
+
+    Args:
+        members: most files and folders.
+        total_bytes: most bytes of the unpacked tar, headers included.
+        ratio: most unpacked bytes per byte of archive, beyond the first ``free_bytes``.
+        free_bytes: unpacked size up to which the ratio is not looked at.
+        header_bytes: most bytes that one header may ask to be read at once.
+    """
+
+    members: int = 500_000
+    total_bytes: int = 8 << 30
+    ratio: int = 200
+    free_bytes: int = 64 << 20
+    header_bytes: int = 1 << 20
+
+
+class _Bounded(io.RawIOBase):
+    """The decompressed tar, which raises as soon as more is read from it than the limits allow."""
+
+    def __init__(self, raw: gzip.GzipFile, archive: Path, limits: Limits) -> None:
+        self._raw, self._archive, self._limits = raw, archive, limits
+        packed = archive.stat().st_size
+        self._most = min(limits.total_bytes, limits.free_bytes + limits.ratio * packed)
+        self.last = b""  # what was read last: after the last member, the block that should mark the end
+
+    def read(self, size: int | None = -1) -> bytes:  # type: ignore[override]
+        if size is None or size < 0 or size > self._limits.header_bytes:
+            raise DataError(
+                f"a header asks for {size} bytes at once, expected at most {self._limits.header_bytes}",
+                file=self._archive,
+            )
+        self.last = self._raw.read(size)
+        self._check(self._raw.tell())
+        return self.last
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        if whence == 0:
+            self._check(offset)
+        return self._raw.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._raw.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def _check(self, position: int) -> None:
+        if position > self._most:
+            raise DataError(
+                f"unpacks to more than {self._most} bytes, which no corpus does ({self._archive.stat().st_size} packed)",
+                file=self._archive,
+            )
+
+
+@contextmanager
+def folder_lock(path: Path) -> Iterator[None]:
+    """Hold ``path`` (a lock file, created where missing) for this process alone.
+
+    Raises:
+        BusyError: another process holds it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as handle:
+        try:
+            import fcntl
+        except ImportError:  # Windows: the opened file alone has to do
+            yield
+            return
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise BusyError(f"another run is fetching or unpacking here (it holds {path})") from None
+        yield
+
+
+def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str], limits: Limits | None = None) -> Path:
+    """Unpack a ``.tar.gz`` into ``destination``, which must not exist or be empty, and return the corpus's folder.
+
+    Args:
+        archive: the archive.
+        destination: the folder to make. It appears complete or not at all.
+        limits: bounds on members and bytes.
+
+    Returns:
+        the folder under ``destination`` that holds the split files; ``destination`` itself where none or several do.
+
+    Raises:
+        DataError: not an archive, a cut one, or one with a member that is refused; it names archive and member.
+        BusyError: another process unpacks to the same place.
+    """
+    archive, destination = Path(archive), Path(destination)
+    if not archive.is_file():
+        raise DataError("expected an archive, found no such file", file=archive)
+    with folder_lock(destination.parent / f".{destination.name}.lock"):
+        if destination.exists():
+            if not destination.is_dir() or any(destination.iterdir()):
+                raise DataError("expected no such folder, found one: nothing is unpacked over it", file=destination)
+            destination.rmdir()
+        for left in destination.parent.glob(f".{glob_escape(destination.name)}.unpacking-*"):
+            shutil.rmtree(left, ignore_errors=True)  # of a run that was killed; the lock says that it is over
+        beside = Path(tempfile.mkdtemp(prefix=f".{destination.name}.unpacking-", dir=destination.parent))
+        try:
+            _unpack_into(archive, beside, limits or Limits())
+            beside.chmod(0o755)
+            beside.rename(destination)
+        except BaseException:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+    folders = corpus_folders(destination)
+    return folders[0] if len(folders) == 1 else destination
+
+
+def glob_escape(name: str) -> str:
+    """``name`` as a glob pattern that matches itself alone."""
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+
+
+def corpus_folders(folder: Path, depth: int = 3) -> list[Path]:
+    """The folders at or below ``folder`` that hold a split file (train, val or test), outermost first."""
+    if any((folder / name).is_file() for name in SPLIT_FILES):
+        return [folder]
+    if depth == 0:
+        return []
+    below = sorted(entry for entry in folder.iterdir() if entry.is_dir())
+    return [found for entry in below for found in corpus_folders(entry, depth - 1)]
+
+
+def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
+    if not hasattr(tarfile, "data_filter"):
+        raise DataError(
+            "this Python cannot unpack archives safely (tarfile has no data filter): expected 3.10.12, 3.11.4 or newer",
+            file=archive,
+        )
+    try:
+        with gzip.open(archive) as raw:
+            bounded = _Bounded(raw, archive, limits)
+            with tarfile.open(fileobj=bounded, mode="r:") as tar:  # type: ignore[call-overload]
+                _extract_all(tar, archive, folder, limits)
+            if bounded.last != bytes(tarfile.BLOCKSIZE):  # tarfile takes a broken header for the end of the archive
+                raise DataError("the archive is cut or damaged (no mark of its end where one should be)", file=archive)
+            while raw.read(1 << 20):  # what follows the last member is padding; the checksum stands at its end
+                if raw.tell() > limits.total_bytes:
+                    raise DataError(f"unpacks to more than {limits.total_bytes} bytes", file=archive)
+    except gzip.BadGzipFile as error:
+        raise DataError(
+            f"expected a gzip archive, found something else or a damaged one ({error})", file=archive
+        ) from None
+    except (EOFError, zlib.error) as error:
+        raise DataError(f"the archive is cut or damaged ({error})", file=archive) from None
+    except tarfile.FilterError as error:
+        raise DataError(f"refused: {error}", file=archive) from None
+    except tarfile.TarError as error:
+        raise DataError(
+            f"expected a tar archive, found something else or a damaged one ({error})", file=archive
+        ) from None
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DataError(f"the disk is full: no room to unpack into {folder.parent}", file=archive) from None
+        if error.errno in (errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL):
+            raise DataError(f"a member's name cannot be a file here ({error.strerror})", file=archive) from None
+        raise
+
+
+def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limits) -> None:
+    names: set[str] = set()
+    count = total = 0
+    while (member := tar.next()) is not None:
+        tar.members = []  # type: ignore[attr-defined]  # tarfile keeps every header otherwise
+        count += 1
+        total += member.size
+        if count > limits.members:
+            raise DataError(f"holds more than {limits.members} members, which no corpus does", file=archive)
+        if total > limits.total_bytes:
+            raise DataError(f"unpacks to more than {limits.total_bytes} bytes", file=archive)
+        name = _checked_name(member, archive)
+        if name in names and not member.isdir():
+            raise DataError(f"the member {shown(member.name)} stands in it twice", file=archive)
+        names.add(name)
+        if member.isdir():
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            continue
+        if _is_apple_double(tar, member):
+            continue
+        tar.extract(member, folder, set_attrs=False, filter="data")
+    if not names:
+        raise DataError("expected a corpus, found an empty archive", file=archive)
+
+
+def _checked_name(member: tarfile.TarInfo, archive: Path) -> str:
+    """The member's path below the folder; the data filter looks at the same things once more, on the file system."""
+    if member.issym() or member.islnk():
+        raise DataError(f"refused: {shown(member.name)} is a link (to {shown(member.linkname)})", file=archive)
+    if not (member.isdir() or member.isreg()):
+        raise DataError(f"refused: {shown(member.name)} is neither a file nor a folder", file=archive)
+    if member.issparse():
+        raise DataError(f"refused: {shown(member.name)} is a sparse member", file=archive)
+    path, windows = PurePosixPath(member.name), PureWindowsPath(member.name)
+    if not member.name or "\0" in member.name:
+        raise DataError(f"refused: {shown(member.name)} is no name", file=archive)
+    if path.is_absolute() or windows.drive or windows.root:
+        raise DataError(f"refused: {shown(member.name)} is an absolute path", file=archive)
+    if ".." in path.parts or (os.name == "nt" and ".." in windows.parts):
+        raise DataError(f"refused: {shown(member.name)} leads out of the folder", file=archive)
+    return str(path)
+
+
+def _is_apple_double(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bool:
+    if not PurePosixPath(member.name).name.startswith("._"):
+        return False
+    content = tar.extractfile(member)
+    return content is not None and content.read(len(APPLE_DOUBLE)) == APPLE_DOUBLE

@@ -1,0 +1,1 @@
+"""The ERASER release: raw corpora <-> records <-> rows."""

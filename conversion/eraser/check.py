@@ -1,0 +1,436 @@
+"""The integrity of a built ``eraser``: what must hold in every configuration, and what the releases are known for.
+
+Looked at in every split, a batch of rows at a time: ids unique; labels known; spans inside their documents; evidence
+text equal to its tokens; derived columns equal to what they are derived from. Looked at across splits: train, validation
+and test share no document; one id names one text; the card tells the truth about the Parquet files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eraser_hub.conversion.arrays import ranges
+from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, UniqueStrings, batches, check_folder
+from eraser_hub.conversion.download.unpack import SPLIT_FILES
+from eraser_hub.conversion.token_arrays import string_bytes
+from eraser_hub.records.errors import shown
+
+from .configs import CONFIGS
+from .row_arrays import RowArrays, flatten, list_lengths
+from .schema import SCHEMA
+
+COLUMNS = (
+    "annotation_id", "classification", "documents", "evidences", "rationale_mask",
+    "num_tokens", "num_sentences", "rationale_ratio", "position",
+)  # fmt: skip
+MOST_LISTED = 1000  # documents or spans that a leakage list names; all are counted
+MAIN_SPLITS = ("train", "validation", "test")
+
+# (config, split, check) -> what is known about it; FORMATS: the releases' own quirks, none of them repaired
+QUIRKS = {
+    ("movies", "train", "no evidence"): "the release gives one review no evidence",
+    ("movies", "test", "empty spans"): "the comprehensive annotation of the test split holds empty spans",
+    ("boolq", "test_comprehensive", "empty spans"): "the comprehensive annotation holds empty spans",
+    ("fever", "*", "repeated spans"): "the release lists some sentences twice",
+    ("cose", "*", "evidence text"): "characters are clipped in the release; tokens win, the text is kept as given",
+    ("cose_simplified", "*", "evidence text"): "characters are clipped in the release; tokens win, the text is kept",
+    ("boolq", "all", "shared documents"): "BoolQ's splits share documents, as the paper says",
+}
+NOTES = {
+    "empty spans": "count as spans, as in the reference scorer",
+    "no evidence": "the annotation marks nothing",
+    "sentence offsets": "sentence offsets are the release's best guess, and no score reads these",
+    "repeated spans": "the same span more than once in one annotation",
+    "shared with an extra split": "a file beyond train, val and test annotates documents of these again",
+}
+
+
+class EraserSplitCheck:
+    """Looks at one split of a configuration; keeps ids, positions, and the name and a hash of every document."""
+
+    def __init__(self, config: str, split: str, leakage: bool = False) -> None:
+        self.config, self.split = config, split
+        self.labels = len(CONFIGS[config].label_names)
+        self.rows = 0
+        self.documents: int | None = 0
+        self.leakage = leakage
+        self.spans = self.misplaced = self.ambiguous = 0
+        self.misplaced_examples: list[str] = []
+        self.doc_names = pa.array([], pa.string())
+        self.doc_hashes = np.zeros(0, np.uint64)
+        self._ids = UniqueStrings()
+        self._positions: list[np.ndarray] = []
+        self._names: list[pa.Array] = []
+        self._hashes: list[np.ndarray] = []
+        self._absent: dict[str, list[int]] = {}
+
+    def batch(self, rows: pa.Table, tally: Tally) -> None:
+        """Look at the next rows."""
+        self.rows += rows.num_rows
+        self._ids.add(rows["annotation_id"])
+        for name in ("annotation_id", "documents", "evidences", "rationale_mask"):
+            tally.add("missing values", rows[name].null_count, [f"{name} is null"])
+        self._labels(rows, tally)
+        flat = flatten(rows)
+        tally.add(
+            "document names", len(flat.doc_twice), (f"{flat.ids[row]}: a document twice" for row in flat.doc_twice)
+        )
+        self._remember_documents(flat)
+        good = self._spans(flat, tally)
+        self._texts(flat, good, tally)
+        self._derived(rows, flat, good, tally)
+        if self.leakage:
+            self._occurrences(flat, good)
+
+    def finish(self, tally: Tally) -> None:
+        """What only the whole split shows."""
+        repeated = self._ids.repeated()
+        tally.add("ids", len(repeated), (f"{shown(name)} stands {count} times" for name, count in repeated))
+        if self._positions:
+            positions = np.concatenate(self._positions)
+            values, counts = np.unique(positions, return_counts=True)
+            tally.add("position", int((counts > 1).sum()), (f"{value} twice" for value in values[counts > 1]))
+            tally.add("position", int((values < 0).sum()), ("a negative one",))
+        for name, (absent, total) in ((key, value) for key, value in self._absent.items()):
+            if absent not in (0, total):
+                tally.add("missing values", absent, [f"{name} is null in {absent} of {total} rows"])
+        names = pa.chunked_array(self._names, pa.string())
+        hashes = np.concatenate(self._hashes) if self._hashes else np.zeros(0, np.uint64)
+        codes = names.combine_chunks().dictionary_encode()
+        numbers = codes.indices.to_numpy(zero_copy_only=False)
+        _, first = np.unique(numbers, return_index=True)
+        differs = hashes != hashes[first][numbers] if len(numbers) else np.zeros(0, bool)
+        tally.add(
+            "document texts",
+            len(np.unique(numbers[differs])),
+            (f"{shown(codes.dictionary[int(n)].as_py())} has two texts" for n in np.unique(numbers[differs])),
+        )
+        self.doc_names, self.doc_hashes = codes.dictionary, hashes[first]
+        self.documents = len(self.doc_names)
+        self._names, self._hashes, self._positions = [], [], []
+
+    # ------------------------------------------------------------------------------------------------------ one batch
+
+    def _labels(self, rows: pa.Table, tally: Tally) -> None:
+        labels = rows["classification"].fill_null(-1).to_numpy()
+        bad = np.flatnonzero((labels < 0) | (labels >= self.labels))
+        ids = rows["annotation_id"]
+        tally.add("labels", len(bad), (f"{shown(ids[int(i)].as_py())}: label {labels[i]}" for i in bad))
+
+    def _remember_documents(self, flat: RowArrays) -> None:
+        content, bounds = flat.tokens.content, flat.tokens.first_byte
+        used = np.unique(flat.doc_text)
+        hashes = np.zeros(len(bounds) - 1, np.uint64)
+        for text in used:
+            data = content[bounds[text] : bounds[text + 1]]
+            hashes[text] = int.from_bytes(hashlib.blake2b(data.tobytes(), digest_size=8).digest(), "little")
+        per_document = hashes[flat.doc_text]
+        codes = flat.docids.cast(pa.string()).dictionary_encode()
+        numbers = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        pairs = np.stack([numbers.astype(np.uint64), per_document])
+        _, first = np.unique(pairs, axis=1, return_index=True)
+        self._names.append(flat.docids.cast(pa.string()).take(pa.array(first)))
+        self._hashes.append(per_document[first])
+
+    def _spans(self, flat: RowArrays, tally: Tally) -> np.ndarray:
+        """Which spans lie inside a document of their row; those that do not are tallied."""
+
+        def named(indices: np.ndarray, words: str = "") -> Iterator[str]:
+            for i in indices:
+                where = f"{shown(flat.names[int(i)].as_py(), 40)} [{flat.start[i]}, {flat.end[i]})"
+                yield f"{shown(flat.ids[flat.span_row[i]], 40)}: {where}{words}"
+
+        lost = np.flatnonzero(flat.span_doc < 0)
+        tally.add("evidence documents", len(lost), named(lost, " lies in no document of the row"))
+        there = flat.span_doc >= 0
+        text = flat.doc_text[flat.span_doc] if len(flat.doc_text) else np.zeros(len(there), np.int64)
+        length = np.where(there, flat.tokens.tokens[text] if len(flat.tokens.tokens) else 0, 0)
+        good = there & (flat.start >= 0) & (flat.start <= flat.end) & (flat.end <= length)
+        bad = np.flatnonzero(there & ~good)
+        tally.add("spans", len(bad), (f"{line} of {length[i]} tokens" for line, i in zip(named(bad), bad, strict=True)))
+        empty = np.flatnonzero(good & (flat.start == flat.end))
+        tally.add("empty spans", len(empty), named(empty))
+        sentences = np.where(there, flat.tokens.sentences[text] if len(flat.tokens.sentences) else 0, 0)
+        unknown = (flat.start_sentence == -1) & (flat.end_sentence == -1)
+        fits = (
+            (flat.start_sentence >= 0) & (flat.start_sentence <= flat.end_sentence) & (flat.end_sentence <= sentences)
+        )
+        off = np.flatnonzero(there & ~unknown & ~fits)
+        tally.add(
+            "sentence offsets",
+            len(off),
+            (
+                f"{line}: sentences [{flat.start_sentence[i]}, {flat.end_sentence[i]}) of {sentences[i]}"
+                for line, i in zip(named(off), off, strict=True)
+            ),
+        )
+        order = np.lexsort((flat.end, flat.start, flat.span_code, flat.span_row))
+        keys = np.stack([flat.span_row, flat.span_code, flat.start, flat.end])[:, order]
+        again = order[1:][(keys[:, 1:] == keys[:, :-1]).all(axis=0)]
+        tally.add("repeated spans", len(again), named(again))
+        marked = np.zeros(len(flat.ids), bool)
+        marked[flat.span_row] = True
+        tally.add("no evidence", int((~marked).sum()), (shown(flat.ids[i], 40) for i in np.flatnonzero(~marked)))
+        return good
+
+    def _texts(self, flat: RowArrays, good: np.ndarray, tally: Tally) -> None:
+        """Evidence text equals its tokens joined by blanks."""
+        tokens = flat.tokens
+        spans = np.flatnonzero(good)
+        if not len(spans):
+            return
+        text = flat.doc_text[flat.span_doc[spans]]
+        content, bounds = string_bytes(flat.texts)
+        found, size = bounds[spans], np.diff(bounds)[spans]
+        first, behind = np.zeros(len(spans), np.int64), np.zeros(len(spans), np.int64)
+        filled = flat.start[spans] < flat.end[spans]
+        first[filled], behind[filled] = tokens.span_bytes(
+            text[filled], flat.start[spans][filled], flat.end[spans][filled]
+        )
+        differs = (behind - first) != size
+        same_size = np.flatnonzero(~differs & (size > 0))
+        one = tokens.content[ranges(first[same_size], size[same_size])]
+        other = content[ranges(found[same_size], size[same_size])]
+        differs[np.unique(np.repeat(same_size, size[same_size])[one != other])] = True
+        for k in np.flatnonzero(~tokens.regular[text] & filled):  # several blanks in a row: token by token
+            i = spans[k]
+            differs[k] = tokens.span_text(text[k], flat.start[i], flat.end[i]) != flat.texts[int(i)].as_py()
+        bad = spans[differs]
+        tally.add(
+            "evidence text",
+            len(bad),
+            (
+                f"{shown(flat.ids[flat.span_row[i]], 40)}: text {shown(flat.texts[int(i)].as_py(), 50)}, tokens "
+                + shown(tokens.span_text(flat.doc_text[flat.span_doc[i]], flat.start[i], flat.end[i]), 50)
+                for i in bad
+            ),
+        )
+
+    def _derived(self, rows: pa.Table, flat: RowArrays, good: np.ndarray, tally: Tally) -> None:
+        """rationale_mask, num_tokens, num_sentences, rationale_ratio are what documents and evidences make them."""
+        count = rows.num_rows
+        lengths = flat.tokens.tokens[flat.doc_text] if len(flat.doc_text) else np.zeros(0, np.int64)
+        base = np.cumsum(lengths) - lengths
+        edges = np.zeros(int(lengths.sum()) + 1, np.int32)
+        spans = np.flatnonzero(good)
+        np.add.at(edges, base[flat.span_doc[spans]] + flat.start[spans], 1)
+        np.add.at(edges, base[flat.span_doc[spans]] + flat.end[spans], -1)
+        expected = np.cumsum(edges[:-1]) > 0
+
+        masks = rows["rationale_mask"].combine_chunks()
+        per_row = np.bincount(flat.doc_row, minlength=count)
+        wrong = list_lengths(masks) != per_row
+        inner = masks.flatten()
+        if not wrong.any():
+            sizes = list_lengths(inner)
+            fits = sizes == lengths
+            wrong[flat.doc_row[~fits]] = True
+            values = inner.flatten().fill_null(False).to_numpy(zero_copy_only=False)
+            found = values[np.repeat(fits, sizes)]
+            off = np.repeat(flat.doc_row[fits], lengths[fits])[found != expected[np.repeat(fits, lengths)]]
+            wrong[off] = True
+        self._tally_rows("rationale_mask", wrong, flat, tally)
+
+        num_tokens = np.bincount(flat.doc_row, weights=lengths, minlength=count)
+        sentences = flat.tokens.sentences[flat.doc_text] if len(flat.doc_text) else np.zeros(0, np.int64)
+        num_sentences = np.bincount(flat.doc_row, weights=sentences, minlength=count)
+        marked = np.bincount(np.repeat(flat.doc_row, lengths), weights=expected, minlength=count)
+        ratio = (marked / np.maximum(num_tokens, 1)).astype(np.float32)
+        for name, value, slack in (
+            ("num_tokens", num_tokens, 0.0), ("num_sentences", num_sentences, 0.0), ("rationale_ratio", ratio, 1e-6),
+        ):  # fmt: skip
+            present = self._present(rows, name)
+            column = rows[name].fill_null(0).to_numpy()
+            # a NaN is no number that anything equals
+            self._tally_rows(name, present & ~(np.abs(column - value) <= slack), flat, tally)
+        present = self._present(rows, "position")
+        self._positions.append(rows["position"].fill_null(0).to_numpy()[present])
+
+    def _present(self, rows: pa.Table, name: str) -> np.ndarray:
+        """Which rows hold a value. A column may be left out in a whole split (the viewer cannot draw some), not in part."""
+        there = rows[name].is_valid().to_numpy()
+        absent = self._absent.setdefault(name, [0, 0])
+        absent[0] += int((~there).sum())
+        absent[1] += len(there)
+        return there
+
+    @staticmethod
+    def _tally_rows(check: str, wrong: np.ndarray, flat: RowArrays, tally: Tally) -> None:
+        places = np.flatnonzero(wrong)
+        tally.add(check, len(places), (shown(flat.ids[i], 40) for i in places))
+
+    def _occurrences(self, flat: RowArrays, good: np.ndarray) -> None:
+        """Evidence whose text stands in its document more than once, and that a search from the left would misplace."""
+        tokens = flat.tokens
+        self.spans += len(good)
+        documents: dict[int, bytes] = {}
+        for i in np.flatnonzero(good & (flat.start < flat.end)):
+            text = int(flat.doc_text[flat.span_doc[i]])
+            first, count = tokens.first_token[text], tokens.tokens[text]
+            if text not in documents:
+                document = tokens.content[tokens.starts[first] : tokens.ends[first + count - 1]].tobytes()
+                documents[text] = document if tokens.regular[text] else tokens.span_text(text, 0, int(count)).encode()
+            document = documents[text]
+            if tokens.regular[text]:
+                place = int(tokens.starts[first + flat.start[i]] - tokens.starts[first])
+                span = document[place : int(tokens.ends[first + flat.end[i] - 1] - tokens.starts[first])]
+            else:
+                before = tokens.span_text(text, 0, int(flat.start[i])).encode()
+                place = len(before) + bool(before)
+                span = tokens.span_text(text, int(flat.start[i]), int(flat.end[i])).encode()
+            found = document.find(span)
+            self.ambiguous += document.find(span, found + 1) >= 0
+            if found != place:
+                self.misplaced += 1
+                if len(self.misplaced_examples) < MOST_LISTED:
+                    self.misplaced_examples.append(f"{flat.ids[flat.span_row[i]]}: {shown(span.decode(), 50)}")
+
+
+# --------------------------------------------------------------------------------------------------------- across splits
+
+
+def _across(config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
+    for one, other in combinations(checks, 2):
+        common = _common(checks[one].doc_names, checks[other].doc_names)
+        main = one in MAIN_SPLITS and other in MAIN_SPLITS
+        tally.add(
+            "shared documents" if main else "shared with an extra split",
+            len(common),
+            [f"{one} and {other}: {len(common)}, e.g. {shown(common[0].as_py())}"] if len(common) else (),
+        )
+        if len(common):
+            left, right = (
+                checks[name].doc_hashes[pc.index_in(common, checks[name].doc_names).to_numpy(zero_copy_only=False)]
+                for name in (one, other)
+            )
+            odd = np.flatnonzero(left != right)
+            tally.add("document texts", len(odd), (f"{shown(common[int(i)].as_py())} differs" for i in odd))
+
+
+def _common(one: pa.Array, other: pa.Array) -> pa.Array:
+    return one.filter(pc.is_in(one, other))
+
+
+def _unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> int:
+    """The documents that no annotation refers to: each once, and none of them referred to."""
+    path = folder / "documents" / f"{config}.parquet"
+    if not path.is_file():
+        return 0
+    names = UniqueStrings()
+    total = 0
+    for batch in batches([path], ("docid",)):
+        total += batch.num_rows
+        names.add(batch["docid"])
+        held = batch["docid"].cast(pa.string()).combine_chunks()
+        for split, check in checks.items():
+            common = _common(held, check.doc_names)
+            tally.add("documents beside", len(common), (f"{shown(n.as_py())} is one of {split}'s" for n in common))
+    repeated = names.repeated()
+    tally.add("documents beside", len(repeated), (f"{shown(name)} stands {n} times" for name, n in repeated))
+    return total
+
+
+def leaks(config: str, checks: Mapping[str, EraserSplitCheck]) -> list[Finding]:
+    """Documents that stand under several names, within and across splits, and evidence that a text search misplaces."""
+    found: list[Finding] = []
+    names = pa.chunked_array([check.doc_names for check in checks.values()], pa.string())
+    hashes = np.concatenate([check.doc_hashes for check in checks.values()])
+    split_of = np.repeat(np.arange(len(checks)), [len(check.doc_names) for check in checks.values()])
+    splits = list(checks)
+    order = np.argsort(hashes, kind="stable")
+    edges = np.flatnonzero(np.diff(hashes[order])) + 1
+    within: list[str] = []
+    across: list[str] = []
+    counts = {"within": 0, "across": 0}
+    for start, end in zip(np.append(0, edges), np.append(edges, len(order)), strict=True):
+        if end - start < 2:
+            continue
+        members = sorted({(names[int(i)].as_py(), int(split_of[i])) for i in order[start:end]}, key=lambda m: m[::-1])
+        if len({name for name, _ in members}) < 2:
+            continue  # one document in two splits: the check of shared documents tells
+        kind = "within" if len({split for _, split in members}) == 1 else "across"
+        counts[kind] += 1
+        lines = within if kind == "within" else across
+        if len(lines) < MOST_LISTED:
+            lines.append(" = ".join(f"{name} ({splits[split]})" for name, split in members[:6]))
+    for kind, lines in (("within", within), ("across", across)):
+        if counts[kind]:
+            found.append(Finding(f"{config}: same text, other name, {kind} splits", "note", counts[kind], tuple(lines)))
+    spans = sum(check.spans for check in checks.values())
+    misplaced = sum(check.misplaced for check in checks.values())
+    if misplaced:
+        ambiguous = sum(check.ambiguous for check in checks.values())
+        examples = [line for check in checks.values() for line in check.misplaced_examples][:MOST_LISTED]
+        found.append(
+            Finding(
+                f"{config}: evidence that a search by text misplaces",
+                "note",
+                misplaced,
+                tuple(examples),
+                f"of {spans} spans; the text of {ambiguous} stands in the document more than once",
+            )
+        )
+    return found
+
+
+def _is_raw(folder: Path) -> bool:
+    """Whether a folder holds raw corpora (folders with split files, or archives, named like configurations), or is one."""
+    if any((folder / name).is_file() for name in SPLIT_FILES):
+        return True
+    return any((folder / f"{name}.tar.gz").is_file() or any((folder / name).glob("*.jsonl")) for name in CONFIGS)
+
+
+@contextmanager
+def built_folder(folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:
+    """``folder`` itself when it is a built ``eraser``; a temporary build of it when it holds raw corpora."""
+    if not _is_raw(folder):
+        yield folder
+        return
+    from eraser_hub.conversion.registry import HUB_DATASETS
+
+    with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
+        yield HUB_DATASETS["eraser"].build(configs, out=Path(aside), source=folder).folder
+
+
+def check_eraser(folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False) -> Report:
+    """The integrity report of a built ``hub/eraser``, or of a folder of raw corpora (which is built aside first).
+
+    Args:
+        folder: the built folder (with its README.md), or one that holds a folder per corpus.
+        configs: which configurations; None takes all that are there.
+        leakage: also look for documents under several names and for evidence that a search by text would misplace.
+
+    Raises:
+        DataError: the folder cannot be read, or, for raw files, what the build finds wrong with them.
+    """
+    with built_folder(Path(folder), configs) as built:
+
+        def across(config: str, checks: Mapping[str, Any], tally: Tally) -> None:
+            _across(config, checks, tally)
+            _unreferenced(built, config, checks, tally)
+
+        rules = Rules(
+            dataset="eraser",
+            columns=COLUMNS,
+            split=lambda config, split: EraserSplitCheck(config, split, leakage),
+            across=across,
+            quirks=QUIRKS,
+            notes=NOTES,
+            kinds=SCHEMA,
+        )
+        report, seen = check_folder(built, rules, configs)
+    report.folder = Path(folder)
+    if leakage:
+        for config, checks in seen.items():
+            report.leakage.extend(leaks(config, checks))
+    return report

@@ -1,0 +1,281 @@
+"""The raw files of a built ``eraser`` folder, written back: every record and document equal to what went in."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eraser_hub.conversion.parquet import verify_folder
+from eraser_hub.conversion.registry import ExportResult
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.safe_folder import rebuilding
+
+from .build import LABELS, release_of
+from .configs import CONFIGS
+from .format import json_line, safe_name
+from .schema import SCHEMA
+
+COLUMNS = ["annotation_id", "classification", "query", "query_type", "documents", "evidences", "position"]
+ROWS_AT_A_TIME = 1_000
+
+
+def export_eraser(dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
+    """Write ``out/CONFIG`` for each config of a built folder; see `hub_datasets.HubDataset.export`.
+
+    Raises:
+        DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is not in it, or
+            something stands in ``out/CONFIG`` already.
+    """
+    release = release_of(dataset)["configs"]
+    verify_folder(dataset, SCHEMA, LABELS)
+    names = list(release) if configs is None else [name for name in CONFIGS if name in configs]
+    for name in configs or ():
+        if name not in release:
+            raise DataError(f"expected one of the configs {', '.join(release)}, found {name!r}", file=dataset)
+    files: list[Path] = []
+    for name in names:
+        target = out / name
+        if target.exists() and any(target.iterdir()):
+            raise DataError("expected no such folder yet, or an empty one; nothing is overwritten", file=target)
+        with rebuilding(target) as folder:
+            written = _export_config(dataset, name, release[name], folder)
+        files += [target / path for path in written]
+    return ExportResult(out, files)
+
+
+def _export_config(dataset: Path, name: str, entry: dict[str, Any], folder: Path) -> list[str]:
+    written: list[str] = []
+    kept = _kept_records(dataset / "documents" / f"{name}.records.parquet")
+    with DocumentWriter(folder, entry["documents"]["layout"]) as documents:
+        for split, facts in entry["splits"].items():
+            for file in (facts["file"], facts.get("backup", {}).get("file", facts["file"])):
+                if not safe_name(file):
+                    raise DataError(f"expected a file name, found {shown(file)}", file=dataset / "release.json")
+            tables = _tables(sorted((dataset / name).glob(f"{split}-*-of-*.parquet")))
+            written += write_split(tables, folder, facts, CONFIGS[name].label_names, kept.get(split, {}), documents)
+        for table in _tables([dataset / "documents" / f"{name}.parquet"], columns=["docid", "text"]):
+            for docid, text in zip(table["docid"].to_pylist(), table["text"].to_pylist(), strict=True):
+                documents.add(docid, text)
+        positions = None
+        if not entry["documents"]["in_order"]:
+            referenced = pq.read_table(dataset / "documents" / f"{name}.order.parquet")["position"].to_numpy()
+            others = pq.read_table(dataset / "documents" / f"{name}.parquet", columns=["position"])[
+                "position"
+            ].to_numpy()
+            positions = np.concatenate([referenced, others])
+        documents.finish(positions, entry["documents"]["final_newline"])
+        written.append("docs.jsonl" if documents.spool else "docs")
+    return written
+
+
+def _tables(files: Sequence[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    for path in files:
+        try:
+            with pq.ParquetFile(path) as file:
+                for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME, columns=list(columns or COLUMNS)):
+                    yield pa.Table.from_batches([batch])
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(f"cannot be read as Parquet: {error}", file=path) from None
+
+
+def _kept_records(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
+    kept: dict[str, dict[int, dict[str, Any]]] = {}
+    if path.is_file():
+        table = pq.read_table(path).to_pydict()
+        for split, position, record in zip(table["split"], table["position"], table["record"], strict=True):
+            kept.setdefault(split, {})[position] = json.loads(record)
+    return kept
+
+
+def write_split(
+    tables: Iterable[pa.Table],
+    folder: Path,
+    facts: dict[str, Any],
+    label_names: Sequence[str],
+    kept: dict[int, dict[str, Any]],
+    documents: DocumentWriter | None = None,
+) -> list[str]:
+    """Write a split's file (and its backup's records, where some were taken up) from rows in any order.
+
+    Args:
+        tables: rows of the one schema; the columns `COLUMNS` are needed.
+        folder: receives the files.
+        facts: the split's entry in release.json.
+        label_names: of ``classification``.
+        kept: by line, what documents/CONFIG.records.parquet says of the split.
+        documents: receives the rows' documents.
+
+    Returns:
+        the names of the files.
+    """
+    double = facts["encoding"] != "json"
+    with LineSpool(folder / f".{facts['file']}.rows") as spool:
+        for table in tables:
+            for row in table.select(COLUMNS).to_pylist():
+                position = len(spool) + 1 if row["position"] is None else row["position"]
+                record = record_of_row(row, facts, label_names, kept.get(position))
+                spool.add(position, json_line(record, double=double).encode())
+                if documents is not None:
+                    for document in row["documents"]:
+                        documents.add(document["docid"], document["text"])
+        lines = facts["lines"]
+        if "backup" not in facts:
+            spool.write(folder / facts["file"], facts["final_newline"])
+            return [facts["file"]]
+        spool.write(folder / facts["file"], facts["final_newline"], most=lines)
+        spool.write(folder / facts["backup"]["file"], True, least=lines + 1)
+        return [facts["file"], facts["backup"]["file"]]
+
+
+def record_of_row(
+    row: dict[str, Any], facts: dict[str, Any], label_names: Sequence[str], kept: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The release's record of a dataset row (keys sorted, as the releases have them).
+
+    Args:
+        row: a row as Python objects.
+        facts: the split's entry in release.json.
+        label_names: of ``classification``.
+        kept: ``{"set": {..}, "absent": [..]}`` of a record that differs from the split's facts.
+    """
+    inclusive = facts["sentence_ends"] == "inclusive"
+    identity: str | int = row["annotation_id"]
+    if facts["annotation_id"] == "integer" and "annotation_id" not in (kept or {"set": {}})["set"]:
+        identity = int(identity)
+    label = row["classification"]
+    record: dict[str, Any] = {
+        "annotation_id": identity,
+        "classification": label if isinstance(label, str) else label_names[label],
+        "evidences": [
+            [
+                {
+                    "docid": e["docid"],
+                    "end_sentence": e["end_sentence"] - (inclusive and e["end_sentence"] > 0),
+                    "end_token": e["end_token"],
+                    "start_sentence": e["start_sentence"],
+                    "start_token": e["start_token"],
+                    "text": e["text"],
+                }
+                for e in group
+            ]
+            for group in row["evidences"]
+        ],
+        "query": row["query"],
+    }  # fmt: skip
+    if facts["docids"] != "absent":
+        record["docids"] = None if facts["docids"] == "null" else [document["docid"] for document in row["documents"]]
+    if facts["query_type"] != "absent":
+        record["query_type"] = row["query_type"]
+    if kept:
+        record.update(kept["set"])
+        for key in kept["absent"]:
+            record.pop(key, None)
+    return dict(sorted(record.items()))
+
+
+class LineSpool:
+    """Lines that come in any order and are written in that of their positions, without meeting in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("wb+")
+        self._starts, self._positions = array("q", [0]), array("q")
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def add(self, position: int, line: bytes) -> None:
+        """Take a line (without its newline)."""
+        self._file.write(line)
+        self._starts.append(self._starts[-1] + len(line))
+        self._positions.append(position)
+
+    def reorder(self, positions: np.ndarray) -> None:
+        """Give the lines other positions."""
+        self._positions = array("q", positions.tolist())
+
+    def write(self, path: Path, final_newline: bool, least: int = 1, most: int | None = None) -> None:
+        """Write those of ``least <= position <= most`` in order."""
+        positions = np.frombuffer(self._positions, np.int64) if self._positions else np.zeros(0, np.int64)
+        order = np.argsort(positions, kind="stable")
+        chosen = [int(n) for n in order if positions[n] >= least and (most is None or positions[n] <= most)]
+        self._file.flush()
+        with path.open("wb") as out:
+            place = -1
+            for number, line in enumerate(chosen):
+                start, end = self._starts[line], self._starts[line + 1]
+                if start != place:
+                    self._file.seek(start)
+                out.write(b"\n" * (number > 0) + self._file.read(end - start))
+                place = end
+            if chosen and final_newline:
+                out.write(b"\n")
+        self._file.seek(0, 2)
+
+    def __enter__(self) -> LineSpool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+class DocumentWriter:
+    """Writes each document once: a file in docs/, or a line of docs.jsonl."""
+
+    def __init__(self, folder: Path, layout: str) -> None:
+        self.folder = folder
+        self.spool: LineSpool | None = None
+        self._seen: dict[str, int] = {}
+        if layout == "docs.jsonl":
+            self.spool = LineSpool(folder / ".docs.rows")
+        else:
+            (folder / "docs").mkdir(exist_ok=True)
+
+    def add(self, docid: str, text: str) -> None:
+        """Take a document; the same one again is left.
+
+        Raises:
+            DataError: another text under the same id, or an id that cannot be a file name.
+        """
+        before = self._seen.get(docid)
+        if before is not None:
+            if before != hash(text):
+                raise DataError(f"expected one text for the document {shown(docid)}, found two", file=self.folder)
+            return
+        self._seen[docid] = hash(text)
+        if self.spool is not None:
+            self.spool.add(len(self.spool) + 1, json_line({"docid": docid, "document": text}).encode())
+            return
+        if not safe_name(docid):
+            raise DataError(f"expected a document id that can be a file name, found {shown(docid)}", file=self.folder)
+        (self.folder / "docs" / docid).write_bytes(text.encode("utf-8"))
+
+    def finish(self, positions: np.ndarray | None, final_newline: bool) -> None:
+        """Write docs.jsonl, line n at ``positions[n]``; None leaves them in their order."""
+        if self.spool is None:
+            return
+        if positions is not None:
+            if len(positions) != len(self.spool):
+                raise DataError(f"expected {len(positions)} documents, found {len(self.spool)}", file=self.folder)
+            self.spool.reorder(positions)
+        self.spool.write(self.folder / "docs.jsonl", final_newline)
+
+    def __enter__(self) -> DocumentWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.spool is not None:
+            self.spool.__exit__(kind, error, trace)

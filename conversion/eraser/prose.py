@@ -1,0 +1,72 @@
+"""The prose of ``eraser``'s card, with what depends on the build filled in: splits, licences, the paper's Table 5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from eraser_hub.conversion.tables import Figure
+from eraser_hub.papers.printed import printed_tables
+from eraser_hub.records.errors import DataError
+
+from .configs import CONFIGS
+
+MARKS = ("splits", "table 5", "licences")
+
+
+def filled_prose(prose: str, release: Mapping[str, Any]) -> str:
+    """The prose with its marks ``<!-- splits -->``, ``<!-- table 5 -->`` and ``<!-- licences -->`` replaced by tables.
+
+    Args:
+        prose: the card's text below the YAML.
+        release: the contents of ``release.json``: config -> splits with their numbers of rows.
+
+    Raises:
+        DataError: a mark is missing.
+    """
+    tables = {"splits": _splits(release), "table 5": _table_five(release), "licences": _licences(release)}
+    for mark in MARKS:
+        if f"<!-- {mark} -->" not in prose:
+            raise DataError(f"expected the mark <!-- {mark} --> in the card's prose, found none")
+        prose = prose.replace(f"<!-- {mark} -->", tables[mark])
+    return prose
+
+
+def _built(release: Mapping[str, Any]) -> list[str]:
+    return [name for name in CONFIGS if name in release["configs"]]
+
+
+def _splits(release: Mapping[str, Any]) -> str:
+    main = ("train", "validation", "test")
+    lines = ["| config | train | validation | test | further splits |", "|---|---:|---:|---:|---|"]
+    for name in _built(release):
+        rows = {split: facts["num_examples"] for split, facts in release["configs"][name]["splits"].items()}
+        cells = [f"{rows[split]:,}" if split in rows else "–" for split in main]
+        further = ", ".join(f"`{split}` {count:,}" for split, count in rows.items() if split not in main) or "–"
+        lines.append(f"| `{name}` | {' | '.join(cells)} | {further} |")
+    return "\n".join(lines)
+
+
+def _table_five(release: Mapping[str, Any]) -> str:
+    lines = [
+        "| config | split | documents | instances | rationale % | evidence statements | evidence length |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    printed = printed_tables()["eraser"]["table_5"]["figures"]
+    columns = ("documents", "instances", "rationale_percent", "evidences", "evidence_length")
+    for name in _built(release):
+        of_paper, built = printed.get(name, {}), release["configs"][name]["splits"]
+        # what the paper prints of a split that this folder lacks stands in brackets alone
+        for split in dict.fromkeys([*of_paper, *built]):
+            found, said = built.get(split, {}).get("statistics", {}), of_paper.get(split, {})
+            digits = {"rationale_percent": 2}
+            cells = [str(Figure(found.get(c), said.get(c), digits.get(c, 1))) for c in columns]
+            lines.append(f"| `{name}` | {split} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _licences(release: Mapping[str, Any]) -> str:
+    lines = ["| config | licence | |", "|---|---|---|"]
+    for name in _built(release):
+        lines.append(f"| `{name}` | {CONFIGS[name].license} | {CONFIGS[name].license_note} |")
+    return "\n".join(lines)

@@ -1,0 +1,104 @@
+"""Where a corpus comes from: a folder, an archive that the user holds, or the release's download."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from eraser_hub.records.errors import DataError
+
+from .configs import CONFIGS
+
+# configs that the release may ship inside of another one's archive
+BESIDE = {"cose_simplified": "cose", "esnli_flat": "esnli"}
+
+
+def corpus_folder(config: str, source: Path | None, *, progress: bool, say: Callable[[str], None]) -> Path:
+    """The raw folder of a config.
+
+    Args:
+        config: e.g. ``movies``.
+        source: holds ``movies/`` or ``movies.tar.gz``, or is one of these; None downloads the release.
+        progress: a progress bar while downloading.
+        say: receives what the user should know, e.g. a digest that was recorded.
+
+    Raises:
+        DataError: it is not there, or the archive is refused.
+    """
+    from eraser_hub.conversion.download import fetch
+
+    if source is None:
+        return fetch.corpus_folder(config, progress=progress, say=say)
+    found = _find(config, source)
+    if found is None:
+        raise DataError(f"expected a folder {config}/ or an archive {config}.tar.gz, found neither", file=source)
+    if found.is_dir():
+        return found
+    inside = fetch.find_corpus(fetch.archive_folder(found), config)
+    if inside is None:
+        raise DataError(f"expected a folder {config} with split files in the archive, found none", file=found)
+    return inside
+
+
+def held_configs(source: Path) -> list[str]:
+    """The configs whose folder or archive lies in ``source``, in the fixed order."""
+    return [config for config in CONFIGS if _find(config, source, exact=True) is not None]
+
+
+def _find(config: str, source: Path, exact: bool = False) -> Path | None:
+    if source.is_file():
+        return source if source.name == f"{config}.tar.gz" or not exact else None
+    for candidate in (source / config, source / f"{config}.tar.gz"):
+        if candidate.is_dir() or candidate.is_file():
+            return candidate
+    if source.resolve().name == config and _holds_splits(source):
+        return source
+    if exact:
+        return None
+    host = BESIDE.get(config)
+    if host is not None:
+        for candidate in (source / host / config, source / f"{host}.tar.gz"):
+            if candidate.exists():
+                return candidate
+    return source if _holds_splits(source) and not any((source / name).is_dir() for name in CONFIGS) else None
+
+
+def _holds_splits(folder: Path) -> bool:
+    return any((folder / f"{name}.jsonl").is_file() for name in ("train", "val", "validation", "test"))
+
+
+def fingerprint(folder: Path) -> str:
+    """A digest of the names, sizes and times of a corpus folder's files: another one when a file was changed."""
+    digest = hashlib.sha256()
+    for place in (folder, folder / "docs"):
+        if not place.is_dir():
+            continue
+        with os.scandir(place) as entries:
+            rows = []
+            for entry in entries:
+                try:
+                    status = entry.stat()
+                except OSError:  # a link that leads nowhere: named later among the skipped files
+                    continue
+                if not entry.is_dir():
+                    rows.append((os.fsencode(entry.name), status.st_size, status.st_mtime_ns))
+        for row in sorted(rows):
+            digest.update(repr(row).encode())
+    return digest.hexdigest()
+
+
+def chosen_configs(configs: Sequence[str] | None, source: Path | None) -> list[str]:
+    """The configs to build: those asked for, else those that ``source`` holds, else all."""
+    if configs:
+        unknown = [name for name in configs if name not in CONFIGS]
+        if unknown:
+            raise DataError(f"expected configs of {', '.join(CONFIGS)}, found {unknown[0]!r}")
+        return [name for name in CONFIGS if name in configs]
+    if source is None:
+        return list(CONFIGS)
+    held = held_configs(source)
+    if not held:
+        raise DataError(f"expected folders or archives named {', '.join(CONFIGS)}, found none", file=source)
+    return held

@@ -1,0 +1,202 @@
+"""The papers' tables of ``eraser``, recomputed from a built folder and set beside what is printed.
+
+Definitions, as they reproduce the printed figures:
+
+- documents: distinct documents that an evidence refers to;
+- rationale %: mean over (annotation, document with evidence) of the share of its tokens that any evidence covers;
+- evidence statements: spans, in all groups; evidence length: their mean number of tokens;
+- sentences, tokens: mean over the distinct documents of train, validation and test together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from eraser_hub.conversion.checks import batches, chosen_configs, read_card, split_files
+from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
+from eraser_hub.papers.printed import printed_tables
+from eraser_hub.records.errors import DataError
+
+from .check import MAIN_SPLITS, built_folder
+from .configs import CONFIGS
+from .row_arrays import flatten
+from .schema import SCHEMA
+
+COLUMNS = ("annotation_id", "query", "documents", "evidences")
+
+
+class SplitStatistics:
+    """The sums behind a split's figures; fed a batch of rows at a time.
+
+    Attributes:
+        instances, evidences, evidence_tokens: numbers of annotations, of spans, and the spans' tokens.
+        pairs, shares: number of (annotation, document with evidence), and the sum of their rationale shares.
+        shares_with_query: the same sum with the query's tokens counted to the document (CoS-E, see the notes).
+    """
+
+    def __init__(self) -> None:
+        self.instances = self.evidences = self.evidence_tokens = self.pairs = 0
+        self.shares = self.shares_with_query = 0.0
+        self.names = pa.array([], pa.string())
+        self.tokens = self.sentences = np.zeros(0, np.int64)
+        self._names: list[pa.Array] = []
+        self._counts: list[np.ndarray] = []
+
+    def add(self, rows: pa.Table) -> None:
+        """Take up the next rows."""
+        flat = flatten(rows)
+        document, start, end = flat.span_doc, flat.start, flat.end
+        lengths = flat.tokens.tokens[flat.doc_text] if len(flat.doc_text) else np.zeros(0, np.int64)
+        inside = (document >= 0) & (start >= 0) & (start <= end)
+        inside[inside] &= end[inside] <= lengths[document[inside]]
+        if not inside.all():
+            place = int(np.flatnonzero(~inside)[0])
+            raise DataError(
+                f"expected a span inside a document of the row, found [{start[place]}, {end[place]}); see `eraser-hub check`",
+                instance=flat.ids[flat.span_row[place]],
+            )
+        self.instances += rows.num_rows
+        self.evidences += len(document)
+        self.evidence_tokens += int((end - start).sum())
+        base = np.cumsum(lengths) - lengths
+        edges = np.zeros(int(lengths.sum()) + 1, np.int32)
+        np.add.at(edges, base[document] + start, 1)
+        np.add.at(edges, base[document] + end, -1)
+        covered = np.cumsum(edges[:-1]) > 0
+        marked = np.bincount(np.repeat(np.arange(len(lengths)), lengths), weights=covered, minlength=len(lengths))
+        held = np.unique(document)
+        self.pairs += len(held)
+        self.shares += float((marked[held] / np.maximum(lengths[held], 1)).sum())
+        queries = rows["query"].combine_chunks().fill_null("")
+        words = np.array([len(query.split()) for query in queries.to_pylist()], np.int64)
+        longer = lengths[held] + words[flat.doc_row[held]]
+        self.shares_with_query += float((marked[held] / np.maximum(longer, 1)).sum())
+        names = flat.docids.cast(pa.string()).take(pa.array(held)).dictionary_encode()
+        _, first = np.unique(names.indices.to_numpy(zero_copy_only=False), return_index=True)
+        self._names.append(names.take(pa.array(first)).cast(pa.string()))
+        texts = flat.doc_text[held[first]]
+        self._counts.append(np.stack([flat.tokens.tokens[texts], flat.tokens.sentences[texts]], axis=1))
+
+    def finish(self) -> None:
+        """Count each document once."""
+        self.names, counts = _distinct(self._names, self._counts)
+        self.tokens, self.sentences = counts[:, 0], counts[:, 1]
+        self._names, self._counts = [], []
+
+    def figures(self, printed: Mapping[str, str]) -> dict[str, Figure]:
+        """The split's row of Table 5."""
+        return {
+            "documents": Figure(len(self.names), printed.get("documents")),
+            "instances": Figure(self.instances, printed.get("instances")),
+            "rationale_percent": Figure(
+                100 * self.shares / self.pairs if self.pairs else None, printed.get("rationale_percent"), 2
+            ),
+            "evidences": Figure(self.evidences, printed.get("evidences")),
+            "evidence_length": Figure(
+                self.evidence_tokens / self.evidences if self.evidences else None, printed.get("evidence_length")
+            ),
+        }
+
+
+def _distinct(names: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[pa.Array, np.ndarray]:
+    if not names:
+        return pa.array([], pa.string()), np.zeros((0, 2), np.int64)
+    codes = pa.chunked_array(names, pa.string()).combine_chunks().dictionary_encode()
+    _, first = np.unique(codes.indices.to_numpy(zero_copy_only=False), return_index=True)
+    return codes.dictionary, np.concatenate(counts)[first]
+
+
+def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> Statistics:
+    """Tables 1, 5 and 6 of the ERASER paper for a built ``hub/eraser`` (or a folder of raw corpora, built aside first),
+    and Table 2 as printed.
+
+    Raises:
+        DataError: the folder cannot be read; an unknown configuration.
+    """
+    with built_folder(Path(folder), configs) as built:
+        card = read_card(built)
+        by_config: dict[str, dict[str, SplitStatistics]] = {}
+        for config in chosen_configs(card, configs, built):
+            splits = by_config[config] = {}
+            for split, paths in split_files(card, config, built).items():
+                splits[split] = SplitStatistics()
+                for batch in batches(paths, COLUMNS, kinds=SCHEMA):
+                    splits[split].add(batch)
+                splits[split].finish()
+    return tables_of(by_config)
+
+
+def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> Statistics:
+    """The tables, from the sums of each configuration's splits."""
+    printed = printed_tables()["eraser"]
+    one, five, six, two = (
+        StatisticsTable(name, printed[name]["title"], printed[name]["source"], left, columns)
+        for name, left, columns in (
+            ("table_1", ("config",), ("train", "validation", "test", "tokens")),
+            (
+                "table_5",
+                ("config", "split"),
+                ("documents", "instances", "rationale_percent", "evidences", "evidence_length"),
+            ),
+            ("table_6", ("config",), ("labels", "instances", "documents", "sentences", "tokens")),
+            ("table_2", ("config",), ("cohen_kappa", "f1", "p", "r", "annotators", "documents")),
+        )
+    )
+    partial = []
+    for config, splits in by_config.items():
+        said = {name: printed[name]["figures"].get(config, {}) for name in ("table_1", "table_5", "table_6", "table_2")}
+        main = {split: splits[split] for split in MAIN_SPLITS if split in splits}
+        if 0 < len(main) < len(MAIN_SPLITS):
+            partial.append(f"{config} ({', '.join(main)})")
+        names, counts = _distinct(
+            [s.names for s in main.values()], [np.stack([s.tokens, s.sentences], axis=1) for s in main.values()]
+        )
+        tokens, sentences = (float(counts[:, k].mean()) if len(names) else None for k in (0, 1))
+        one.rows.append(
+            (
+                (config,),
+                {
+                    **{
+                        split: Figure(splits[split].instances if split in splits else None, said["table_1"].get(split))
+                        for split in MAIN_SPLITS
+                    },
+                    "tokens": Figure(tokens, said["table_1"].get("tokens")),
+                },
+            )
+        )
+        for split, sums in splits.items():
+            five.rows.append(((config, split), sums.figures(said["table_5"].get(split, {}))))
+        six.rows.append(
+            (
+                (config,),
+                {
+                    "labels": Figure(len(CONFIGS[config].label_names), said["table_6"].get("labels")),
+                    "instances": Figure(sum(s.instances for s in main.values()), said["table_6"].get("instances")),
+                    "documents": Figure(len(names), said["table_6"].get("documents")),
+                    "sentences": Figure(sentences, said["table_6"].get("sentences")),
+                    "tokens": Figure(tokens, said["table_6"].get("tokens")),
+                },
+            )
+        )
+        if said["table_2"]:
+            two.rows.append(((config,), {key: Figure(None, value) for key, value in said["table_2"].items()}))
+        if config == "cose":
+            five.notes.append(_cose_note(splits))
+    if partial:
+        for table in (one, six):
+            table.notes.append(f"Over the splits that are there, not over all three: {'; '.join(partial)}.")
+    return Statistics("eraser", [table for table in (one, five, six, two) if table.rows])
+
+
+def _cose_note(splits: Mapping[str, SplitStatistics]) -> str:
+    shares = ", ".join(
+        f"{100 * sums.shares_with_query / sums.pairs:.1f} in {split}" for split, sums in splits.items() if sums.pairs
+    )
+    return (
+        "CoS-E: the paper counts question and answers as the document, the release's documents hold the question alone "
+        f"and its query the answers; with the query's tokens added the rationale % is {shares}."
+    )

@@ -1,0 +1,1 @@
+"""Human-rationale corpora (SST, WikiAttack): their files <-> rows."""

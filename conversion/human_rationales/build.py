@@ -1,0 +1,165 @@
+"""``human_rationales``: sentiment trees and WikiAttack's masks -> a Hub dataset folder -> the files again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from eraser_hub.conversion.registry import BuildResult, ExportResult
+from eraser_hub.conversion.small_dataset import (
+    ConfigTables,
+    SmallDataset,
+    ends_of,
+    export_files,
+    read_release,
+    read_split,
+    write_dataset,
+)
+from eraser_hub.records.errors import DataError
+
+from .rows import DERIVED_INTEGERS, LABEL_NAMES, SCHEMA, SplitRows, tree_rows, wikiattack_rows
+from .sources import (
+    RATIONALES_URL,
+    SST_URL,
+    HumanRationaleSources,
+    find_human_rationales,
+)
+from .statistics import card_tables
+from .wikiattack import RATIONALE_COLUMNS, format_rationale, read_attacks, read_comments, read_rationales
+
+CONFIGS = ("sst", "wikiattack")
+DATASET = SmallDataset(
+    name="human_rationales",
+    configs=CONFIGS,
+    default="sst",
+    schema=SCHEMA,
+    nullable_integers=DERIVED_INTEGERS,
+    descriptions={
+        "sst": "English sentiment trees: a sentence's label, and as rationale the phrases that explain it.",
+        "wikiattack": "English comments on Wikipedia talk pages, with what people highlighted as a personal attack.",
+    },
+    citation=(
+        "@inproceedings{carton-etal-2020-evaluating, title={Evaluating and Characterizing Human Rationales}, "
+        "author={Carton, Samuel and Rathore, Anirudh and Tan, Chenhao}, booktitle={EMNLP}, year={2020}}"
+    ),
+    licenses={"sst": "unknown", "wikiattack": "unknown"},
+    homepages={"sst": "https://nlp.stanford.edu/sentiment/", "wikiattack": RATIONALES_URL},
+    tables=card_tables,
+)
+
+
+def build_human_rationales(
+    configs: Sequence[str] | None,
+    *,
+    out: Path,
+    source: Path | None,
+    num_proc: int = 1,
+    progress: bool = False,
+    include_backup_records: bool = False,
+) -> BuildResult:
+    """Build ``out/human_rationales``; see `HubDataset.build`. One process does it in seconds.
+
+    Raises:
+        DataError: no ``source``, no file in it, or an offence in a file.
+    """
+    if source is None:
+        raise DataError(
+            f"expected --source DIR with sst/trees/train.txt dev.txt test.txt ({SST_URL}) or "
+            f"wikiattack/wiki_attack_dev_rationale.csv wiki_attack_test_rationale.csv ({RATIONALES_URL})"
+        )
+    sources = find_human_rationales(source, configs)
+    notes = list(sources.notes)
+    if include_backup_records:
+        notes.append("--include-backup-records: this dataset has no backup files")
+    built: dict[str, ConfigTables] = {}
+    for name, paths in (("sst", sources.sst), ("wikiattack", sources.wikiattack)):
+        if paths:
+            built[name] = _tables(name, load_rows(sources, name), paths, sources.root[name], notes)
+    folder, written = write_dataset(DATASET, built, out)
+    rows = {name: {split: table.num_rows for split, table in tables.splits.items()} for name, tables in built.items()}
+    return BuildResult(folder, rows, notes + written)
+
+
+def load_rows(sources: HumanRationaleSources, config: str) -> dict[str, SplitRows]:
+    """Split -> rows of a configuration, out of its files.
+
+    Raises:
+        DataError: an offence in a file, with its line.
+    """
+    if config == "sst":
+        return {split: tree_rows(path) for split, path in sources.sst.items()}
+    wanted = {record.comment_id for path in sources.wikiattack.values() for record in read_rationales(path)}
+    comments = None if sources.comments is None else read_comments(sources.comments, wanted)
+    attacks = None if sources.annotations is None else read_attacks(sources.annotations, wanted)
+    return {
+        split: wikiattack_rows(path, comments, attacks, sources.comments) for split, path in sources.wikiattack.items()
+    }
+
+
+def _tables(
+    config: str, made: Mapping[str, SplitRows], paths: Mapping[str, Path], root: Path, notes: list[str]
+) -> ConfigTables:
+    """Rows and what gives the files back; a split whose trees are all neutral has no rows and is told about."""
+    files: list[dict[str, Any]] = []
+    records: list[tuple[str, int, str]] = []
+    splits: dict[str, pa.Table] = {}
+    for split, part in made.items():
+        name = paths[split].relative_to(root).as_posix()
+        mark, newline = ends_of(paths[split])
+        facts: dict[str, Any] = {"file": name, "split": split, "byte_order_mark": mark, "final_newline": newline}
+        facts |= {"lines": part.lines, "skipped": part.skipped}
+        files.append(facts)
+        records += [(name, line, text) for line, text in part.records]
+        notes += [f"{paths[split]}: {count} {reason}" for reason, count in part.skipped.items()]
+        if part.rows:
+            splits[split] = pa.Table.from_pylist(part.rows, schema=SCHEMA)
+        else:
+            facts["split"] = None
+            notes.append(f"{paths[split]}: no row is left for the split {split}")
+    if not splits:
+        raise DataError("expected a tree whose root is not neutral, found none", file=next(iter(paths.values())))
+    return ConfigTables(splits, LABEL_NAMES[config], {"files": files}, records)
+
+
+def export_human_rationales(dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
+    """Write tree files below ``out/sst`` and rationale CSVs below ``out/wikiattack``, line for line.
+
+    WikiAttack's comments come from another release and are not written back; the note says so.
+
+    Raises:
+        DataError: a configuration that is not there, a damaged folder, a file that stands in ``out`` already.
+    """
+    chosen = list(configs) if configs else [name for name in CONFIGS if name in read_release(dataset)]
+
+    def lines_of(name: str, facts: Mapping[str, Any], kept: Mapping[int, str]) -> list[str]:
+        rows = read_split(dataset, name, facts["split"]) if facts["split"] else []
+        return (_tree_lines if name == "sst" else _csv_lines)(rows, kept)
+
+    files = export_files(dataset, chosen, lambda name: out / name, lines_of)
+    notes = ["wikiattack: masks alone; comments and annotations are files of another release"] * (
+        "wikiattack" in chosen
+    )
+    return ExportResult(out, files, notes)
+
+
+def _tree_lines(rows: Sequence[Mapping[str, Any]], kept: Mapping[int, str]) -> list[str]:
+    """Rows in order, with the kept lines (neutral trees) at their numbers."""
+    lines: list[str] = []
+    trees = iter(rows)
+    for number in range(1, len(rows) + len(kept) + 1):
+        lines.append(kept[number] if number in kept else next(trees)["tree"])
+    return lines
+
+
+def _csv_lines(rows: Sequence[Mapping[str, Any]], kept: Mapping[int, str]) -> list[str]:
+    """The header, and a line a row; a record that was written otherwise is kept whole, at the row's line."""
+    lines = [kept.get(1, ",".join(RATIONALE_COLUMNS))]
+    number = 2
+    for row in rows:
+        text = kept.get(number, format_rationale(row["id"], row["rationale_mask"]))
+        lines.append(text)
+        number += text.count("\n") + 1
+    return lines

@@ -1,0 +1,257 @@
+"""Penn-bracketed sentiment trees (the Stanford Sentiment Treebank's form), and rationales out of them.
+
+A file holds one tree a line: ``(3 (2 It) (4 (2 's) (4 lovely)))``. A node is ``(LABEL WORD)`` or
+``(LABEL NODE NODE ..)``; labels run from 0 (very negative) over 2 (neutral) to 4 (very positive). The file may start
+with a byte order mark. Brackets in the text are written ``-LRB-`` and ``-RRB-``. A tree may be as deep
+as it likes: nothing here recurses.
+
+The rationale is the one of Carton, Rathore and Tan, "Evaluating and Characterizing Human Rationales", Appendix A: see
+:func:`rationale_phrases`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.text_lines import utf8_lines
+
+NEUTRAL = 2
+HIGHEST = 4
+# Only these separate: the treebank has words with a no-break space inside ("3 1\/2"), so str.split() is not the rule.
+_PIECES = re.compile(r"[()]|[^ \t()]+")
+_ESCAPES = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    "-lrb-": "(",
+    "-rrb-": ")",
+    "-lsb-": "[",
+    "-rsb-": "]",
+    "-lcb-": "{",
+    "-rcb-": "}",
+}
+_UNESCAPES = {"(": "-LRB-", ")": "-RRB-"}
+
+
+class Phrase(NamedTuple):
+    """A node that stands in the rationale: its tokens ``[start_token, end_token)`` and its label (0 to 4)."""
+
+    start_token: int
+    end_token: int
+    sentiment: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentimentTree:
+    """One tree, flat: node ``i`` covers the words ``starts[i]`` to ``ends[i]`` (exclusive); node 0 is the root.
+
+    Nodes stand in the order in which their brackets open; ``parents[0]`` is -1. ``words`` are as released, escapes too.
+    """
+
+    labels: tuple[int, ...]
+    parents: tuple[int, ...]
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    words: tuple[str, ...]
+
+    @property
+    def sentiment(self) -> int:
+        """The root's label, 0 to 4."""
+        return self.labels[0]
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The words with their escapes undone: ``-LRB-`` is ``(``, ``\\/`` is ``/``."""
+        return tuple(unescape(word) for word in self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLine:
+    """A line of a tree file: its 0-based ``position``, the ``text`` as released, the tree (None for a blank line)."""
+
+    position: int
+    text: str
+    tree: SentimentTree | None
+
+
+def unescape(word: str) -> str:
+    """A word as it is read: bracket escapes and the treebank's ``\\/`` and ``\\*`` undone.
+
+    >>> unescape("-LRB-"), unescape("1\\\\/2")
+    ('(', '1/2')
+    """
+    if word in _ESCAPES:
+        return _ESCAPES[word]
+    return word.replace("\\/", "/").replace("\\*", "*") if "\\" in word else word
+
+
+def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int | None = None) -> SentimentTree:
+    """The tree of one line.
+
+    Raises:
+        DataError: unbalanced brackets, a label that is no integer from 0 to 4, a node without a word, a node with
+            a word and something else, text after the tree.
+
+    >>> parse_tree("(3 (2 not) (1 bad))").words
+    ('not', 'bad')
+    """
+
+    def wrong(message: str, column: int) -> DataError:
+        return DataError(f"column {column + 1}: {message}", file=file, line=line)
+
+    labels: list[int] = []
+    parents: list[int] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    words: list[str] = []
+    has_word: list[bool] = []
+    has_child: list[bool] = []
+    open_nodes: list[int] = []
+    awaits_label = False
+    finished = False
+    column = 0
+    for piece in _PIECES.finditer(text):
+        found, column = piece.group(), piece.start()
+        if finished:
+            raise wrong(f"expected the end of the line after the tree, found {shown(found)}", column)
+        if awaits_label:
+            if len(found) != 1 or found not in "01234":
+                raise wrong(f"expected a label from 0 to {HIGHEST}, found {shown(found)}", column)
+            labels.append(int(found))
+            awaits_label = False
+        elif found == "(":
+            if open_nodes:
+                if has_word[open_nodes[-1]]:
+                    raise wrong("expected ')' after a word, found '('", column)
+                has_child[open_nodes[-1]] = True
+            parents.append(open_nodes[-1] if open_nodes else -1)
+            starts.append(len(words))
+            ends.append(-1)
+            has_word.append(False)
+            has_child.append(False)
+            open_nodes.append(len(parents) - 1)
+            awaits_label = True
+        elif not open_nodes:
+            raise wrong(f"expected '(', found {shown(found)}", column)
+        elif found == ")":
+            node = open_nodes.pop()
+            if not has_word[node] and not has_child[node]:
+                raise wrong("expected a word or a node, found ')'", column)
+            ends[node] = len(words)
+            finished = not open_nodes
+        else:
+            node = open_nodes[-1]
+            if has_word[node] or has_child[node]:
+                expected = "')'" if has_word[node] else "a node or ')'"
+                raise wrong(f"expected {expected}, found {shown(found)}", column)
+            has_word[node] = True
+            words.append(found)
+    if not finished:
+        missing = len(open_nodes)
+        raise wrong(
+            f"unbalanced brackets: {missing} not closed at the end of the line" if missing else "no tree", len(text)
+        )
+    return SentimentTree(tuple(labels), tuple(parents), tuple(starts), tuple(ends), tuple(words))
+
+
+def format_tree(tree: SentimentTree) -> str:
+    """The line of a tree: the inverse of :func:`parse_tree` for a line with single blanks.
+
+    >>> format_tree(parse_tree("(3 (2 not) (1 bad))"))
+    '(3 (2 not) (1 bad))'
+    """
+    children: list[list[int]] = [[] for _ in tree.labels]
+    for node, parent in enumerate(tree.parents):
+        if parent >= 0:
+            children[parent].append(node)
+    out: list[str] = []
+    pending: list[int | str] = [0]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            out.append(item)
+            continue
+        out.append(f"{' ' if out else ''}({tree.labels[item]}")
+        if children[item]:
+            pending.append(")")
+            pending.extend(reversed(children[item]))
+        else:
+            out.append(f" {tree.words[tree.starts[item]]})")
+    return "".join(out)
+
+
+def rationale_phrases(tree: SentimentTree) -> list[Phrase]:
+    """The phrases that explain the tree's sentiment, in the order of the text (Carton et al., Appendix A).
+
+    Breadth first from the root: a node is a phrase when its magnitude ``|label - 2|`` is greater than that of each of
+    its descendants, or when it has none; else its children are looked at. A phrase of magnitude 0 (a neutral
+    word) explains nothing and is left out. No phrase lies within another.
+
+    >>> rationale_phrases(parse_tree("(3 (2 It) (3 (2 is) (4 (2 so) (3 good))))"))
+    [Phrase(start_token=2, end_token=4, sentiment=4)]
+    """
+    magnitudes = [abs(label - NEUTRAL) for label in tree.labels]
+    largest_below = [-1] * len(magnitudes)
+    # parents stand before their children, so one pass from the end sees every descendant first
+    for node in range(len(magnitudes) - 1, 0, -1):
+        parent = tree.parents[node]
+        largest_below[parent] = max(largest_below[parent], magnitudes[node], largest_below[node])
+    inside_phrase = [False] * len(magnitudes)
+    phrases = []
+    for node, magnitude in enumerate(magnitudes):
+        parent = tree.parents[node]
+        if parent >= 0 and inside_phrase[parent]:
+            inside_phrase[node] = True
+        elif magnitude > largest_below[node]:
+            inside_phrase[node] = True
+            if magnitude:
+                phrases.append(Phrase(tree.starts[node], tree.ends[node], tree.labels[node]))
+    return phrases
+
+
+def rationale_scores(tree: SentimentTree) -> list[float]:
+    """One score a token: ``|sentiment| / 2`` of the phrase that holds it (0.5 or 1), 0 outside; a soft rationale."""
+    scores = [0.0] * len(tree.words)
+    for start, end, sentiment in rationale_phrases(tree):
+        scores[start:end] = [abs(sentiment - NEUTRAL) / NEUTRAL] * (end - start)
+    return scores
+
+
+def rationale_mask(tree: SentimentTree) -> list[bool]:
+    """One bool a token: whether a phrase of :func:`rationale_phrases` holds it."""
+    return [score > 0 for score in rationale_scores(tree)]
+
+
+def read_trees(path: str | PathLike[str]) -> Iterator[TreeLine]:
+    """The lines of a tree file in order; a byte order mark at its start is passed over.
+
+    Raises:
+        DataError: broken UTF-8, or what :func:`parse_tree` refuses, with the file and the line.
+    """
+    for position, line in enumerate(utf8_lines(path)):
+        text = line.removesuffix("\n")
+        content = text.removesuffix("\r")
+        tree = parse_tree(content, file=path, line=position + 1) if content.strip(" \t") else None
+        yield TreeLine(position, text, tree)
+
+
+def write_trees(
+    path: str | PathLike[str], lines: Sequence[str], *, byte_order_mark: bool = False, final_newline: bool = True
+) -> None:
+    """Write the lines of a tree file as they were released."""
+    text = "\n".join(lines) + ("\n" if final_newline and lines else "")
+    Path(path).write_bytes((("\ufeff" if byte_order_mark else "") + text).encode("utf-8"))
+
+
+def escape(token: str) -> str:
+    """A token as the treebank writes it: ``(`` is ``-LRB-``, ``/`` is ``\\/`` (the inverse of :func:`unescape`)."""
+    return _UNESCAPES.get(token) or token.replace("/", "\\/").replace("*", "\\*")

@@ -1,0 +1,129 @@
+"""Table 2 of "Evaluating and Characterizing Human Rationales", recomputed from a built folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.conversion.small_dataset import built_folder, read_release, read_split
+from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
+
+COLUMNS = ("label", "rationale_mask", "rationale_scores")
+# text length, rationale length, rationale ratio
+TABLE2 = {"sst": ("19.3", "6.5", "34.6"), "wikiattack": ("51.8", "6.5", "19.1")}
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Means over rows.
+
+    Attributes:
+        rows: how many.
+        text_length: tokens.
+        rationale_length, rationale_ratio: tokens in the mask, and their share.
+        score_length, score_ratio: sum of the scores (for trees ``|sentiment| / 2`` of the token's phrase), and their mean.
+    """
+
+    rows: int
+    text_length: float
+    rationale_length: float
+    rationale_ratio: float
+    score_length: float
+    score_ratio: float
+
+
+def lengths(rows: Sequence[Mapping[str, Any]]) -> Lengths:
+    """The figures of rows (at least one). A row without tokens counts with ratio 0."""
+    count = len(rows)
+    masks = [row["rationale_mask"] for row in rows]
+    scores = [row["rationale_scores"] for row in rows]
+    return Lengths(
+        rows=count,
+        text_length=sum(map(len, masks)) / count,
+        rationale_length=sum(map(sum, masks)) / count,
+        rationale_ratio=sum(sum(mask) / len(mask) for mask in masks if mask) / count,
+        score_length=sum(map(sum, scores)) / count,
+        score_ratio=sum(sum(score) / len(score) for score in scores if score) / count,
+    )
+
+
+def lengths_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], Lengths]:
+    """(configuration, split) -> figures; the split ``all`` is over all rows, as in the paper."""
+    found: dict[tuple[str, str], Lengths] = {}
+    for config, facts in read_release(folder).items():
+        if configs is not None and config not in configs:
+            continue
+        together: list[dict[str, Any]] = []
+        for file in facts["files"]:
+            if file["split"]:
+                rows = read_split(folder, config, file["split"], COLUMNS)
+                found[config, file["split"]] = lengths(rows)
+                together += rows
+        found[config, "all"] = lengths(together)
+    return found
+
+
+def tables(seen: Mapping[tuple[str, str], Lengths]) -> Statistics:
+    """The figures beside the paper's Table 2, which is over all splits."""
+    table = StatisticsTable(
+        "table_2",
+        "Text and rationale lengths",
+        "Carton, Rathore and Tan (2020), Table 2",
+        ("config", "split"),
+        ("rows", "text_length", "rationale_length", "rationale_percent", "score_length", "score_percent"),
+    )
+    for (config, split), figures in seen.items():
+        text, length, ratio = TABLE2[config] if split == "all" else (None, None, None)
+        # what the paper prints of the trees follows the scores; of the masks the two are the same
+        by_scores = config == "sst"
+        table.rows.append(
+            (
+                (config, split),
+                {
+                    "rows": Figure(figures.rows),
+                    "text_length": Figure(figures.text_length, text),
+                    "rationale_length": Figure(figures.rationale_length, None if by_scores else length),
+                    "rationale_percent": Figure(100 * figures.rationale_ratio, None if by_scores else ratio),
+                    "score_length": Figure(figures.score_length, length if by_scores else None),
+                    "score_percent": Figure(100 * figures.score_ratio, ratio if by_scores else None),
+                },
+            )
+        )
+    table.notes.append(
+        "Rationale: tokens in the mask. Score: sum of rationale_scores, for trees half the magnitude of the token's "
+        "phrase; its figures, not the mask's, are near those that the paper prints for SST."
+    )
+    return Statistics("human_rationales", [table])
+
+
+def human_rationales_statistics(folder: Path, configs: Sequence[str] | None = None) -> Statistics:
+    """Table 2 of a built folder, or of a folder with the corpora's own files.
+
+    Raises:
+        DataError: the folder cannot be read, or a file in it is at fault.
+    """
+    with built_folder(Path(folder), "human_rationales", configs) as built:
+        return tables(lengths_by_split(built, configs))
+
+
+def card_tables(folder: Path, configs: Sequence[str]) -> dict[str, str]:
+    """The tables of the card: marker -> markdown."""
+    seen = lengths_by_split(folder, configs)
+    splits = ["| config | split | rows |", "|---|---|---:|"]
+    splits += [
+        f"| `{config}` | `{split}` | {figures.rows:,} |" for (config, split), figures in seen.items() if split != "all"
+    ]
+    skipped = [
+        f"- `{file['file']}` ({config}): {count:,} {reason}"
+        for config, facts in read_release(folder).items()
+        if config in configs
+        for file in facts["files"]
+        for reason, count in file["skipped"].items()
+    ]
+    return {
+        "splits": "\n".join(splits),
+        "table 2": tables(seen).as_markdown(),
+        "skipped": "\n".join(skipped) or "- nothing",
+    }

@@ -1,0 +1,247 @@
+"""Rationales of personal attacks in Wikipedia comments: a CSV of masks, and the comments that come apart from it.
+
+The release of the rationales (Carton, Mei and Resnick, 2018) is ``wiki_attack_{dev,test}_rationale.csv`` with the
+columns ``platform_comment_id,rationale``; a rationale is a JSON list of 0 and 1 in a string, one a token. The comments
+are in ``attack_annotated_comments.tsv`` (Wulczyn, Thain and Dixon, 2017: ``rev_id``, ``comment``, ..), and what ten
+workers each said of them in ``attack_annotations.tsv`` (``rev_id``, ``attack``, ..).
+
+The masks count the tokens of :func:`comment_tokens`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.text_lines import utf8_lines
+
+RATIONALE_COLUMNS = ("platform_comment_id", "rationale")
+COMMENTS_FILE = "attack_annotated_comments.tsv"
+ANNOTATIONS_FILE = "attack_annotations.tsv"
+COMMENTS_URL = "https://ndownloader.figshare.com/files/7554634"
+ANNOTATIONS_URL = "https://ndownloader.figshare.com/files/7554637"
+_ID_COLUMNS = ("rev_id", "platform_comment_id", "comment_id", "id")
+_TEXT_COLUMNS = ("comment", "text")
+_TOKEN = re.compile(r"\w+|[^\w\s]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Rationale:
+    """One record of the rationale CSV; ``text`` is its line as released, ``line`` the 1-based number of that line."""
+
+    comment_id: str
+    mask: tuple[bool, ...]
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """One comment with line feeds and tabs restored, and the 1-based line of the file that holds it."""
+
+    text: str
+    line: int
+
+
+def comment_text(released: str) -> str:
+    """A comment as it is read: ``NEWLINE_TOKEN`` and ``TAB_TOKEN`` restored, blanks at both ends cut.
+
+    >>> comment_text("NEWLINE_TOKENhello TAB_TOKENthere ")
+    'hello \\tthere'
+    """
+    return released.replace("TAB_TOKEN", "\t").replace("NEWLINE_TOKEN", "\n").strip()
+
+
+def comment_tokens(text: str) -> list[str]:
+    """The tokens that a mask counts: runs of letters, digits and ``_``, and runs of other signs without blanks.
+
+    >>> comment_tokens("who's there?!")
+    ['who', "'", 's', 'there', '?!']
+    """
+    return _TOKEN.findall(text)
+
+
+def _mask(value: str, path: str | PathLike[str], line: int, comment_id: str) -> tuple[bool, ...]:
+    def wrong(message: str) -> DataError:
+        return DataError(message, file=path, line=line, instance=comment_id, field="rationale")
+
+    try:
+        mask = json.loads(value)
+    except (ValueError, RecursionError):
+        raise wrong(f"expected a JSON list of 0 and 1, found {shown(value)}") from None
+    if not isinstance(mask, list):
+        raise wrong(f"expected a JSON list of 0 and 1, found {shown(mask)}")
+    for index, bit in enumerate(mask):
+        if type(bit) is not int or bit not in (0, 1):
+            raise wrong(f"expected 0 or 1 at index {index}, found {shown(bit)}")
+    return tuple(bit == 1 for bit in mask)
+
+
+def read_rationales(path: str | PathLike[str]) -> Iterator[Rationale]:
+    """The records of a rationale CSV, in order.
+
+    Raises:
+        DataError: broken UTF-8 or CSV, another header, a missing or an extra field, an empty or repeated id, a mask
+            that is no JSON list of 0 and 1.
+    """
+    columns = ",".join(RATIONALE_COLUMNS)
+    seen: dict[str, int] = {}
+    kept: list[str] = []
+
+    def remembered() -> Iterator[str]:
+        for text in utf8_lines(path):
+            kept.append(text)
+            yield text
+
+    reader = csv.reader(remembered(), strict=True)
+    header_read = False
+    line = 1
+    while True:
+        line = reader.line_num + 1
+        kept.clear()
+        try:
+            fields = next(reader)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            raise DataError(f"not CSV: {error}", file=path, line=line) from None
+        text = "".join(kept).removesuffix("\n")
+        if not header_read:
+            if tuple(fields) != RATIONALE_COLUMNS:
+                raise DataError(
+                    f"expected the columns {','.join(RATIONALE_COLUMNS)}, found {shown(','.join(fields))}",
+                    file=path,
+                    line=line,
+                )
+            header_read = True
+            continue
+        if len(fields) != len(RATIONALE_COLUMNS):
+            raise DataError(f"expected {len(RATIONALE_COLUMNS)} fields, found {len(fields)}", file=path, line=line)
+        comment_id, value = fields
+        if not comment_id:
+            raise DataError("expected an id, found nothing", file=path, line=line, field=RATIONALE_COLUMNS[0])
+        if comment_id in seen:
+            raise DataError(
+                f"expected each id once, found it on line {seen[comment_id]} as well",
+                file=path,
+                line=line,
+                instance=comment_id,
+            )
+        seen[comment_id] = line
+        yield Rationale(comment_id, _mask(value, path, line, comment_id), line, text)
+    if not header_read:
+        raise DataError(f"expected the columns {columns}, found an empty file", file=path, line=1)
+
+
+def format_rationale(comment_id: str, mask: Collection[bool]) -> str:
+    """The line of one record as the release writes it.
+
+    >>> format_rationale("7", [True, False])
+    '7,"[1, 0]"'
+    """
+    return f'{comment_id},"[{", ".join("1" if bit else "0" for bit in mask)}]"'
+
+
+def _table(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:
+    """(line, fields) of a comments or annotations file: tabs without quoting in a .tsv, CSV else."""
+    lines = utf8_lines(path)
+    if Path(path).suffix.lower() == ".csv":
+        reader = csv.reader(lines, strict=True)
+        while True:
+            line = reader.line_num + 1
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise DataError(f"not CSV: {error}", file=path, line=line) from None
+            yield line, fields
+    for line, text in enumerate(lines, 1):
+        # the release maps quotes to ` and tabs to TAB_TOKEN, so a tab always separates
+        yield line, text.rstrip("\r\n").split("\t")
+
+
+def _column(header: list[str], names: tuple[str, ...]) -> int | None:
+    return next((header.index(name) for name in names if name in header), None)
+
+
+def header_of(path: str | PathLike[str]) -> list[str]:
+    """The column names of a .tsv or .csv file; empty for an empty file."""
+    return next((fields for _, fields in _table(path)), [])
+
+
+def holds_comments(header: list[str]) -> bool:
+    """Whether a header is a comments file's: an id column and a text column."""
+    return _column(header, _ID_COLUMNS) is not None and _column(header, _TEXT_COLUMNS) is not None
+
+
+def holds_annotations(header: list[str]) -> bool:
+    """Whether a header is an annotations file's: an id column and ``attack``, one line a worker."""
+    return _column(header, _ID_COLUMNS) is not None and "attack" in header and not holds_comments(header)
+
+
+def read_comments(path: str | PathLike[str], wanted: Collection[str]) -> dict[str, Comment]:
+    """The comments of the ids wanted, out of a file that may hold many more (it is streamed).
+
+    Raises:
+        DataError: no id or text column, a line with another number of fields, a wanted comment twice, broken UTF-8.
+    """
+    wanted = frozenset(wanted)
+    rows = _table(path)
+    _, header = next(rows, (1, []))
+    id_column, text_column = _column(header, _ID_COLUMNS), _column(header, _TEXT_COLUMNS)
+    if id_column is None or text_column is None:
+        raise DataError(f"expected the columns rev_id and comment, found {shown(header)}", file=path, line=1)
+    comments: dict[str, Comment] = {}
+    for line, fields in rows:
+        if len(fields) != len(header):
+            raise DataError(f"expected {len(header)} fields, found {len(fields)}", file=path, line=line)
+        comment_id = fields[id_column].removesuffix(".0")
+        if comment_id not in wanted:
+            continue
+        if comment_id in comments:
+            raise DataError(
+                f"expected each id once, found it on line {comments[comment_id].line} as well",
+                file=path,
+                line=line,
+                instance=comment_id,
+            )
+        comments[comment_id] = Comment(comment_text(fields[text_column]), line)
+    return comments
+
+
+def read_attacks(path: str | PathLike[str], wanted: Collection[str]) -> dict[str, float]:
+    """Per wanted comment the share of workers, 0 to 1, who saw a personal attack in it.
+
+    Raises:
+        DataError: no id or attack column, a line with another number of fields, a judgement other than 0 and 1.
+    """
+    wanted = frozenset(wanted)
+    rows = _table(path)
+    _, header = next(rows, (1, []))
+    id_column, attack_column = _column(header, _ID_COLUMNS), _column(header, ("attack",))
+    if id_column is None or attack_column is None:
+        raise DataError(f"expected the columns rev_id and attack, found {shown(header)}", file=path, line=1)
+    votes: dict[str, list[int]] = {}
+    for line, fields in rows:
+        if len(fields) != len(header):
+            raise DataError(f"expected {len(header)} fields, found {len(fields)}", file=path, line=line)
+        comment_id = fields[id_column].removesuffix(".0")
+        if comment_id in wanted:
+            judgement = fields[attack_column]
+            if judgement not in ("0", "1", "0.0", "1.0"):
+                raise DataError(
+                    f"expected 0 or 1, found {shown(judgement)}",
+                    file=path,
+                    line=line,
+                    instance=comment_id,
+                    field="attack",
+                )
+            votes.setdefault(comment_id, []).append(int(judgement[0]))
+    return {comment_id: sum(given) / len(given) for comment_id, given in votes.items()}

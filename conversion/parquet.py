@@ -1,0 +1,350 @@
+"""Parquet that the Hub's viewer, its deduplication, and every release of datasets since 3.6 like; and its card, in step.
+
+- zstd; row groups of a batch; page index on, so that the viewer reads pages and not whole groups
+- content-defined chunking: an upload after a small change sends the changed chunks alone
+- no ``huggingface`` key in the metadata: datasets 3.6 does not know newer versions' feature names. The card's
+  ``dataset_info`` says the features in the dialect that all of them read
+- the card is rendered from the same facts that the files were written with, and both are compared afterwards
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from os.path import commonprefix
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import yaml
+
+from eraser_hub.records.errors import DataError
+
+COMPRESSION_LEVEL, COMPRESSION_LEVEL_OF_LONG, LONG = 3, 5, 24 << 10
+SAMPLE_ROWS, NEIGHBOURS, SHORT = 200, 100, 64
+ROWS_A_GROUP = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What was written into one Parquet file.
+
+    Attributes:
+        num_rows: rows.
+        num_bytes: bytes of the rows in Arrow, what datasets calls num_bytes.
+        file_bytes: bytes of the file.
+        sha256: of the file.
+        ranges: least and greatest value of each integer column, where it has values.
+    """
+
+    num_rows: int
+    num_bytes: int
+    file_bytes: int
+    sha256: str
+    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self)
+
+
+def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
+    """The keywords of pyarrow's ParquetWriter that a file is written with, encodings chosen by a sample of its rows.
+
+    Strings that begin as their neighbour does (ids in order, the same id again) are stored as differences; other strings
+    that rarely repeat with their lengths apart, which compresses better than lengths in between; what repeats, by
+    dictionary: a document that many rows share is stored once in a row group. Integers are stored as differences.
+    Least and greatest values are kept for short columns alone: those of texts would be whole texts.
+    The level of compression costs more than anything else. The release's .tar.gz has a header and padding for each document,
+    so the lower level stays below it where documents are of a few KiB (real movies 0.89, boolq 0.997); those of articles
+    take the higher one (evidence_inference 0.96, with the lower one 1.008).
+    """
+    dictionary: list[str] = []
+    encoding: dict[str, str] = {}
+    bounded: list[str] = []
+    levels: dict[str, int] = {}
+    for path, held in _leaves(sample.slice(0, SAMPLE_ROWS)):
+        values = held.slice(0, SAMPLE_ROWS)
+        if pa.types.is_dictionary(values.type):
+            dictionary.append(path)
+            values = values.dictionary
+            length = pc.sum(pc.binary_length(values)).as_py() or 0
+        elif pa.types.is_string(values.type):
+            values = values.drop_null()
+            length = pc.sum(pc.binary_length(values)).as_py() or 0
+            short = length <= SHORT * max(len(values), 1)
+            if short and _alike(values) * len(values) > 0.3 * length:
+                encoding[path] = "DELTA_BYTE_ARRAY"
+            elif pc.count_distinct(values).as_py() > 0.7 * len(values):
+                encoding[path] = "DELTA_LENGTH_BYTE_ARRAY"
+            else:
+                dictionary.append(path)
+            if short and "." not in path:
+                bounded.append(path)
+        elif pa.types.is_int32(values.type):
+            length = 0
+            encoding[path] = "DELTA_BINARY_PACKED"
+            bounded.append(path)
+        else:
+            length = 0
+            dictionary += [path] if not pa.types.is_boolean(values.type) else []
+            bounded += [path] if "." not in path else []
+        levels[path] = COMPRESSION_LEVEL_OF_LONG if length > LONG * len(values) else COMPRESSION_LEVEL
+    return {
+        "compression": "zstd",
+        "compression_level": levels,
+        "use_dictionary": dictionary,
+        "column_encoding": encoding,
+        "dictionary_pagesize_limit": 8 << 20,
+        "write_statistics": bounded,
+        "write_page_index": True,
+        "use_content_defined_chunking": True,
+        # the types are those that Parquet names by itself, and dictionaries are not to be seen by readers
+        "store_schema": False,
+    }
+
+
+def _alike(values: pa.StringArray) -> float:
+    """With how many equal characters each begins as the one before it, on average over the first few."""
+    texts = values[:NEIGHBOURS].to_pylist()
+    shared = sum(len(commonprefix(pair)) for pair in itertools.pairwise(texts))  # noqa: RUF071 - of characters, not of paths
+    return shared / max(len(texts) - 1, 1)
+
+
+def _leaves(rows: pa.Table | pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
+    """The columns that Parquet stores, by their paths there."""
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        yield from _below(name, column)
+
+
+def _below(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    if pa.types.is_list(values.type):
+        yield from _below(f"{path}.list.element", pc.list_flatten(values))
+    elif pa.types.is_struct(values.type):
+        for place, field_ in enumerate(values.type):
+            yield from _below(f"{path}.{field_.name}", pc.struct_field(values, [place]))
+    else:
+        yield path, values
+
+
+def arrow_bytes(rows: pa.Table) -> int:
+    """Bytes of the rows in Arrow, dictionaries counted as if each value stood where it is named."""
+    total = rows.nbytes
+    for _, values in _leaves(rows):
+        if pa.types.is_dictionary(values.type):
+            sizes = pc.binary_length(values.dictionary).take(values.indices)
+            total += (pc.sum(sizes).as_py() or 0) + 4 * len(values) - values.nbytes
+    return total
+
+
+def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch | pa.Table]) -> FileFacts:
+    """Write the batches, a row group each, into ``path`` (a file of that name is replaced); the facts of the file.
+
+    The columns of a batch may come as dictionaries of what ``schema`` says; the file does not show it.
+    """
+    schema = schema.remove_metadata()
+    integers = [column.name for column in schema if pa.types.is_integer(column.type)]
+    ranges: dict[str, tuple[int, int]] = {}
+    num_rows = num_bytes = 0
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        writer: pq.ParquetWriter | None = None
+        writing: Future[None] | None = None
+        for batch in itertools.chain(batches, [None]):
+            if batch is None and writer is not None:
+                break
+            table = _no_rows(schema) if batch is None else _as_table(batch)
+            if writer is None:
+                writer = stack.enter_context(
+                    pq.ParquetWriter(path, table.schema.remove_metadata(), **writer_options(table))
+                )
+                thread = stack.enter_context(ThreadPoolExecutor(1))
+            if writing is not None:
+                writing.result()
+            # compression runs outside of the interpreter's lock, while the next batch is made
+            writing = thread.submit(writer.write_table, table, row_group_size=ROWS_A_GROUP)
+            num_rows += table.num_rows
+            num_bytes += arrow_bytes(table)
+            for name in integers:
+                bounds = pc.min_max(table[name]).as_py()
+                if bounds["min"] is not None:
+                    ranges[name] = widened(ranges.get(name), (bounds["min"], bounds["max"]))
+        if writing is not None:
+            writing.result()
+    return FileFacts(num_rows, num_bytes, path.stat().st_size, file_digest(path), ranges)
+
+
+def _no_rows(schema: pa.Schema) -> pa.Table:
+    """An empty table (``Schema.empty_table`` imports pandas, see `arrow_arrays`)."""
+    return pa.Table.from_arrays([pa.nulls(0, column.type) for column in schema], schema=schema)
+
+
+def _as_table(batch: pa.RecordBatch | pa.Table) -> pa.Table:
+    return pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+
+
+def widened(one: Sequence[int] | None, other: Sequence[int]) -> tuple[int, int]:
+    """The range that holds both."""
+    return (other[0], other[1]) if one is None else (min(one[0], other[0]), max(one[1], other[1]))
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def without_columns(path: Path, names: Sequence[str], schema: pa.Schema) -> FileFacts:
+    """Rewrite a file with null in the columns ``names``; see `viewer_trips`."""
+    beside = path.with_name(f".{path.name}.nulls")
+
+    def batches() -> Iterable[pa.Table]:
+        with pq.ParquetFile(path) as file:
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group)
+                for name in names:
+                    place = schema.get_field_index(name)
+                    table = table.set_column(
+                        place, schema.field(name), pa.nulls(table.num_rows, schema.field(name).type)
+                    )
+                yield table
+
+    facts = write_parquet(beside, schema, batches())
+    beside.replace(path)
+    return facts
+
+
+def viewer_trips(files: Iterable[FileFacts], names: Sequence[str]) -> list[str]:
+    """The integer columns whose greatest value is the least plus one over a split's files: on such a column the Hub's
+    viewer fails to make bins, and the whole split goes without statistics."""
+    ranges: dict[str, tuple[int, int]] = {}
+    for facts in files:
+        for name, bounds in facts.ranges.items():
+            ranges[name] = widened(ranges.get(name), bounds)
+    return [name for name in names if name in ranges and ranges[name][1] == ranges[name][0] + 1]
+
+
+def content_version(parts: Iterable[str]) -> str:
+    """``1.0.N`` with N out of the contents: datasets' local cache goes by the version, not by the files, so other
+    contents must have another version, and the same ones the same."""
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return f"1.0.{int(digest[:7], 16)}"
+
+
+SIZES = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+    (10_000_000, "1M<n<10M"),
+)
+
+
+def size_category(rows: int) -> str:
+    """The Hub's name for a number of rows."""
+    return next((name for most, name in SIZES if rows < most), "10M<n<100M")
+
+
+def card_text(metadata: dict[str, Any], prose: str) -> str:
+    """A dataset card: the metadata as YAML, then the prose."""
+    head = yaml.dump(
+        metadata,
+        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+        sort_keys=False,
+        allow_unicode=True,
+        width=10_000,
+    )
+    return f"---\n{head}---\n\n{prose.strip()}\n"
+
+
+def yaml_values(text: str) -> Any:
+    """``yaml.safe_load``, by libyaml where PyYAML has it: a card of all configs takes a tenth of the time."""
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def card_metadata(card: Path) -> dict[str, Any]:
+    """The YAML of a card. Raises DataError where there is none."""
+    try:
+        text = card.read_text(encoding="utf-8")
+        metadata = yaml_values(text.split("---\n", 2)[1]) if text.startswith("---\n") else None
+    except (OSError, UnicodeError, IndexError, yaml.YAMLError) as error:
+        raise DataError(f"expected a card with YAML metadata, found {error}", file=card) from None
+    if not isinstance(metadata, dict):
+        raise DataError("expected a card that begins with YAML metadata", file=card)
+    return metadata
+
+
+def verify_folder(
+    folder: Path, schema: pa.Schema, label_names: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Any]:
+    """Compare a dataset folder's card with its Parquet files; the card's metadata.
+
+    Args:
+        folder: holds README.md and the files it names.
+        schema: what each file has to have.
+        label_names: per config, the names that ``classification`` has to have in the card.
+
+    Raises:
+        DataError: a file that is missing, or is no Parquet; another schema; other numbers of rows or bytes; other label
+            names; a ``huggingface`` key; a config without a version; not exactly one default config.
+    """
+    card = folder / "README.md"
+    metadata = card_metadata(card)
+    infos = {info.get("config_name"): info for info in metadata.get("dataset_info") or []}
+    configs = metadata.get("configs") or []
+    defaults = [config["config_name"] for config in configs if config.get("default")]
+    if len(defaults) != 1:
+        raise DataError(f"expected one default config, found {defaults}", file=card, field="configs")
+    for config in configs:
+        name = config["config_name"]
+        info = infos.get(name)
+        if info is None or not info.get("version"):
+            raise DataError("expected dataset_info with a version", file=card, field=name)
+        declared = {split["name"]: split["num_examples"] for split in info["splits"]}
+        paths = {entry["split"]: entry["path"] for entry in config["data_files"]}
+        if list(declared) != list(paths):
+            raise DataError(
+                f"expected the splits {list(declared)}, found data files for {list(paths)}", file=card, field=name
+            )
+        for split, pattern in paths.items():
+            rows = sum(_verified(file, schema) for file in _files(folder, pattern, card))
+            if rows != declared[split]:
+                raise DataError(f"expected {declared[split]} rows, found {rows}", file=folder / pattern, field=split)
+        if label_names is not None:
+            labels = next(f for f in info["features"] if f["name"] == "classification")["dtype"]["class_label"]["names"]
+            found = [labels[str(number)] for number in range(len(labels))]
+            if found != list(label_names[name]):
+                raise DataError(f"expected the labels {list(label_names[name])}, found {found}", file=card, field=name)
+    return metadata
+
+
+def _files(folder: Path, pattern: str, card: Path) -> list[Path]:
+    files = sorted(folder.glob(pattern))
+    if not files:
+        raise DataError(f"expected the files {pattern}, found none", file=card)
+    return files
+
+
+def _verified(file: Path, schema: pa.Schema) -> int:
+    try:
+        with pq.ParquetFile(file) as parquet:
+            if not parquet.schema_arrow.remove_metadata().equals(schema.remove_metadata()):
+                raise DataError(f"expected the schema {schema.names}, found {parquet.schema_arrow.names}", file=file)
+            if b"huggingface" in (parquet.metadata.metadata or {}):
+                raise DataError(
+                    "expected no `huggingface` key in the metadata (datasets 3.6 cannot read it)", file=file
+                )
+            return parquet.metadata.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"expected Parquet, found {error}", file=file) from None

@@ -1,0 +1,1 @@
+"""``eraser-hub train``: the papers' baselines and fine-tuned encoders."""

@@ -1,0 +1,197 @@
+"""Fit the papers' baselines: logistic regression and random forest over counted words, saved as skops files.
+
+Hyperparameters are scanned as paper 004 does (appendix A: C in 0.001 .. 1000, 16 .. 512 trees), on a tenth of the
+training split that is held out for it, so that the validation split stays unseen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eraser_hub.explain.instances import Instance, Split
+from eraser_hub.explain.models.sklearn_model import BLANK_SPLIT
+from eraser_hub.explain.outputs import replacing
+from eraser_hub.records.errors import DataError
+from eraser_hub.version import __version__
+
+BASELINES = ("logistic-regression", "random-forest")
+C_VALUES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+TREES = (16, 32, 64, 128, 256, 512)
+FEATURES = ("words", "characters")
+LARGEST_SEED = 2**32 - 1  # scikit-learn's and numpy's
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Accuracy and macro F1 on a text (full, or the human rationale alone)."""
+
+    accuracy: float
+    macro_f1: float
+    instances: int
+
+
+def examples(
+    split: Split, *, rationale_only: bool = False, uses_query: bool = False, limit: int | None = None
+) -> tuple[list[Instance], list[str]]:
+    """Labelled instances of a split, and their labels; instances without a label are left out, and it must not be all.
+
+    Args:
+        rationale_only: the human rationale's tokens in place of the documents.
+        uses_query: keep the query.
+        limit: look at the first so many rows.
+
+    Raises:
+        DataError: no labels at all; an instance without rationale when ``rationale_only``.
+    """
+    found: list[Instance] = []
+    for place, one in enumerate(split.instances()):
+        if limit is not None and place >= limit:
+            break
+        if one.label is None:
+            continue
+        seen = one.rationale_only() if rationale_only else one
+        found.append(seen if uses_query else seen.without_query())
+    if not found:
+        raise DataError("expected labelled instances, found none", file=split.name, field="classification")
+    return found, [str(one.label) for one in found]
+
+
+def text_of(one: Instance, joiner: str = " ") -> str:
+    """What a pipeline reads: the query's tokens, then the documents'."""
+    return joiner.join([*one.query, *one.tokens])
+
+
+def pipeline_for(baseline: str, features: str, size: float | int, seed: int) -> Any:
+    """An unfitted pipeline.
+
+    Args:
+        size: C for logistic regression, the number of trees for the random forest.
+    """
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    if features == "words":
+        counts = CountVectorizer(token_pattern=BLANK_SPLIT, min_df=1)
+    else:
+        counts = CountVectorizer(analyzer="char", ngram_range=(1, 2))
+    if baseline == "logistic-regression":
+        return make_pipeline(counts, LogisticRegression(C=size, max_iter=2000, random_state=seed))
+    return make_pipeline(counts, RandomForestClassifier(n_estimators=int(size), random_state=seed, n_jobs=1))
+
+
+def fit_baseline(
+    baseline: str,
+    instances: Sequence[Instance],
+    labels: Sequence[str],
+    *,
+    features: str = "words",
+    joiner: str = " ",
+    seed: int = 1,
+    say: Callable[[str], None] = lambda words: None,
+) -> tuple[Any, dict[str, Any]]:
+    """Scan the hyperparameter on a held-out tenth, then fit on everything.
+
+    Returns:
+        The fitted pipeline and the facts for ``model.json``.
+
+    Raises:
+        DataError: unknown names, fewer than two labels, no text at all.
+    """
+    if baseline not in BASELINES:
+        raise DataError(f"--model: expected one of {', '.join(BASELINES)} or a transformers model; found {baseline!r}")
+    if features not in FEATURES:
+        raise DataError(f"--features: expected one of {', '.join(FEATURES)}; found {features!r}")
+    if len(set(labels)) < 2:
+        raise DataError(f"expected at least two labels to tell apart, found {', '.join(sorted(set(labels)))}")
+    texts = [text_of(one, joiner) for one in instances]
+    if not any(one.query or one.tokens for one in instances):
+        raise DataError(f"expected text to train on, found none in {len(instances)} instances", field="documents")
+    grid: Sequence[float | int] = C_VALUES if baseline == "logistic-regression" else TREES
+    held = held_out(labels, seed)
+    scores: dict[float | int, float] = {}
+    rest = [place for place in range(len(texts)) if place not in held]
+    if held and len({labels[place] for place in rest}) > 1:
+        for size in grid:
+            trial = pipeline_for(baseline, features, size, seed)
+            trial.fit([texts[place] for place in rest], [labels[place] for place in rest])
+            chosen = sorted(held)
+            guesses = trial.predict([texts[place] for place in chosen])
+            scores[size] = float(
+                np.mean([guess == labels[place] for guess, place in zip(guesses, chosen, strict=True)])
+            )
+            say(
+                f"{'C' if baseline == 'logistic-regression' else 'trees'} {size:g}: {scores[size]:.3f} on the held-out tenth"
+            )
+    # of equally good ones the one nearest to the middle of the grid: neither extreme without need
+    near = sorted(grid, key=lambda size: abs(grid.index(size) - len(grid) // 2))
+    best = max(near, key=lambda size: scores.get(size, 0.0))
+    model = pipeline_for(baseline, features, best, seed).fit(texts, list(labels))
+    return model, {"baseline": baseline, "size": best, "features": features, "joiner": joiner, "seed": seed}
+
+
+def held_out(labels: Sequence[str], seed: int) -> set[int]:
+    """Places of a tenth of each label, drawn by seed; none of a label that has fewer than ten."""
+    random = np.random.default_rng(seed)
+    held: set[int] = set()
+    for label in sorted(set(labels)):
+        places = [place for place, other in enumerate(labels) if other == label]
+        held.update(int(place) for place in random.permutation(places)[: len(places) // 10])
+    return held
+
+
+def save_baseline(model: Any, facts: dict[str, Any], out: Path) -> None:
+    """Write ``model.skops`` and ``model.json`` into a folder."""
+    import skops.io
+
+    out.mkdir(parents=True, exist_ok=True)
+    with replacing(out / "model.skops") as beside:
+        skops.io.dump(model, beside)
+    write_facts(facts, out)
+
+
+def write_facts(facts: dict[str, Any], out: Path) -> None:
+    """``model.json``: how the model was trained, which ``explain`` reads."""
+    with replacing(out / "model.json") as beside:
+        beside.write_text(
+            json.dumps({"eraser_hub": __version__, **facts}, indent=2, ensure_ascii=False) + "\n", "utf-8"
+        )
+
+
+def evaluation(gold: Sequence[str], guesses: Sequence[str]) -> Evaluation:
+    """Accuracy and macro F1 over the labels that occur."""
+    names = sorted({*gold, *guesses})
+    f1 = []
+    for name in names:
+        hits = sum(g == name == p for g, p in zip(gold, guesses, strict=True))
+        total = sum(g == name for g in gold) + sum(p == name for p in guesses)
+        f1.append(2 * hits / total if total else 0.0)
+    return Evaluation(
+        float(np.mean([g == p for g, p in zip(gold, guesses, strict=True)])), float(np.mean(f1)), len(gold)
+    )
+
+
+def evaluate_on(model_path: Path, split: Split, *, rationale_only: bool, limit: int | None = None) -> Evaluation:
+    """How a trained model does on a split's full text or on its rationales alone."""
+    from eraser_hub.explain.adapter import align_labels, open_model
+    from eraser_hub.explain.erasure import full
+    from eraser_hub.explain.runner import Runner
+
+    model = open_model(model_path)
+    align_labels(model, split.label_names)
+    instances, gold = examples(split, rationale_only=rationale_only, uses_query=model.uses_query, limit=limit)
+    runner = Runner(model, "remove", 32)
+    guesses = []
+    for start in range(0, len(instances), 64):
+        encoded = [model.encode(one) for one in instances[start : start + 64]]
+        values = runner.run(encoded, [full(place) for place in range(len(encoded))])
+        guesses += [model.label_names[place] for place in values.argmax(axis=1)]
+        runner.forget()
+    return evaluation(gold, guesses)

@@ -1,0 +1,168 @@
+"""``eraser-hub train``: from a recipe to a model folder and its figures."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.explain.adapter import looks_like_a_path, need
+from eraser_hub.explain.instances import Instance, Split, open_split, queries_differ
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.splits import dataset_split
+
+from .baselines import BASELINES, LARGEST_SEED, Evaluation, evaluate_on, examples, fit_baseline, save_baseline
+
+TASKS = ("auto", "classification", "multiple-choice")
+# paper 004, Table 3
+REGIMES = {
+    ("full", "full"): "no-rationale",
+    ("full", "rationale"): "eval-rationale",
+    ("rationale", "rationale"): "train-eval-rationale",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What to train on what; the fields are the options of ``eraser-hub train``."""
+
+    dataset: str
+    config: str | None
+    split: str
+    eval_split: str | None
+    model: str
+    query: bool | None = None
+    features: str = "words"
+    joiner: str | None = None
+    seed: int = 1
+    limit: int | None = None
+    epochs: float = 3.0
+    max_steps: int = 0
+    batch_size: int = 16
+    learning_rate: float = 2e-5
+    window: int | None = None
+    task: str = "auto"
+
+
+def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Callable[[str], None]) -> Iterator[str]:
+    """Train, save into ``out``, and give a line of figures per regime.
+
+    Args:
+        out: the model's folder; a model that lies there is replaced.
+        train_on: ``full`` or ``rationale`` (the human rationale's tokens alone).
+        regimes: train the other way too, beside ``out``'s model, for paper 004's three regimes.
+        say: called with lines of progress.
+
+    Raises:
+        DataError: unknown model or split, no labels, no rationales where they are asked for, a seed out of range.
+    """
+    need("sklearn", "skops")
+    if not 0 <= recipe.seed <= LARGEST_SEED:
+        raise DataError(f"--seed: expected 0 to {LARGEST_SEED}, found {recipe.seed}")
+    if out.exists() and not out.is_dir():
+        raise DataError("--out: expected a folder, found a file", file=out)
+    data = open_split(recipe.dataset, recipe.config, recipe.split)
+    query = queries_differ(data) if recipe.query is None else recipe.query
+    if recipe.task not in TASKS:
+        raise DataError(f"--task: expected one of {', '.join(TASKS)}; found {shown(recipe.task)}")
+    evaluated = evaluation_split(recipe)
+    _fit(recipe, data, out, train_on, query, say)
+    yield f"{out}: {recipe.model} trained on the {train_on} text of {recipe.split}"
+    if evaluated is None:
+        if recipe.eval_split is None:
+            say("not evaluated: no other split with labels; --eval-split names one")
+        return
+    yield from _figures(out, train_on, evaluated)
+    if regimes:
+        other = "rationale" if train_on == "full" else "full"
+        with tempfile.TemporaryDirectory(dir=out, prefix=".regime-") as folder:
+            _fit(recipe, data, Path(folder), other, query, say)
+            yield from _figures(Path(folder), other, evaluated)
+
+
+def evaluation_split(recipe: Recipe) -> Split | None:
+    """The split to evaluate on: the one asked for, or validation where there is one that has labels and was not trained on.
+
+    Raises:
+        DataError: the split asked for is not there, or has no labels.
+    """
+    if recipe.eval_split == "":
+        return None
+    if recipe.eval_split:
+        split = open_split(recipe.dataset, recipe.config, recipe.eval_split)
+        # looked for before the training, which may take hours
+        if not has_labels(split):
+            raise DataError(
+                f"--eval-split {recipe.eval_split}: expected labelled instances, found none", file=split.name
+            )
+        return split
+    if dataset_split(recipe.split) == "validation":
+        return None
+    try:
+        split = open_split(recipe.dataset, recipe.config, "validation")
+    except DataError:
+        return None
+    return split if has_labels(split) else None
+
+
+def _figures(model: Path, train_on: str, split: Split) -> Iterator[str]:
+    for seen in ("full", "rationale"):
+        name = REGIMES.get((train_on, seen))
+        if name is None:
+            continue
+        if seen == "rationale" and not has_rationales(split):
+            continue
+        found: Evaluation = evaluate_on(model, split, rationale_only=seen == "rationale")
+        yield f"{name}: accuracy {found.accuracy:.3f}, macro F1 {found.macro_f1:.3f} ({found.instances} instances)"
+
+
+def all_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bool:
+    """Whether every query holds one answer for each label, ``[sep]`` between."""
+    from eraser_hub.explain.transformers.multiple_choice import answers_of
+
+    return len(label_names) > 1 and all(len(answers_of(one)) == len(label_names) for one in instances)
+
+
+def has_labels(split: Split) -> bool:
+    """Whether any of the split's rows has a label."""
+    return any(one.label is not None for one in split.instances())
+
+
+def has_rationales(split: Split) -> bool:
+    """Whether the split's rows carry human rationales."""
+    first = next(split.instances(), None)
+    return first is not None and first.rationale is not None
+
+
+def _fit(recipe: Recipe, data: Split, out: Path, train_on: str, query: bool, say: Callable[[str], None]) -> None:
+    instances, labels = examples(data, rationale_only=train_on == "rationale", uses_query=query, limit=recipe.limit)
+    facts: dict[str, Any] = {
+        "dataset": Path(recipe.dataset).name, "config": data.config, "split": recipe.split, "train_on": train_on,
+        "uses_query": query, "instances": len(instances), "label_names": list(data.label_names) or sorted(set(labels)),
+    }  # fmt: skip
+    if recipe.model in BASELINES:
+        joiner = recipe.joiner if recipe.joiner is not None else "" if recipe.features == "characters" else " "
+        model, more = fit_baseline(
+            recipe.model, instances, labels, features=recipe.features, joiner=joiner, seed=recipe.seed, say=say
+        )
+        save_baseline(model, {**facts, **more}, out)
+        return
+    if looks_like_a_path(recipe.model) and not Path(recipe.model).is_dir():
+        raise DataError(
+            f"--model: expected {', '.join(BASELINES)}, or a transformers folder or Hub id", file=recipe.model
+        )
+    need("torch", "transformers", "accelerate")
+    from .finetuning import finetune
+
+    task = recipe.task
+    if task == "auto":
+        # CoS-E's labels are letters that stand for another answer in every question
+        task = "multiple-choice" if query and all_choices(instances, facts["label_names"]) else "classification"
+    facts["task"] = task
+    finetune(
+        recipe.model, instances, labels, facts["label_names"], out, facts=facts, epochs=recipe.epochs,
+        max_steps=recipe.max_steps, batch_size=recipe.batch_size, learning_rate=recipe.learning_rate,
+        window=recipe.window, seed=recipe.seed, task=task, say=say,
+    )  # fmt: skip

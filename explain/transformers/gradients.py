@@ -1,0 +1,252 @@
+"""Gradients, integrated gradients and attention of a transformers model, over word tokens.
+
+Scores of sub-words are summed to words. Where a text has several windows its probability is their mean, so the
+gradient with respect to a sub-word is the sum over the windows that hold it, divided by the number of windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.explain.adapter import need
+from eraser_hub.explain.attribution import points_of
+from eraser_hub.explain.runner import in_halves
+from eraser_hub.records.errors import DataError
+
+if TYPE_CHECKING:
+    from .pieces import Pieces, Window
+    from .sequence_model import SequenceModel
+
+
+FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass keeps every layer's values
+
+
+def batches(model: SequenceModel, windows: Sequence[Window]) -> list[list[int]]:
+    """Window numbers in batches of like length, longest first."""
+    order = sorted(range(len(windows)), key=lambda number: -len(windows[number].code))
+    found, place = [], 0
+    while place < len(order):
+        size = len(windows[order[place]].code)
+        batch = order[place : place + model.rows_for(size, FULL_LENGTH_ROWS)]
+        found.append(batch if model.pads else [number for number in batch if len(windows[number].code) == size])
+        place += len(found[-1])
+    return found
+
+
+def whole_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
+    """Every window of every text with nothing erased, and the number of the text that it belongs to."""
+    windows, owner = [], []
+    for number, one in enumerate(encoded):
+        found = one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove")
+        windows += found
+        owner += [number] * len(found)
+    return windows, owner
+
+
+def embedding_scores(
+    model: SequenceModel,
+    probability: Callable[..., Any],
+    embedded: Any,
+    method: str,
+    steps: int,
+    rows: int,
+    more: tuple[Any, ...] = (),
+) -> NDArray[np.float64]:
+    """Scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places): the width summed away.
+
+    Args:
+        probability: input embeddings (and ``more``) to the explained probability of each input, shape (inputs,).
+        rows: integration points that go through the model together; halved when memory runs out.
+        more: what ``probability`` takes besides: tensors of shape (inputs, ..).
+    """
+    embedded = embedded.detach().requires_grad_()
+    if method == "integrated-gradients":
+        # what is halved is the number of points in one batch
+        found = in_halves(
+            lambda points: [integrated_gradients(model, probability, embedded, steps, len(points), more)] * len(points),
+            range(max(rows, 1)), model.notes, all_of=False,
+        )[0]  # fmt: skip
+    else:
+        need("captum")
+        import captum.attr
+
+        if method == "input-x-gradient":
+            values = captum.attr.InputXGradient(probability).attribute(embedded, additional_forward_args=more)
+            found = values.sum(dim=-1)
+        else:
+            values = captum.attr.Saliency(probability).attribute(embedded, abs=False, additional_forward_args=more)
+            found = values.norm(dim=-1)
+    return found.detach().double().cpu().numpy()
+
+
+def output_of(model: SequenceModel, embedded: Any, inputs: dict[str, Any]) -> Any:
+    """The network's output with ``embedded`` in the place of its input embeddings.
+
+    The ids go in as well, since a network may look at more in them than their embeddings: one that classifies at the last
+    token finds by them where padding begins.
+
+    Raises:
+        DataError: the network does not embed its input exactly once.
+    """
+    import torch
+
+    times = 0
+
+    def instead(module: Any, given: Any, found: Any) -> Any:
+        nonlocal times
+        times += 1
+        if model.network.config.model_type == "xlnet":
+            return embedded.transpose(0, 1)  # it puts places before inputs
+        if found.numel() == embedded.numel():
+            return embedded.reshape(found.shape)
+        # a network that pads by itself (Longformer, to whole attention windows): its padding stays
+        given_places = embedded.reshape(-1, *embedded.shape[-2:])
+        return torch.cat([given_places, found[:, given_places.shape[1] :]], dim=1)
+
+    hook = model.network.get_input_embeddings().register_forward_hook(instead)
+    try:
+        out = model.network(**inputs)
+    finally:
+        hook.remove()
+    if times != 1:
+        raise DataError(
+            f"{model.description}: gradients need a network that looks up its input embeddings once, found {times} times; "
+            "use occlusion or lime"
+        )
+    return out
+
+
+def integrated_gradients(
+    model: SequenceModel,
+    probability: Callable[..., Any],
+    embedded: Any,
+    steps: int,
+    rows: int,
+    more: tuple[Any, ...] = (),
+) -> Any:
+    """Integrated gradients (Sundararajan et al., 2017, equation 1) of one input from the all-zero embeddings.
+
+    Our own and not captum's, which computes the integration points anew for every input; its values are the same.
+
+    Args:
+        embedded: shape (1, .., places, width).
+        rows: points in one batch.
+
+    Returns:
+        A tensor of shape (1, .., places).
+    """
+    import torch
+
+    def values(points: Any) -> Any:
+        return probability(points, *(one.expand(len(points), *one.shape[1:]) for one in more))
+
+    alphas, weights = (torch.from_numpy(one.astype(np.float32)).to(embedded) for one in points_of(steps))
+    shape = (-1, *(1 for _ in embedded.shape[1:]))
+    sums = torch.zeros_like(embedded)
+    for start in range(0, steps, rows):
+        alpha, weight = alphas[start : start + rows].view(shape), weights[start : start + rows].view(shape)
+        points = (embedded.detach() * alpha).requires_grad_()
+        (gradients,) = torch.autograd.grad(values(points).sum(), points)
+        sums += (gradients * weight).sum(dim=0, keepdim=True)
+    with torch.no_grad():
+        found = (sums * embedded).sum(dim=-1)
+        ends = values(torch.cat([embedded, torch.zeros_like(embedded)]))
+        delta = found.sum() - (ends[0] - ends[1])
+    model.notes.largest("largest convergence delta", abs(float(delta)))
+    return found
+
+
+def gradient_scores(
+    model: SequenceModel, encoded: Sequence[Pieces], columns: Sequence[int], method: str, steps: int
+) -> list[NDArray[np.float64]]:
+    """Scores for the probability of each instance's explained class.
+
+    ``gradient`` is the Euclidean norm of the gradient with respect to a sub-word's input embedding; ``input-x-gradient``
+    the inner product of both; ``integrated-gradients`` the inner product of embedding and mean gradient along the line
+    from the all-zero embeddings (``steps`` Gauss-Legendre points; paper 002 takes 300). The convergence delta, the
+    difference between the sum of integrated gradients and p(x) - p(baseline), is kept in the model's notes.
+    """
+    import torch
+
+    windows, owner = whole_windows(encoded)
+    parts = np.bincount(owner, minlength=len(encoded))
+    scores = [np.zeros(len(one.instance.tokens)) for one in encoded]
+    embedding = model.network.get_input_embeddings()
+
+    def values_of(batch: list[int]) -> list[NDArray[np.float64]]:
+        inputs = model.tensors([windows[number] for number in batch])
+
+        def probability(embedded: Any, explained: Any, *values: Any) -> Any:
+            logits = output_of(model, embedded, dict(zip(inputs, values, strict=True))).logits.float()
+            return torch.softmax(logits, dim=-1).gather(1, explained)[:, 0]
+
+        with torch.no_grad():
+            embedded = embedding(inputs["input_ids"])
+        explained = torch.tensor([[columns[owner[number]]] for number in batch], device=embedded.device)
+        more = (explained, *inputs.values())
+        rows = model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
+        return list(embedding_scores(model, probability, embedded, method, steps, rows, more))
+
+    # the points of one integral fill a batch by themselves
+    single = method == "integrated-gradients"
+    for batch in [[number] for number in range(len(windows))] if single else batches(model, windows):
+        found = values_of(batch) if single else in_halves(values_of, batch, model.notes)
+        for number, row in zip(batch, found, strict=True):
+            row = row[model.inside(windows[number], len(row))] / parts[owner[number]]
+            add_to_words(scores[owner[number]], encoded[owner[number]], windows[number], row)
+    return scores
+
+
+def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[NDArray[np.float64]]:
+    """Attention of the last layer from the CLS token to each sub-word, the mean over heads, summed to words.
+
+    A model without CLS token (one that classifies at the last token) gives the last token's attention. A sub-word in
+    several windows takes the mean of its windows.
+    """
+    import torch
+
+    windows, owner = whole_windows(encoded)
+    sums = [np.zeros(len(one.ids)) for one in encoded]
+    times = [np.zeros(len(one.ids)) for one in encoded]
+
+    def weights_of(batch: list[int]) -> list[NDArray[np.float64]]:
+        inputs = model.tensors([windows[number] for number in batch])
+        with torch.inference_mode():
+            layers = getattr(model.network(**inputs, output_attentions=True), "attentions", None)
+        places = inputs["input_ids"].shape[-1]
+        if not layers or layers[-1].ndim != 4 or tuple(layers[-1].shape[-2:]) != (places, places):
+            raise DataError(
+                f"--method attention: {model.description} gives no attention weights of every place to every other"
+            )
+        heads = layers[-1].mean(dim=1).double().cpu().numpy()
+        found = []
+        for row, number in enumerate(batch):
+            window, inside = windows[number], model.inside(windows[number], places)
+            asking = 0 if window.ids[0] == model.tokenizer.cls_token_id else len(window.code) - 1
+            found.append(heads[row, inside, inside][asking])
+        return found
+
+    before = model.network.config._attn_implementation
+    model.network.set_attn_implementation("eager")  # the fused kernels do not give their weights
+    try:
+        for batch in batches(model, windows):
+            for number, row in zip(batch, in_halves(weights_of, batch, model.notes), strict=True):
+                held = windows[number].piece >= 0
+                sums[owner[number]][windows[number].piece[held]] += row[held]
+                times[owner[number]][windows[number].piece[held]] += 1
+    finally:
+        model.network.set_attn_implementation(before)
+    return [
+        np.bincount(one.owner, weights=total / np.maximum(count, 1), minlength=len(one.instance.tokens)).astype(float)
+        for one, total, count in zip(encoded, sums, times, strict=True)
+    ]
+
+
+def add_to_words(scores: NDArray[np.float64], one: Pieces, window: Window, values: NDArray[np.float64]) -> None:
+    """Sum a window's values, one for each of its places, into its words' scores."""
+    held = window.piece >= 0
+    np.add.at(scores, one.owner[window.piece[held]], values[held])

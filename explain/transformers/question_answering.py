@@ -1,0 +1,120 @@
+"""Extractive question answering: scores of the passage's tokens for the predicted answer span (rankings for MAP).
+
+What is explained is p(start) · p(end) of the model's best span. Erased inputs change which spans there are, so there
+are no comprehensiveness and sufficiency for this task (paper 002, Table 6), and methods that erase are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.explain.adapter import Encoded, View
+from eraser_hub.explain.instances import Instance
+from eraser_hub.records.errors import DataError
+
+from .pieces import Pieces, Window
+from .sequence_model import GRADIENT_METHODS, SequenceModel
+
+LONGEST_ANSWER = 30
+
+
+@dataclass(slots=True)
+class Passage(Pieces):
+    """A question and its passage, and the best answer once it was looked for."""
+
+    best: tuple[Window, int, int, float] | None = None
+
+
+class AnswerModel(SequenceModel):
+    """An extractive question-answering model: (question, passage) in, the best span out."""
+
+    has_labels = False
+
+    def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
+        super().__init__(network, tokenizer, uses_query=True, **more)
+        self.label_names = ()
+
+    def start(self, units: Sequence[tuple[View, int]]) -> Any:
+        raise DataError(
+            f"{self.description}: question answering gives spans, not label probabilities: rankings only "
+            "(--method random, gradient, input-x-gradient, integrated-gradients or attention)"
+        )
+
+    def _first_output(self, windows: Sequence[Window]) -> Any:
+        logits = self.network(**self.tensors(windows)).start_logits[0]
+        return logits[self.inside(windows[0], len(logits))]
+
+    def supports(self, method: str) -> bool:
+        return method in ("random", "attention", *GRADIENT_METHODS)
+
+    def encode(self, instance: Instance) -> Passage:
+        one = super().encode(instance)
+        return Passage(one.instance, one.model, one.query, one.ids, one.owner, one.first, one.split)
+
+    def answer(self, one: Passage) -> tuple[Window, int, int, float]:
+        """The best span of a passage: its window, its first and last place there, and p(start) · p(end)."""
+        if one.best is not None:
+            return one.best
+        windows = one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove")
+        best: tuple[Window, int, int, float] | None = None
+        for window in windows:
+            with self.torch.inference_mode():
+                out = self.network(**self.tensors([window]))
+            start = self.torch.softmax(out.start_logits.double(), dim=-1)[0].cpu().numpy()
+            end = self.torch.softmax(out.end_logits.double(), dim=-1)[0].cpu().numpy()
+            held = window.piece >= 0
+            pairs = np.triu(np.outer(start * held, end * held)) - np.triu(np.outer(start, end), LONGEST_ANSWER)
+            first, last = np.unravel_index(int(np.argmax(pairs)), pairs.shape)
+            p = float(start[first] * end[last])
+            if not np.isfinite(p):
+                raise DataError(
+                    f"{self.description}: its output holds NaN or infinite values", instance=one.instance.id
+                )
+            if best is None or p > best[3]:
+                best = (window, int(first), int(last), p)
+        if best is None:
+            raise DataError("the passage is empty: nothing to answer from", instance=one.instance.id)
+        one.best = best
+        return best
+
+    def answer_text(self, one: Passage) -> tuple[str, float]:
+        """The answer's words, blank between, and its probability."""
+        window, first, last, p = self.answer(one)
+        pieces = window.piece[first : last + 1]
+        words = sorted({int(one.owner[piece]) for piece in pieces if piece >= 0})
+        return " ".join(one.instance.tokens[word] for word in words), p
+
+    def scores(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
+    ) -> list[NDArray[np.float64]]:
+        from .gradients import attention_scores
+
+        pieces = [one for one in encoded if isinstance(one, Passage)]
+        if method == "attention":
+            return attention_scores(self, pieces)
+        return [self._gradient(one, method, steps) for one in pieces]
+
+    def _gradient(self, one: Passage, method: str, steps: int) -> NDArray[np.float64]:
+        from .gradients import FULL_LENGTH_ROWS, add_to_words, embedding_scores, output_of
+
+        torch = self.torch
+        window, first, last, _ = self.answer(one)
+        inputs = self.tensors([window])
+        with torch.no_grad():
+            embedded = self.network.get_input_embeddings()(inputs["input_ids"])
+
+        def probability(batch: Any) -> Any:
+            out = output_of(self, batch, {name: value.expand(len(batch), -1) for name, value in inputs.items()})
+            start, end = (torch.softmax(logits.float(), dim=-1) for logits in (out.start_logits, out.end_logits))
+            return start[:, first] * end[:, last]
+
+        rows = self.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
+        (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows)
+        scores = np.zeros(len(one.instance.tokens))
+        add_to_words(scores, one, window, pieces)
+        return scores

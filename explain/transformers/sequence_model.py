@@ -1,0 +1,249 @@
+"""``transformers`` models: word tokens in, sub-words inside, probabilities out.
+
+Each word is cut into sub-words once; erased inputs are cut from the sub-word arrays (:mod:`pieces`). A text longer than the model's
+window goes in as overlapping windows whose probabilities are averaged; how many did is counted and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.explain.adapter import Adapter, Encoded, View
+from eraser_hub.explain.instances import Instance, first_line
+from eraser_hub.records.errors import DataError
+
+from .devices import device_for, heads_in_float32, in_bf16, placed
+from .pieces import Pieces, Window, padded, window_of
+from .words import Words, load_tokenizer
+
+PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
+GRADIENT_METHODS = ("gradient", "input-x-gradient", "integrated-gradients")
+
+
+def open_transformer(
+    name: str,
+    *,
+    task: str = "auto",
+    uses_query: bool | None = None,
+    window: int | None = None,
+    device: str | None = None,
+    precision: str = "auto",
+) -> Adapter:
+    """Open a local folder or Hub id as the adapter that its architecture asks for.
+
+    Raises:
+        DataError: cannot be opened, or an architecture that classifies nothing.
+    """
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        config = transformers.AutoConfig.from_pretrained(name)
+        tokenizer = load_tokenizer(name)
+        architecture = (config.architectures or ["an encoder without a task"])[0]
+        if task == "auto":
+            task = next(
+                (
+                    known
+                    for ending, known in (
+                        ("ForSequenceClassification", "classification"),
+                        ("ForMultipleChoice", "multiple-choice"),
+                        ("ForQuestionAnswering", "question-answering"),
+                    )
+                    if architecture.endswith(ending)
+                ),
+                "",
+            )
+        if not task:
+            raise DataError(
+                f"expected a model for sequence classification, multiple choice or question answering, found "
+                f"{architecture}; fine-tune it first (eraser-hub train --model {name})"
+            )
+        kinds = {
+            "classification": transformers.AutoModelForSequenceClassification,
+            "multiple-choice": transformers.AutoModelForMultipleChoice,
+            "question-answering": transformers.AutoModelForQuestionAnswering,
+        }
+        network = kinds[task].from_pretrained(name)
+    except DataError:
+        raise
+    except Exception as error:  # transformers raises many kinds; its first line names what is missing
+        raise DataError(f"cannot open the model: {first_line(error)}", file=name) from error
+    more: dict[str, Any] = {
+        "window": window, "device": device, "precision": precision, "description": f"{architecture} {Path(name).name}",
+    }  # fmt: skip
+    if task == "multiple-choice":
+        from .multiple_choice import ChoiceModel
+
+        return ChoiceModel(network, tokenizer, **more)
+    if task == "question-answering":
+        from .question_answering import AnswerModel
+
+        return AnswerModel(network, tokenizer, **more)
+    return SequenceModel(network, tokenizer, uses_query=bool(uses_query), **more)
+
+
+class SequenceModel(Adapter):
+    """A sequence classifier.
+
+    With a query the input is the pair (query, documents); without one, two documents (premise and hypothesis, two
+    sentences to compare) are the pair, and any other number is one text.
+
+    On a GPU forward passes run in bf16 where it has it (autocast; the head behind the encoder, softmax, gradients and
+    attention in float32 or better), and inputs go over from pinned memory; chosen by itself, and said.
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        tokenizer: Any,
+        *,
+        uses_query: bool = False,
+        window: int | None = None,
+        device: str | None = None,
+        precision: str = "auto",
+        description: str = "",
+    ) -> None:
+        import torch
+
+        super().__init__()
+        self.torch = torch
+        self.device = device_for(device)
+        self.half = in_bf16(precision, self.device)
+        self.network = placed(network, self.device)
+        if self.half:
+            heads_in_float32(self.network, self.device.type)
+            self.notes.say(f"forward passes in bf16 on {self.device}; --precision float32 for more digits")
+        self.tokenizer, self.words, self.uses_query = tokenizer, Words(tokenizer), uses_query
+        self.description = description or type(network).__name__
+        names = getattr(network.config, "id2label", None) or {}
+        self.label_names = tuple(str(names[number]) for number in sorted(names, key=int))
+        longest = longest_input(network.config, tokenizer)
+        if window is not None and not self.words.pair.size + 2 <= window <= longest:
+            raise DataError(f"--window: expected {self.words.pair.size + 2} to {longest} sub-words, found {window}")
+        self.window = window or longest
+        if network.config.pad_token_id is None:
+            network.config.pad_token_id = self.words.pad
+        # XLNet and its like classify at the last place, whatever stands there
+        self._pads_at_start = getattr(network.config, "summary_type", None) == "last"
+        self.pads = not self._sees_padding()
+        if not self.pads:
+            self.notes.say(f"{self.description} sees its padding: only inputs of one length go together")
+
+    def _sees_padding(self) -> bool:
+        """Whether an input's outputs change when a longer one stands beside it (convolutions and Fourier layers)."""
+        (word,) = self.words.cut(["a"])
+        short, long = (
+            window_of(self.words.single, (), (), word * times, np.arange(len(word) * times))
+            for times in (2, max(2, min(12, (self.window - self.words.single.size) // len(word))))
+        )
+        try:
+            with self.torch.inference_mode():
+                alone, beside = (self._first_output(some).float() for some in ([short], [short, long]))
+        except Exception:  # what a network cannot take is said when it is asked in earnest
+            return False
+        return bool((alone - beside).abs().max() > PADDING_SEEN * (1 + alone.abs().max()))
+
+    def _first_output(self, windows: Sequence[Window]) -> Any:
+        """What the network puts out for the first of several windows."""
+        return self.network(**self.tensors(windows)).logits[0]
+
+    def encode(self, instance: Instance) -> Pieces:
+        pieces = self.words.cut(instance.tokens)
+        counts = np.asarray([len(word) for word in pieces], dtype=np.int64)
+        owner = np.repeat(np.arange(len(pieces)), counts)
+        ids = np.asarray([piece for word in pieces for piece in word], dtype=np.int64)
+        first = np.ones(len(owner), dtype=bool)
+        first[1:] = owner[1:] != owner[:-1]
+        query = [piece for word in self.words.cut(instance.query) for piece in word] if self.uses_query else []
+        split = 0
+        if not query and len(instance.documents) == 2:
+            split = int(np.searchsorted(owner, len(instance.documents[0])))
+        encoded = Pieces(instance, self, np.asarray(query, dtype=np.int64), ids, owner, first, split)
+        windows = len(encoded.windows(np.ones(len(pieces), dtype=bool), "remove"))
+        if windows > 1:
+            self.notes.count("texts longer than the window", 1)
+            self.notes.count("windows of those texts", windows)
+        if (len(query) or split) > (self.window - self.words.pair.size) // 2:
+            self.notes.count("queries or first texts cut to half the window")
+        return encoded
+
+    def rows_for(self, size: int, batch_size: int) -> int:
+        # as many sub-words as batch_size inputs of full length (512, if that is less) have; on a processor an eighth
+        # of that, since larger matrices leave its caches and go slower
+        longest = min(self.window, 512 if self.device.type == "cuda" else 64)
+        return max(1, min(batch_size * longest // max(size, 1), 32 * batch_size))
+
+    def tensors(self, windows: Sequence[Window]) -> dict[str, Any]:
+        """Padded model inputs on the device."""
+        ids, types, seen = padded(windows, self.words.pad, self._pads_at_start)
+        arrays = {"input_ids": ids, "attention_mask": seen}
+        if "token_type_ids" in self.tokenizer.model_input_names:
+            arrays["token_type_ids"] = types
+        return {name: self._move(array) for name, array in arrays.items()}
+
+    def inside(self, window: Window, places: int) -> slice:
+        """Where a window stands in a padded row of so many places."""
+        size = len(window.code)
+        return slice(places - size, places) if self._pads_at_start else slice(0, size)
+
+    def _move(self, array: NDArray[Any]) -> Any:
+        tensor = self.torch.from_numpy(array)
+        if self.device.type == "cuda":
+            return tensor.pin_memory().to(self.device, non_blocking=True)
+        return tensor.to(self.device)
+
+    def logits(self, inputs: dict[str, Any]) -> Any:
+        """The network's logits, float32."""
+        context = self.torch.autocast(self.device.type, dtype=self.torch.bfloat16) if self.half else nullcontext()
+        with self.torch.inference_mode(), context:
+            return self.network(**inputs).logits.float()
+
+    def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        return self.finish(self.start(units))
+
+    def start(self, units: Sequence[tuple[View, int]]) -> Any:
+        logits = self.logits(self.tensors([view.data[number] for view, number in units]))
+        return self.torch.softmax(logits.double(), dim=-1)
+
+    def finish(self, started: Any) -> NDArray[np.float64]:
+        return started.cpu().numpy()  # type: ignore[no-any-return]
+
+    def supports(self, method: str) -> bool:
+        return method in (*GRADIENT_METHODS, "attention") or super().supports(method)
+
+    def scores(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
+    ) -> list[NDArray[np.float64]]:
+        from .gradients import attention_scores, gradient_scores
+
+        pieces = [one for one in encoded if isinstance(one, Pieces)]
+        if method == "attention":
+            return attention_scores(self, pieces)
+        return gradient_scores(self, pieces, [self.column(target) for target in targets], method, steps)
+
+
+def longest_input(config: Any, tokenizer: Any) -> int:
+    """The longest input in sub-words that both the tokenizer and the position embeddings allow."""
+    limits = [tokenizer.model_max_length] if tokenizer.model_max_length < 1_000_000 else []
+    positions = getattr(config, "max_position_embeddings", None)
+    if isinstance(positions, int) and positions > 0:
+        # RoBERTa and its kin number positions from the padding index on
+        offset = config.model_type in (
+            "roberta",
+            "xlm-roberta",
+            "camembert",
+            "mpnet",
+            "longformer",
+            "xlm-roberta-xl",
+            "data2vec-text",
+        )
+        limits.append(positions - (config.pad_token_id or 0) - 1 if offset else positions)
+    return int(min(limits)) if limits else 512

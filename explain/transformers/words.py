@@ -1,0 +1,117 @@
+"""Words to sub-words, by any tokenizer that takes words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eraser_hub.records.errors import DataError
+
+
+def load_tokenizer(name: str) -> Any:
+    """The tokenizer of a model, set to take words (byte-level tokenizers need a blank before each)."""
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(name)
+    if getattr(tokenizer, "add_prefix_space", None) is False:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, add_prefix_space=True)
+    return tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Special tokens around a text, or around a pair of texts, and token types.
+
+    Attributes:
+        before, between, after: special tokens; there is nothing between with a single text.
+        special_types: token types of those three.
+        types: token types of the first and of the second (or only) text.
+    """
+
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    after: tuple[int, ...]
+    special_types: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+    types: tuple[int, int]
+
+    @property
+    def size(self) -> int:
+        """Number of special tokens."""
+        return len(self.before) + len(self.between) + len(self.after)
+
+
+class Words:
+    """Words to sub-words by any tokenizer that takes words, each word cut once and remembered."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self._pieces: dict[str, tuple[int, ...]] = {}
+        self._independent = True
+        self._checks_left = 8
+        self.single, self.pair = self._template(False), self._template(True)
+        pad = tokenizer.pad_token_id
+        self.pad = pad if pad is not None else (tokenizer.eos_token_id or 0)
+        self.can_pad, self.mask = pad is not None, tokenizer.mask_token_id
+        # what stands for a text of which nothing is left, where no special token does
+        starts = (tokenizer.bos_token_id, tokenizer.eos_token_id, self.pad)
+        self.blank = next(start for start in starts if start is not None)
+
+    def _template(self, pair: bool) -> Template:
+        encoded = self.tokenizer(["a"], ["b"] if pair else None, is_split_into_words=True)
+        ids, types = encoded["input_ids"], encoded.get("token_type_ids")
+        owners = encoded.sequence_ids() if self.tokenizer.is_fast else self._owners(ids, pair)
+        first = [place for place, owner in enumerate(owners) if owner == 0]
+        if not first or (pair and 1 not in owners):
+            raise DataError("the tokenizer gives no sub-word for the words 'a' and 'b': it cannot be used with words")
+        types = types or [0] * len(ids)
+        second = [place for place, owner in enumerate(owners) if owner == 1] if pair else first
+        between = slice(first[-1] + 1, second[0] if pair else first[-1] + 1)
+        parts = slice(0, first[0]), between, slice(second[-1] + 1, None)
+        before, middle, after = (tuple(ids[part]) for part in parts)
+        kinds = tuple(types[parts[0]]), tuple(types[parts[1]]), tuple(types[parts[2]])
+        return Template(before, middle, after, kinds, (types[first[0]], types[second[0]]))
+
+    def _owners(self, ids: Sequence[int], pair: bool) -> list[int | None]:
+        """Which text each id belongs to, for tokenizers that do not say."""
+        owners: list[int | None] = [None] * len(ids)
+        place = 0
+        for number, word in enumerate(("a", "b") if pair else ("a",)):
+            pieces = self.tokenizer([word], is_split_into_words=True, add_special_tokens=False)["input_ids"]
+            while ids[place : place + len(pieces)] != pieces and place < len(ids):
+                place += 1
+            owners[place : place + len(pieces)] = [number] * len(pieces)
+            place += len(pieces)
+        return owners
+
+    def cut(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+        """Sub-word ids of each word; a word that the tokenizer drops (a zero-width blank) has none.
+
+        Most tokenizers cut a word the same way whatever stands beside it. That is checked on the first texts; for a
+        tokenizer that does not, whole texts are cut and assigned to words.
+        """
+        if not self._independent:
+            return self._cut_whole(words)
+        new = [word for word in dict.fromkeys(words) if word not in self._pieces]
+        if new:
+            cut = self.tokenizer([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
+            self._pieces.update(zip(new, map(tuple, cut["input_ids"]), strict=True))
+        pieces = [self._pieces[word] for word in words]
+        if self._checks_left and len(words) > 1 and self.tokenizer.is_fast:
+            self._checks_left -= 1
+            whole = self._cut_whole(words)
+            if whole != pieces:
+                self._independent = False
+                return whole
+        return pieces
+
+    def _cut_whole(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+        pieces: list[list[int]] = [[] for _ in words]
+        if words:
+            encoded = self.tokenizer(
+                list(words), is_split_into_words=True, add_special_tokens=False, truncation=False, verbose=False
+            )
+            for piece, owner in zip(encoded["input_ids"], encoded.word_ids(), strict=True):
+                if owner is not None:
+                    pieces[owner].append(piece)
+        return [tuple(word) for word in pieces]

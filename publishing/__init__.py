@@ -1,0 +1,1 @@
+"""Built folders -> the Hub: metric Spaces, publishing, serving, the viewer's limits."""

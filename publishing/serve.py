@@ -1,0 +1,453 @@
+"""A read-only Hub for a cluster without internet: the folders that ``build`` wrote, over HTTP.
+
+Why not olah: it mirrors git repositories, so all that `build` wrote would have to be committed a second time; from a
+local mirror it reads a whole file into memory for each request and answers no ranges, which streaming readers of
+Parquet live on. Read endpoints over plain files are few, so they are here, on the standard library alone; the tests
+load the same data through olah as a second opinion.
+
+Ids: ``NAME`` and ``ORG/NAME`` are the same folder. ``load_dataset("eraser", "movies")`` works with huggingface_hub
+before 1.16; later ones refuse an id without a namespace themselves, before they ask any server, and are given
+``load_dataset("org/eraser", "movies")``. ``evaluate.load("eraser_faithfulness")`` works with all.
+
+Nothing but files below the folder is served, by construction: a request's path is never joined to a folder, it is
+looked up in the listing of what lies there. Hidden names and links that lead out are not listed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import socket
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from eraser_hub.records.errors import DataError
+
+LISTING_SECONDS = 1.0
+IDLE_SECONDS = 60
+LARGEST_QUESTION = 1 << 20
+# where `evaluate.load("NAME")` looks for a metric without a namespace
+METRIC_NAMESPACE = "evaluate-metric"
+_ID = r"(?P<id>(?:[^/]+/)?[^/]+?)"
+_API = re.compile(
+    rf"/api/(?P<kind>datasets|spaces|models)/{_ID}"
+    r"(?:/(?P<verb>revision|tree|paths-info|refs)(?:/(?P<revision>[^/]+)(?:/(?P<path>.*))?)?)?"
+)
+_RESOLVE = re.compile(rf"/(?:(?P<kind>datasets|spaces)/)?{_ID}/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of a repository: its size, what changes when its content does, and the LFS digest if it has one."""
+
+    size: int
+    oid: str
+    lfs: str | None = None
+
+
+class Repository(Protocol):
+    """What the handler asks of a repository: its revisions, its files at one, and their content."""
+
+    def commit(self, revision: str) -> str | None:
+        """The commit that a branch, tag or commit names; None where it names nothing."""
+
+    def files(self, commit: str) -> Mapping[str, Entry]:
+        """Path -> entry at a commit."""
+
+    def open(self, commit: str, path: str) -> BinaryIO:
+        """A listed file's content."""
+
+    def refs(self) -> dict[str, list[dict[str, str]]]:
+        """Branches and tags, as the Hub's API names them."""
+
+
+class Folder:
+    """A folder as a repository of one revision, ``main``; its commit changes when a file in it does."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.root, self.folder = root, folder
+        self._lock = threading.Lock()
+        self._listed_at = -LISTING_SECONDS
+        self._listing: dict[str, tuple[Entry, Path]] = {}
+        self._commit = ""
+
+    def _list(self) -> None:
+        with self._lock:
+            if time.monotonic() - self._listed_at < LISTING_SECONDS:
+                return
+            listing: dict[str, tuple[Entry, Path]] = {}
+            self._walk(self.folder, "", listing)
+            digest = hashlib.sha1(repr(sorted((name, entry) for name, (entry, _) in listing.items())).encode())
+            self._listing, self._commit, self._listed_at = listing, digest.hexdigest(), time.monotonic()
+
+    def _walk(self, folder: Path, prefix: str, listing: dict[str, tuple[Entry, Path]]) -> None:
+        try:
+            children = sorted(os.scandir(folder), key=lambda child: child.name)
+        except OSError:
+            return  # replaced this very moment: the next listing sees the new one
+        for child in children:
+            if child.name.startswith(".") or child.name == "__pycache__":
+                continue
+            if child.is_dir(follow_symlinks=False):
+                self._walk(Path(child.path), f"{prefix}{child.name}/", listing)
+            elif (found := self._file(Path(child.path))) is not None:
+                listing[prefix + child.name] = found
+
+    def _file(self, path: Path) -> tuple[Entry, Path] | None:
+        try:
+            real = path.resolve(strict=True)
+            status = real.stat()
+        except OSError:
+            return None
+        if not stat.S_ISREG(status.st_mode) or not real.is_relative_to(self.root):
+            return None
+        if any(part.startswith(".") for part in real.relative_to(self.root).parts):
+            return None
+        return Entry(status.st_size, _fingerprint(real, status)), real
+
+    def commit(self, revision: str) -> str | None:
+        self._list()
+        return self._commit if revision in ("main", "refs/heads/main", self._commit) else None
+
+    def files(self, commit: str) -> Mapping[str, Entry]:
+        return {name: entry for name, (entry, _) in self._listing.items()}
+
+    def open(self, commit: str, path: str) -> BinaryIO:
+        entry, real = self._listing[path]
+        file = os.fdopen(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+        if _fingerprint(real, os.fstat(file.fileno())) != entry.oid:
+            file.close()
+            self._listed_at = -LISTING_SECONDS
+            raise FileNotFoundError(path)
+        return file
+
+    def refs(self) -> dict[str, list[dict[str, str]]]:
+        self._list()
+        return {"branches": [{"name": "main", "ref": "refs/heads/main", "targetCommit": self._commit}], "tags": []}
+
+
+def _fingerprint(path: Path, status: os.stat_result) -> str:
+    return hashlib.sha1(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}".encode()).hexdigest()
+
+
+class Shelf:
+    """The repositories of a folder: ``NAME`` and ``ORG/NAME``; a folder with ``NAME/NAME.py`` is a Space."""
+
+    def __init__(self, root: Path, namespaces: tuple[str, ...] = ()) -> None:
+        self.root, self.namespaces = root.resolve(), namespaces
+        self._lock = threading.Lock()
+        self._folders: dict[str, Folder] = {}
+
+    def names(self) -> dict[str, str]:
+        """Name -> ``datasets`` or ``spaces``, of all that is served now."""
+        found = {}
+        for child in sorted(self.root.iterdir()):
+            if child.name.startswith(".") or child.is_symlink() or not (child / "README.md").is_file():
+                continue
+            found[child.name] = "spaces" if (child / f"{child.name}.py").is_file() else "datasets"
+        return found
+
+    def find(self, kind: str, repository: str) -> Repository | None:
+        """The repository of an id, or None."""
+        namespace, _, name = repository.rpartition("/")
+        if namespace and self.namespaces and namespace not in (*self.namespaces, METRIC_NAMESPACE):
+            return None
+        if self.names().get(name) != kind:
+            return None
+        with self._lock:
+            return self._folders.setdefault(name, Folder(self.root, self.root / name))
+
+
+class HubHandler(BaseHTTPRequestHandler):
+    """The Hub's read endpoints: repository, tree, paths-info, refs, and files by range."""
+
+    protocol_version = "HTTP/1.1"
+    server_version = "eraser-hub"
+    sys_version = ""
+    timeout = IDLE_SECONDS
+    find: Callable[[str, str], Repository | None]
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def answer(self, status: int, body: Any = None, headers: Mapping[str, str] | None = None) -> None:
+        """Send a whole answer: JSON, or text where ``body`` is a string."""
+        content = body.encode() if isinstance(body, str) else b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain; charset=utf-8" if isinstance(body, str) else "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def refuse(self, status: int, code: str, message: str, **headers: str) -> None:
+        """Send an error as the Hub does: its code and message in headers."""
+        more = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.answer(status, {"error": message}, {"X-Error-Code": code, "X-Error-Message": message, **more})
+
+    # -- requests -----------------------------------------------------------------------------------------------------
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        if match := _RESOLVE.fullmatch(url.path):
+            self._resolve(match)
+        elif match := _API.fullmatch(url.path):
+            self._describe(match, {name: values[-1] for name, values in parse_qs(url.query).items()})
+        else:
+            self.elsewhere(url.path)
+
+    do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        """Only the question for the files behind some paths comes as POST; all else would write."""
+        match = _API.fullmatch(urlsplit(self.path).path)
+        body = self.body()
+        if body is None:
+            return
+        if match is None or match["verb"] != "paths-info":
+            self.refuse(HTTPStatus.METHOD_NOT_ALLOWED, "ReadOnly", "this server is read-only", Allow="GET, HEAD")
+            return
+        found = self._at(match)
+        if found is None:
+            return
+        try:
+            json_body = "json" in (self.headers.get("Content-Type") or "")
+            question = json.loads(body) if json_body else parse_qs(body.decode())
+            paths = question.get("paths") or []
+            paths = [paths] if isinstance(paths, str) else [str(path) for path in paths]
+        except (ValueError, AttributeError, TypeError, RecursionError):
+            self.refuse(HTTPStatus.BAD_REQUEST, "BadRequest", "expected paths")
+            return
+        files = found[0].files(found[1])
+        answers = []
+        for path in dict.fromkeys(path.strip("/") for path in paths):
+            if path in files:
+                answers.append(_file_row(path, files[path]))
+            elif path == "" or any(name.startswith(f"{path}/") for name in files):
+                answers.append(_folder_row(path))
+        self.answer(HTTPStatus.OK, answers)
+
+    def _read_only(self) -> None:
+        self.close_connection = True  # its body is not read
+        self.refuse(HTTPStatus.METHOD_NOT_ALLOWED, "ReadOnly", "this server is read-only", Allow="GET, HEAD")
+
+    do_PUT = do_DELETE = do_PATCH = _read_only
+
+    def body(self, largest: int = LARGEST_QUESTION) -> bytes | None:
+        """The request's body; None, and an answer sent, when it has no length or too great a one."""
+        length = self.headers.get("Content-Length") or "0"
+        if self.headers.get("Transfer-Encoding") or not length.isdecimal() or int(length) > largest:
+            self.close_connection = True
+            self.refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "BadRequest", f"expected a length of at most {largest}")
+            return None
+        return self.rfile.read(int(length))
+
+    def elsewhere(self, path: str) -> None:
+        """Any other path."""
+        self.refuse(HTTPStatus.NOT_FOUND, "RepoNotFound", "Repository not found")
+
+    # -- what is asked for --------------------------------------------------------------------------------------------
+
+    def _at(self, match: re.Match[str]) -> tuple[Repository, str] | None:
+        """The repository and commit that a path names; None, and an answer sent, when there is none."""
+        repository = type(self).find(match["kind"] or "models", unquote(match["id"]))
+        if repository is None:
+            self.elsewhere(self.path)
+            return None
+        revision = unquote(match["revision"] or "main")
+        commit = repository.commit(revision)
+        if commit is None:
+            self.refuse(HTTPStatus.NOT_FOUND, "RevisionNotFound", f"Invalid rev id: {quote(revision)}")
+            return None
+        return repository, commit
+
+    def _describe(self, match: re.Match[str], query: Mapping[str, str]) -> None:
+        found = self._at(match)
+        if found is None:
+            return
+        repository, commit = found
+        files, name = repository.files(commit), unquote(match["id"])
+        if match["verb"] == "refs":
+            self.answer(HTTPStatus.OK, {"converts": [], **repository.refs()})
+        elif match["verb"] == "tree":
+            self._tree(files, unquote(match["path"] or "").strip("/"), query)
+        elif match["verb"] in (None, "revision"):
+            facts = {"private": False, "gated": False, "disabled": False, "downloads": 0, "likes": 0, "tags": []}
+            siblings = [{"rfilename": path} for path in sorted(files)]
+            author = name.partition("/")[0] if "/" in name else None
+            self.answer(
+                HTTPStatus.OK,
+                {"_id": commit[:24], "id": name, "author": author, "sha": commit, **facts, "siblings": siblings},
+            )
+        else:
+            self.elsewhere(self.path)
+
+    def _tree(self, files: Mapping[str, Entry], folder: str, query: Mapping[str, str]) -> None:
+        prefix = f"{folder}/" if folder else ""
+        inside = {path: entry for path, entry in sorted(files.items()) if path.startswith(prefix)}
+        if folder and not inside:
+            self.refuse(HTTPStatus.NOT_FOUND, "EntryNotFound", "Entry not found")
+            return
+        whole = query.get("recursive", "false").lower() in ("1", "true")
+        rows: dict[str, dict[str, Any]] = {}
+        for path, entry in inside.items():
+            parts = path.removeprefix(prefix).split("/")
+            for depth in range(1, len(parts) if whole else min(len(parts), 2)):
+                parent = prefix + "/".join(parts[:depth])
+                rows.setdefault(parent, _folder_row(parent))
+            if whole or len(parts) == 1:
+                rows[path] = _file_row(path, entry)
+        self.answer(HTTPStatus.OK, list(rows.values()))
+
+    def _resolve(self, match: re.Match[str]) -> None:
+        found = self._at(match)
+        if found is None:
+            return
+        repository, commit = found
+        path = unquote(match["path"])
+        entry = repository.files(commit).get(path)
+        try:
+            file = None if entry is None else repository.open(commit, path)
+        except OSError:  # gone or changed since it was listed
+            file = None
+        if entry is None or file is None:
+            self.refuse(HTTPStatus.NOT_FOUND, "EntryNotFound", "Entry not found", X_Repo_Commit=commit)
+            return
+        with file:
+            self._send(file, entry, commit)
+
+    def _send(self, file: BinaryIO, entry: Entry, commit: str) -> None:
+        etag = entry.lfs or entry.oid
+        span = _span(self.headers.get("Range"), entry.size)
+        if self.headers.get("If-Range") not in (None, f'"{etag}"'):
+            span = (0, entry.size, False)
+        if span is None:
+            self.refuse(
+                HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+                "BadRange",
+                "no such range",
+                Content_Range=f"bytes */{entry.size}",
+            )
+            return
+        start, end, partial = span
+        self.send_response(HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Content-Length", str(end - start))
+        self.send_header("Accept-Ranges", "bytes")
+        self.send_header("ETag", f'"{etag}"')
+        self.send_header("X-Repo-Commit", commit)
+        if partial:
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{entry.size}")
+        if entry.lfs:
+            self.send_header("X-Linked-Etag", f'"{etag}"')
+            self.send_header("X-Linked-Size", str(entry.size))
+        self.end_headers()
+        if self.command == "HEAD" or start == end:
+            return
+        if isinstance(file, io.BytesIO):
+            self.wfile.write(file.getbuffer()[start:end])
+        else:
+            self.connection.sendfile(file, start, end - start)
+
+    # -- the connection -----------------------------------------------------------------------------------------------
+
+    def handle_one_request(self) -> None:
+        try:
+            super().handle_one_request()
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True  # the reader went away
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet: a cluster's readers ask for a great many ranges."""
+
+
+def _file_row(path: str, entry: Entry) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": "file", "oid": entry.oid, "size": entry.size, "path": path}
+    if entry.lfs:
+        row["lfs"] = {"oid": entry.lfs, "size": entry.size, "pointerSize": 134}
+    return row
+
+
+def _folder_row(path: str) -> dict[str, Any]:
+    return {"type": "directory", "oid": hashlib.sha1(path.encode()).hexdigest(), "size": 0, "path": path}
+
+
+def _span(header: str | None, size: int) -> tuple[int, int, bool] | None:
+    """Start, end and whether that is a part, of a Range header; None where no byte of it exists.
+
+    What is no single byte range is ignored, as HTTP allows, and the whole file is sent.
+    """
+    match = re.fullmatch(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", header or "")
+    if match is None or not (match[1] or match[2]):
+        return 0, size, False
+    if not match[1]:
+        length = min(int(match[2]), size)
+        return (size - length, size, True) if length else None
+    start, end = int(match[1]), min(int(match[2]) + 1 if match[2] else size, size)
+    if match[2] and int(match[2]) < start:
+        return 0, size, False
+    return (start, end, True) if start < size else None
+
+
+class HubServer(ThreadingHTTPServer):
+    """A thread a connection; the threads end with the process."""
+
+    daemon_threads = True
+    request_queue_size = 512
+
+    def __init__(self, address: tuple[str, int], handler: type[HubHandler]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, handler)
+
+    @property
+    def url(self) -> str:
+        """The address to put into HF_ENDPOINT."""
+        host, port = str(self.server_address[0]), self.server_address[1]
+        return f"http://[{host}]:{port}" if self.address_family == socket.AF_INET6 else f"http://{host}:{port}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        error = sys.exc_info()[1]
+        if not isinstance(error, (ConnectionError, TimeoutError)):
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+
+
+def serve_folder(
+    folder: str | os.PathLike[str], host: str = "127.0.0.1", port: int = 0, namespaces: tuple[str, ...] = ()
+) -> HubServer:
+    """A server over the folders that ``build`` wrote, bound and not yet started (call ``serve_forever``).
+
+    Args:
+        folder: the folder of folders, e.g. ``hub``.
+        host: the address to bind; loopback unless others shall reach it.
+        port: 0 for any free one.
+        namespaces: the organisations ORG whose ids ORG/NAME are answered; all when none is named.
+
+    Raises:
+        DataError: the folder is missing or holds nothing to serve; the address cannot be bound.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise DataError("no such folder; `eraser-hub build` writes it", file=root)
+    shelf = Shelf(root, namespaces)
+    if not shelf.names():
+        raise DataError(
+            "expected folders NAME/ with a README.md, as `eraser-hub build` writes them, found none", file=root
+        )
+    handler = type("Handler", (HubHandler,), {"find": staticmethod(shelf.find)})
+    try:
+        return HubServer((host, port), handler)
+    except (OSError, OverflowError) as error:
+        raise DataError(f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from None

@@ -1,0 +1,227 @@
+"""Metric Spaces: ``hub/NAME/`` with the module, exactly the leaves that it imports, card, app and requirements.
+
+The modules lie flat in ``metrics/``; a Space wants each in a folder of its own. `build_metrics` assembles these
+folders, so that there is one source and no copy in the repository. What it refuses is what ``evaluate.load`` would
+stumble over later, on a user's machine: its loader reads import lines by regular expression and fetches only the
+siblings that ``NAME.py`` names itself, one ``from .leaf import ..`` a line.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+
+from eraser_hub.records.errors import DataError, DataErrors
+from eraser_hub.records.safe_folder import rebuilding
+
+# what a Space installs (metrics/requirements.txt); a module may import these and the standard library
+LIBRARIES = frozenset({"evaluate", "datasets", "huggingface_hub", "numpy", "pyarrow"})
+# the oldest Python that the pinned numpy has wheels for; a Space's default is older
+PYTHON = "3.11"
+ALL_TOGETHER = ("app.py", "requirements.txt")
+
+
+def metrics_folder() -> Path:
+    """The folder of the metric modules, in a checkout as in an installed package."""
+    return Path(str(files("eraser_hub.metrics")))
+
+
+def metric_names(source: Path | None = None) -> list[str]:
+    """The metrics that there are: every card ``cards/NAME.md`` makes one Space."""
+    return sorted(card.stem for card in ((source or metrics_folder()) / "cards").glob("*.md"))
+
+
+def build_metrics(
+    out: str | os.PathLike[str], names: Sequence[str] | None = None, source: Path | None = None
+) -> list[Path]:
+    """Assemble the Spaces' folders.
+
+    Args:
+        out: the folder that receives ``NAME/`` for each metric, e.g. ``hub``.
+        names: the metrics; all by default.
+        source: the folder of modules and cards, by default the package's own.
+
+    Returns:
+        The folders written, one per metric. A folder of that name is replaced as a whole, by renaming: a reader sees
+        the old folder or the new one, never half of it. Nothing is written when any of the metrics is refused.
+
+    Raises:
+        DataError: an unknown name, a missing file, an import that a Space could not resolve, a card without its YAML.
+    """
+    source, out = source or metrics_folder(), Path(out)
+    known = metric_names(source)
+    names = known if names is None else list(dict.fromkeys(names))
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise DataError(f"no metric {', '.join(map(repr, unknown))}: there are {', '.join(known) or 'none'}")
+    contents, errors = {}, []
+    for name in names:
+        try:
+            contents[name] = space_files(name, source)
+        except DataErrors as error:
+            errors.extend(error.errors)
+        except DataError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else DataErrors(errors)
+    return [_write_folder(out / name, files_of) for name, files_of in contents.items()]
+
+
+def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
+    """Path in the Space -> content, all that belongs to the Space of one metric."""
+    source = source or metrics_folder()
+    module = source / f"{name}.py"
+    leaves = imported_leaves(module)
+    card = source / "cards" / f"{name}.md"
+    text = _read(card)
+    check_card(text, card)
+    paths = {"README.md": card, **{f"{stem}.py": source / f"{stem}.py" for stem in (name, *leaves)}}
+    paths |= {file: source / file for file in ALL_TOGETHER}
+    paths |= {picture: card.parent / picture for picture in _pictures(text)}
+    missing = [
+        DataError("no such file; the Space needs it", file=path) for path in paths.values() if not path.is_file()
+    ]
+    if missing:
+        raise DataErrors(missing)
+    return {target: path.read_bytes() for target, path in sorted(paths.items())}
+
+
+def imported_leaves(module: Path) -> list[str]:
+    """The siblings that a metric module imports, checked to be all that a Space needs.
+
+    Returns:
+        Their names without ``.py``, sorted.
+
+    Raises:
+        DataError: the file is missing or no Python; a relative import not of the form ``from .leaf import name``; an
+            import of something that a Space does not install; a leaf that needs a further leaf; an import line that
+            the loader of ``evaluate`` reads otherwise than Python does.
+    """
+    from evaluate.loading import get_imports
+
+    errors: list[DataError] = []
+    leaves = sorted(set(_siblings(module, errors)))
+    for leaf in leaves:
+        path = module.with_name(f"{leaf}.py")
+        for further in _siblings(path, errors):
+            if further not in leaves and further != module.stem:
+                errors.append(
+                    DataError(
+                        f"imports .{further}, which {module.name} does not import: the loader would not fetch it",
+                        file=path,
+                    )
+                )
+    if errors:
+        raise DataErrors(errors)
+    seen = get_imports(str(module))
+    fetched = sorted({name for kind, name, _, _ in seen if kind == "internal"})
+    if fetched != leaves:
+        raise DataError(
+            f"evaluate's loader would fetch {', '.join(fetched) or 'nothing'} where Python imports "
+            f"{', '.join(leaves) or 'nothing'}: write each as one line `from .leaf import name`, no comment behind it",
+            file=module,
+        )
+    for kind, name, _, _ in seen:
+        if kind == "external" or not name.isidentifier():
+            raise DataError(f"evaluate's loader cannot read the import of {name!r}: one module a line", file=module)
+    return leaves
+
+
+def _siblings(path: Path, errors: list[DataError]) -> Iterator[str]:
+    """Yield the leaves that one file imports; offences go to ``errors``."""
+    try:
+        tree = ast.parse(_read(path), filename=str(path))
+    except (SyntaxError, ValueError) as error:
+        errors.append(DataError(f"no Python: {error}", file=path, line=getattr(error, "lineno", None)))
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                _check_library(alias.name, path, node.lineno, errors)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            _check_library(node.module or "", path, node.lineno, errors)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level == 1 and node.module and "." not in node.module:
+                if node.col_offset:
+                    errors.append(
+                        DataError(
+                            "an import inside a block is not seen by evaluate's loader", file=path, line=node.lineno
+                        )
+                    )
+                yield node.module
+            else:
+                errors.append(DataError("expected `from .leaf import name`", file=path, line=node.lineno))
+
+
+def _check_library(name: str, path: Path, line: int, errors: list[DataError]) -> None:
+    top = name.partition(".")[0]
+    if top not in LIBRARIES and top not in sys.stdlib_module_names and top != "__future__":
+        errors.append(DataError(f"imports {name}, which a Space does not install", file=path, line=line))
+
+
+def check_card(text: str, path: Path) -> dict[str, object]:
+    """The YAML at the top of a Space's card, checked: title, gradio and its version, ``app.py``, the two tags."""
+    match = re.match(r"---\r?\n(.*?)\r?\n---\r?\n", text, flags=re.DOTALL)
+    if match is None:
+        raise DataError("expected YAML between two lines of ---", file=path, line=1)
+    try:
+        header = yaml.safe_load(match[1])
+    except yaml.YAMLError as error:
+        raise DataError(f"no YAML: {error}", file=path) from None
+    if not isinstance(header, dict):
+        raise DataError("expected a YAML mapping at the top", file=path)
+    expected = {"sdk": "gradio", "sdk_version": gradio_version(), "python_version": PYTHON, "app_file": "app.py"}
+    errors = [
+        DataError(f"expected {value!r}, found {header.get(key)!r}", file=path, field=key)
+        for key, value in expected.items()
+        if str(header.get(key)) != value
+    ]
+    if not header.get("title"):
+        errors.append(DataError("expected a title", file=path, field="title"))
+    tags = header.get("tags") or []
+    errors += [
+        DataError(f"expected {tag!r} among them", file=path, field="tags")
+        for tag in ("evaluate", "metric")
+        if tag not in tags
+    ]
+    if errors:
+        raise DataErrors(errors)
+    return header
+
+
+def gradio_version() -> str:
+    """The gradio that Spaces run on, as metrics/requirements.txt pins it."""
+    match = re.search(r"^gradio==(\S+)", _read(metrics_folder() / "requirements.txt"), flags=re.MULTILINE)
+    if match is None:
+        raise DataError("expected a line gradio==VERSION", file=metrics_folder() / "requirements.txt")
+    return match[1]
+
+
+def _pictures(card: str) -> Iterable[str]:
+    """The pictures beside the card that it shows."""
+    return sorted(set(re.findall(r"!\[[^\]]*\]\(([\w.-]+\.png)\)", card)))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DataError("no such file; the Space needs it", file=path) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"no UTF-8: {error}", file=path) from None
+
+
+def _write_folder(folder: Path, contents: dict[str, bytes]) -> Path:
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise DataError("expected a folder or nothing, found a file or a link", file=folder)
+    with rebuilding(folder) as building:
+        for name, content in contents.items():
+            (building / name).write_bytes(content)
+    return folder

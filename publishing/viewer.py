@@ -1,0 +1,343 @@
+"""What the Hub's dataset viewer will make of a built folder: its limits as findings, and what a browser will show.
+
+The viewer serves Parquet as it is. It shows up to 100 first rows within a budget of bytes, counts and draws columns of
+some types, and searches text for words of the letters a to z.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from eraser_hub.conversion.checks import Finding, Level, Report, SplitReport, chosen_configs, read_card, split_files
+from eraser_hub.conversion.croissant import class_labels
+from eraser_hub.records.errors import DataError, shown
+
+LARGEST_READ = 300_000_000
+LARGEST_SPLIT = 5_000_000_000
+FIRST_ROWS, FEWEST_ROWS, FIRST_BYTES, ROW_BYTES = 100, 10, 200_000, 19_000
+BINS = 10
+MOST_STRING_LABELS, STRING_LABEL_SHARE = 30, 0.2
+CELL, ROWS_PRINTED = 60, 3
+BATCH_ROWS = 1000
+BARS = "▁▂▃▄▅▆▇█"
+BIN_BUG = "the viewer cannot make bins when the greatest value is the least plus one: the split goes without statistics"
+
+
+@dataclass(slots=True)
+class Column:
+    """What the viewer counts of one column: values, the lengths of lists, or the lengths of long strings."""
+
+    name: str
+    kind: str
+    values: Counter[float] = field(default_factory=Counter)
+    missing: int = 0
+    distinct: set[str] | None = None
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Least and greatest value."""
+        return (min(self.values), max(self.values)) if self.values else None
+
+
+@dataclass(slots=True)
+class SplitView:
+    """One split as a browser will show it."""
+
+    config: str
+    split: str
+    rows: int
+    first_rows: list[dict[str, Any]]
+    shown_rows: int
+    cut_rows: int
+    columns: list[Column]
+    findings: list[Finding]
+    labels: dict[str, list[str]]
+
+
+@dataclass(slots=True)
+class ViewerReport:
+    """The viewer's rules, split by split, and what a browser will show.
+
+    Attributes:
+        report: its violations are what the viewer (or ``load_dataset``) will fail at, its notes what it will leave out.
+        pictures: first rows, a histogram a numeric column and the counts of each ClassLabel, in lines of text.
+    """
+
+    report: Report
+    pictures: list[str]
+
+    @property
+    def problems(self) -> list[DataError]:
+        """The violations; empty when the viewer will show it all."""
+        return self.report.errors
+
+    @property
+    def warnings(self) -> list[str]:
+        """The notes."""
+        return [
+            f"{split.config}/{split.split}: {found.check}: {found.why}"
+            for split in self.report.splits
+            for found in split.findings
+            if found.level == "note"
+        ]
+
+    def lines(self) -> Iterator[str]:
+        """All of it, to print."""
+        yield from self.pictures
+        yield from (f"viewer: note: {line}" for line in self.warnings)
+        yield from (f"viewer: violation: {error}" for error in self.problems)
+        if not self.problems:
+            yield "viewer: no violation"
+
+
+def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerReport:
+    """What the viewer will make of a built folder.
+
+    Args:
+        folder: a built dataset folder.
+        configs: the configurations; all by default.
+
+    Raises:
+        DataError: the card or a file cannot be read; an unknown configuration.
+    """
+    folder = Path(folder)
+    report = Report(f"{folder.resolve().name} in the viewer", folder)
+    lines: list[str] = []
+    for view in viewer_views(folder, configs):
+        report.splits.append(SplitReport(view.config, view.split, view.rows, None, view.findings))
+        lines += _view_lines(view)
+    whole = list(_folder_findings(folder))
+    if whole:
+        report.splits.append(SplitReport("all", "all", sum(split.rows for split in report.splits), None, whole))
+    return ViewerReport(report, lines)
+
+
+def viewer_views(folder: Path, configs: Sequence[str] | None = None) -> Iterator[SplitView]:
+    """Each split as a browser will show it; see `viewer_report`."""
+    folder = Path(folder)
+    card = read_card(folder)
+    for config in chosen_configs(card, configs, folder):
+        labels = class_labels(card, config)
+        for split, paths in split_files(card, config, folder).items():
+            try:
+                yield _view(config, split, paths, labels)
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"cannot be read as Parquet ({shown(str(error))})", file=paths[0]) from None
+
+
+def _view_lines(view: SplitView) -> Iterator[str]:
+    yield f"{view.config} / {view.split}: {view.rows:,} rows"
+    yield f"  first rows: {view.shown_rows} shown, {view.cut_rows} of them with cut cells"
+    for number, row in enumerate(view.first_rows[:ROWS_PRINTED]):
+        named = {name: _label(value, view.labels.get(name)) for name, value in row.items()}
+        yield f"  [{number}] " + " · ".join(f"{name}={_cell(value)}" for name, value in named.items())
+    for column in view.columns:
+        yield f"  {_drawn(column, view.labels)}"
+
+
+# -- one split --------------------------------------------------------------------------------------------------------
+
+
+def _view(config: str, split: str, paths: Sequence[Path], labels: dict[str, list[str]]) -> SplitView:
+    schema = pq.read_schema(paths[0])
+    columns = [column for name in schema if (column := _column(name, labels)) is not None]
+    rows, findings = 0, list(_file_findings(paths))
+    first: list[dict[str, Any]] = []
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=BATCH_ROWS):
+                if len(first) < FIRST_ROWS:
+                    first += batch.slice(0, FIRST_ROWS - len(first)).to_pylist()
+                rows += batch.num_rows
+                for column in columns:
+                    _count(column, batch.column(batch.schema.get_field_index(column.name)))
+    for column in columns:
+        _settle(column, rows)
+    sizes = [len(json.dumps(row, ensure_ascii=False, default=str).encode()) for row in first]
+    shown_rows = _shown_rows(sizes)
+    cut_rows = sum(size > ROW_BYTES for size in sizes[:shown_rows])
+    findings += _statistics_findings(columns, schema)
+    if shown_rows < len(first):
+        why = f"the budget is {FIRST_BYTES // 1000} kB"
+        findings.append(Finding("first rows", "note", len(first) - shown_rows, (), f"{shown_rows} fit; {why}"))
+    if cut_rows:
+        findings.append(Finding("cut cells", "note", cut_rows, (), f"rows of more than {ROW_BYTES // 1000} kB"))
+    findings += _search_findings(first)
+    return SplitView(config, split, rows, first[:shown_rows], shown_rows, cut_rows, columns, findings, labels)
+
+
+def _shown_rows(sizes: Sequence[int]) -> int:
+    """How many first rows fit; at least ten are shown, their cells cut if need be."""
+    total = 0
+    for number, size in enumerate(sizes):
+        total += min(size, ROW_BYTES) if number < FEWEST_ROWS else size
+        if total > FIRST_BYTES and number >= FEWEST_ROWS:
+            return number
+    return len(sizes)
+
+
+def _column(column: pa.Field, labels: dict[str, list[str]]) -> Column | None:
+    """The statistics that the viewer makes of a column; None for structs, which it has none for."""
+    kind = column.type
+    if column.name in labels:
+        return Column(column.name, "label")
+    if pa.types.is_boolean(kind):
+        return Column(column.name, "bool")
+    if pa.types.is_integer(kind):
+        return Column(column.name, "int")
+    if pa.types.is_floating(kind):
+        return Column(column.name, "float")
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return Column(column.name, "list length")
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return Column(column.name, "string length", distinct=set())
+    return None
+
+
+def _count(column: Column, values: pa.Array) -> None:
+    if column.distinct is not None:
+        if len(column.distinct) <= MOST_STRING_LABELS:
+            column.distinct.update(value for value in pc.unique(values).to_pylist() if value is not None)
+        values = pc.utf8_length(values)
+    elif column.kind == "list length":
+        values = pc.list_value_length(values)
+    column.missing += values.null_count
+    for entry in pc.value_counts(values.drop_null()).to_pylist():
+        column.values[entry["values"]] += entry["counts"]
+
+
+def _settle(column: Column, rows: int) -> None:
+    """A string column of few values is counted by value, not by length."""
+    if column.distinct is None:
+        return
+    few = len(column.distinct)
+    if few <= BINS or (few <= MOST_STRING_LABELS and few <= STRING_LABEL_SHARE * rows):
+        column.kind = "string label"
+
+
+# -- the rules --------------------------------------------------------------------------------------------------------
+
+
+def _folder_findings(folder: Path) -> Iterator[Finding]:
+    script = folder / f"{folder.resolve().name}.py"
+    if script.exists():
+        yield Finding(
+            "script", "violation", 1, (f"{script.name}: load_dataset refuses a folder with a loading script",)
+        )
+    defaults = [entry.get("config_name") for entry in read_card(folder)["configs"] if entry.get("default")]
+    if len(defaults) != 1:
+        yield Finding("default config", "violation", 1, (f"expected one, found {len(defaults)}",))
+
+
+def _file_findings(paths: Sequence[Path]) -> Iterator[Finding]:
+    large, unindexed = [], 0
+    for path in paths:
+        metadata = pq.read_metadata(path)
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            indexed = all(group.column(at).has_offset_index for at in range(group.num_columns))
+            unindexed += not indexed
+            if group.total_byte_size > LARGEST_READ and not indexed:
+                large.append(f"{path.name}, row group {number}: {group.total_byte_size:,} bytes and no page index")
+    if large:
+        yield Finding("row groups", "violation", len(large), tuple(large[:5]), "the viewer reads at most 300 MB")
+    elif unindexed:
+        yield Finding("page index", "note", unindexed, (), "row groups without one are read whole")
+    size = sum(path.stat().st_size for path in paths)
+    if size > LARGEST_SPLIT:
+        yield Finding("size", "note", 1, (), f"{size:,} bytes: search and statistics end at 5 GB")
+
+
+def _statistics_findings(columns: Sequence[Column], schema: pa.Schema) -> Iterator[Finding]:
+    for column in columns:
+        bounds = column.bounds
+        if column.kind in ("int", "list length", "string length") and bounds and bounds[1] == bounds[0] + 1:
+            # an integer column is made by build, which leaves such a one empty; lists and texts are the data's own
+            level: Level = "violation" if column.kind == "int" else "note"
+            example = f"{column.name}: {column.kind} from {bounds[0]:g} to {bounds[1]:g}"
+            yield Finding("statistics", level, 1, (example,), f"{example}; {BIN_BUG}")
+    counted = {column.name for column in columns}
+    without = [name for name in schema.names if name not in counted]
+    if without:
+        yield Finding("no statistics", "note", len(without), tuple(without), "structs: " + ", ".join(without))
+
+
+def _search_findings(rows: Sequence[dict[str, Any]]) -> Iterator[Finding]:
+    """The search splits at all that is no letter from a to z, so that other scripts are not found."""
+    text = " ".join(piece for row in rows for piece in _strings(row))
+    letters = sum(character.isalpha() for character in text)
+    latin = len(re.findall(r"[A-Za-z]", text))
+    if letters and latin < letters / 2:
+        why = f"{latin / letters:.0%} of the letters in the first rows are a to z, which is all that the search knows"
+        yield Finding("search", "note", len(rows), (), why)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _strings(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _strings(part)
+
+
+# -- the picture ------------------------------------------------------------------------------------------------------
+
+
+def _label(value: Any, names: Sequence[str] | None) -> Any:
+    return names[value] if names and isinstance(value, int) and 0 <= value < len(names) else value
+
+
+def _cell(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= CELL else f"{text[: CELL - 1]}…"
+
+
+def _drawn(column: Column, labels: dict[str, list[str]]) -> str:
+    missing = f", {column.missing:,} null" if column.missing else ""
+    if not column.values:
+        return f"{column.name}: empty{missing}"
+    if column.kind == "label":
+        names = labels[column.name]
+        named = (
+            f"{names[int(value)] if 0 <= value < len(names) else 'no label'} {count:,}"
+            for value, count in sorted(column.values.items())
+        )
+        return f"{column.name}: {', '.join(named)}{missing}"
+    if column.kind == "bool":
+        return f"{column.name}: true {column.values[1]:,}, false {column.values[0]:,}{missing}"
+    if column.kind == "string label":
+        return f"{column.name}: {len(column.distinct or ())} values{missing}"
+    low, high = column.bounds or (0, 0)
+    counts = histogram(column.values, whole=column.kind != "float")
+    most = max(counts)
+    bars = "".join(" " if not count else BARS[min(7, count * 8 // (most + 1))] for count in counts)
+    return f"{column.name} ({column.kind}): {low:g} {bars} {high:g}{missing}"
+
+
+def histogram(values: Counter[float], whole: bool) -> list[int]:
+    """Counts in up to ten bins of one width; whole numbers get bins of a whole width, as in the viewer."""
+    low, high = min(values), max(values)
+    width: float
+    if whole:
+        width = max(1, math.ceil((high - low + 1) / BINS))
+        bins = math.ceil((high - low + 1) / width)
+    else:
+        width, bins = (high - low) / BINS or 1.0, BINS if high > low else 1
+    counts = [0] * int(bins)
+    for value, count in values.items():
+        counts[min(int((value - low) / width), len(counts) - 1)] += count
+    return counts

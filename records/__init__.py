@@ -1,0 +1,1 @@
+"""What everybody reads and writes: errors, splits, JSON lines, prediction files, built datasets, atomic folders."""

@@ -1,0 +1,198 @@
+"""Folders that change all at once: write beside, then swap; one writer at a time; a rerun goes on where the last stopped.
+
+out/NAME                 what readers see: the old folder or the new one, never a mix
+out/.NAME.building/      the new one while it grows; kept after a kill, so that a rerun resumes; gone after an error
+out/.NAME.lock           held with flock by the one writer: the kernel releases it, however the writer ends
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from .errors import BusyError, DataError
+
+try:
+    import fcntl
+except ImportError:  # a platform without flock: the lock file itself, made exclusively, stands in for it
+    fcntl = None  # type: ignore[assignment]
+
+STATE = ".resume.json"
+
+
+@contextlib.contextmanager
+def exclusive(lock: Path) -> Iterator[None]:
+    """Hold ``lock`` for the block. Raises BusyError at once when another run holds it."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    busy = BusyError("another build is at work in this folder; wait for it or stop it", file=lock.parent)
+    if fcntl is None:
+        try:
+            handle = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_RDWR)
+        except FileExistsError:
+            raise busy from None
+    else:
+        while True:
+            handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(handle)
+                raise busy from None
+            # the holder before us removes the file on leaving: make sure that we hold the one that is there
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(lock).st_ino == os.fstat(handle).st_ino:
+                    break
+            os.close(handle)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(lock)
+        os.close(handle)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two names in one step (Linux renameat2); False where the system cannot."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    here, exchange = -100, 2
+    return renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+
+
+def replace_folder(new: Path, target: Path) -> None:
+    """Put the folder ``new`` in ``target``'s place and remove what was there; at no moment is there a mix."""
+    old = target.with_name(f".{target.name}.old")
+    if not target.exists():
+        os.rename(new, target)
+    elif _exchange(new, target):
+        shutil.rmtree(new)
+    else:  # two renames; `recover` mends the moment between them
+        os.rename(target, old)
+        os.rename(new, target)
+    if old.exists():
+        shutil.rmtree(old)
+
+
+def recover(target: Path) -> None:
+    """Mend what a kill between two renames may have left: bring the old folder back when nothing took its place."""
+    old = target.with_name(f".{target.name}.old")
+    if old.exists():
+        if target.exists():
+            shutil.rmtree(old)
+        else:
+            os.rename(old, target)
+
+
+def sync_tree(folder: Path) -> None:
+    """Flush the files below ``folder`` to the disk, so that the swap does not overtake them."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                handle = os.open(os.path.join(place, name), os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+
+
+@contextlib.contextmanager
+def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
+    """A folder to build ``target`` anew in; leaving the block without an error puts it in ``target``'s place.
+
+    Args:
+        target: the folder to make or replace.
+        key: JSON that says what is built from what. A folder that a killed run left is taken up again when its key is
+            equal, and removed when not; None never resumes.
+
+    Raises:
+        BusyError: another run builds the same folder.
+        DataError: the disk is full, or the folder cannot be written. The old folder stands as it was.
+    """
+    target = Path(target)
+    if target.is_symlink():  # what changes is the folder, where it lies; the link goes on leading there
+        target = Path(os.path.realpath(target))
+    made = _missing_parents(target.parent)
+    building = target.with_name(f".{target.name}.building")
+    try:
+        with exclusive(target.with_name(f".{target.name}.lock")):
+            recover(target)
+            if building.exists() and (key is None or _state(building) != json.loads(json.dumps(key))):
+                shutil.rmtree(building)
+            building.mkdir(parents=True, exist_ok=True)
+            if key is not None:
+                atomic_write(building / STATE, json.dumps(key).encode())
+            try:
+                yield building
+                with contextlib.suppress(FileNotFoundError):
+                    (building / STATE).unlink()
+                sync_tree(building)
+                replace_folder(building, target)
+            except Exception:
+                shutil.rmtree(building, ignore_errors=True)
+                raise
+    except OSError as error:
+        _remove_empty(made)
+        raise DataError(_disk_words(error), file=error.filename or target) from error
+    except BaseException:
+        _remove_empty(made)
+        raise
+
+
+def _disk_words(error: OSError) -> str:
+    full = {errno.ENOSPC: "the disk is full", getattr(errno, "EDQUOT", -1): "the disk quota is used up"}
+    words = full.get(error.errno or 0)
+    if words:
+        return f"{words}; nothing that stood here before was changed; free some space and run again"
+    return f"cannot be written: {error.strerror or error}"
+
+
+def _state(building: Path) -> object:
+    try:
+        return json.loads((building / STATE).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _missing_parents(folder: Path) -> list[Path]:
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    return missing
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+def atomic_write(path: Path, data: bytes) -> None:
+    """Write a file beside and rename it into place."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_bytes(data)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def link_or_copy(old: Path, new: Path) -> None:
+    """The file ``old`` under a second name: a hard link, or a copy where the file system has none."""
+    new.parent.mkdir(parents=True, exist_ok=True)
+    new.unlink(missing_ok=True)  # it may be a link to the very same file, which copying would truncate
+    try:
+        os.link(old, new)
+    except OSError:
+        shutil.copyfile(old, new)

@@ -1,0 +1,417 @@
+"""Downloads over a loopback server that cuts, refuses, lies and goes on."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.server
+import io
+import tarfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from eraser_hub.conversion.download import fetch
+from eraser_hub.conversion.download import http as downloading
+from eraser_hub.records.errors import BusyError, DataError
+
+QUICK = downloading.Retries(attempts=3, wait=0.0, most_wait=0.0, timeout=5.0)
+
+
+def archive_of(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+CORPUS = archive_of(
+    {"movies/train.jsonl": b"{}\n", "movies/val.jsonl": b"{}\n", "movies/docs/a.txt": b"a day at sea .\n" * 9000}
+)
+
+
+@dataclass
+class Behaviour:
+    """What the server does, answer by answer; the last entry stays."""
+
+    body: bytes = CORPUS
+    script: list[str] = field(default_factory=lambda: ["whole"])
+    etag: str | None = '"one"'
+    ranges: bool = True
+    requests: list[tuple[str, str | None]] = field(default_factory=list)
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, Behaviour]]:
+    behaviour = Behaviour()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+        def do_GET(self) -> None:
+            asked = self.headers.get("Range")
+            behaviour.requests.append((self.path, asked))
+            step = behaviour.script.pop(0) if len(behaviour.script) > 1 else behaviour.script[0]
+            if step.isdigit():
+                self.send_response(int(step))
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            start = 0
+            condition = self.headers.get("If-Range")
+            if asked and behaviour.ranges and (condition is None or condition == behaviour.etag):
+                start = int(asked.removeprefix("bytes=").rstrip("-"))
+                if start >= len(behaviour.body):
+                    self.send_response(416)
+                    self.send_header("Content-Range", f"bytes */{len(behaviour.body)}")
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
+                self.send_response(206)
+                shown = start + 1 if step == "misplaced" else start
+                self.send_header("Content-Range", f"bytes {shown}-{len(behaviour.body) - 1}/{len(behaviour.body)}")
+            else:
+                self.send_response(200)
+            rest = behaviour.body[start:]
+            self.send_header("Content-Length", str(len(rest)))
+            if behaviour.etag:
+                self.send_header("ETag", behaviour.etag)
+            self.end_headers()
+            self.wfile.write(rest[: len(rest) // 2] if step == "cut" else rest)
+
+    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{httpd.server_port}", behaviour
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+        thread.join(timeout=10)
+
+
+def fetched(url: str, cache: Path, sha256: str | None = None, size: int | None = None) -> tuple[Path, list[str]]:
+    said: list[str] = []
+    source = fetch.Source("movies", f"{url}/movies.tar.gz", size, sha256)
+    return fetch.fetch_archive(source, cache, progress=False, say=said.append, retries=QUICK), said
+
+
+def test_a_download_is_verified_and_not_repeated(server, tmp_path):
+    url, behaviour = server
+    sha = hashlib.sha256(CORPUS).hexdigest()
+    archive, said = fetched(url, tmp_path, sha, len(CORPUS))
+    assert archive.read_bytes() == CORPUS
+    assert said == []
+    assert fetched(url, tmp_path, sha)[0] == archive
+    assert len(behaviour.requests) == 1
+    assert sorted(path.name for path in archive.parent.iterdir()) == [".movies.lock", "movies.tar.gz"]
+
+
+def test_an_unknown_digest_is_pinned_and_said_and_then_held_to(server, tmp_path):
+    url, behaviour = server
+    archive, said = fetched(url, tmp_path)
+    sha = hashlib.sha256(CORPUS).hexdigest()
+    pin = archive.with_name("movies.tar.gz.sha256")
+    assert pin.read_text() == f"{sha}  movies.tar.gz\n"
+    assert len(said) == 1 and sha in said[0] and str(pin) in said[0]
+    archive.unlink()
+    behaviour.body = archive_of({"movies/train.jsonl": b"something else\n"})
+    with pytest.raises(
+        DataError, match=rf"expected the sha256 {sha} \(of .*movies.tar.gz.sha256\), found [0-9a-f]{{64}}"
+    ):
+        fetched(url, tmp_path)
+    assert not archive.exists() and not archive.with_name("movies.tar.gz.part").exists()
+
+
+def test_a_cut_download_goes_on_where_it_was(server, tmp_path):
+    url, behaviour = server
+    behaviour.script = ["cut", "cut", "whole"]
+    archive, said = fetched(url, tmp_path, hashlib.sha256(CORPUS).hexdigest())
+    assert archive.read_bytes() == CORPUS
+    half = len(CORPUS) // 2
+    assert [asked for _, asked in behaviour.requests] == [
+        None, f"bytes={half}-", f"bytes={half + (len(CORPUS) - half) // 2}-",
+    ]  # fmt: skip
+    assert len(said) == 2 and "cut after" in said[0]
+
+
+def test_a_later_run_goes_on_where_an_earlier_one_stopped(server, tmp_path):
+    url, behaviour = server
+    behaviour.script = ["cut", "503"]
+    with pytest.raises(DataError, match="bytes that came are kept"):
+        fetched(url, tmp_path)
+    behaviour.script = ["whole"]
+    archive, _ = fetched(url, tmp_path)
+    assert archive.read_bytes() == CORPUS
+    assert behaviour.requests[-1][1] == f"bytes={len(CORPUS) // 2}-"
+
+
+@pytest.mark.parametrize("etag", ['"one"', None, 'W/"weak"'])
+def test_two_versions_of_a_file_are_never_joined(server, tmp_path, etag):
+    url, behaviour = server
+    behaviour.etag = etag
+    behaviour.script = ["cut", "503"]
+    with pytest.raises(DataError):
+        fetched(url, tmp_path)
+    behaviour.body = archive_of(
+        {"movies/train.jsonl": b"the second version\n" * 40000, "movies/x": bytes(range(256)) * 64}
+    )
+    behaviour.etag = '"two"' if etag else None
+    behaviour.script = ["whole"]
+    archive, _ = fetched(url, tmp_path)
+    assert archive.read_bytes() == behaviour.body
+
+
+def test_a_server_without_ranges_sends_all_of_it_again(server, tmp_path):
+    url, behaviour = server
+    behaviour.ranges = False
+    behaviour.script = ["cut", "whole"]
+    assert fetched(url, tmp_path)[0].read_bytes() == CORPUS
+
+
+def test_a_part_that_was_whole_already_is_taken(server, tmp_path):
+    url, behaviour = server
+    part = tmp_path / "archives" / "movies.tar.gz.part"
+    downloading.download(f"{url}/movies.tar.gz", part, name="movies", progress=False, retries=QUICK)
+    archive, _ = fetched(url, tmp_path)  # killed between the last byte and the renaming
+    assert archive.read_bytes() == CORPUS
+    assert behaviour.requests[-1][1] == f"bytes={len(CORPUS)}-"
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "requests"),
+    [
+        (["404"], "no such file .404.", 1),
+        (["410"], "no such file .410.", 1),
+        (["403"], "refuses to hand it out .403", 1),
+        (["500"], "answered 500 .*after 3 tries", 3),
+        (["503"], "answered 503 .*after 3 tries", 3),
+        (["418"], "answered 418", 1),
+    ],
+)
+def test_what_the_server_says_is_said(server, tmp_path, script, words, requests):
+    url, behaviour = server
+    behaviour.script = script
+    with pytest.raises(DataError, match=words):
+        fetched(url, tmp_path)
+    assert len(behaviour.requests) == requests
+
+
+def test_an_error_that_passes_is_outlived(server, tmp_path):
+    url, behaviour = server
+    behaviour.script = ["500", "503", "whole"]
+    archive, said = fetched(url, tmp_path)
+    assert archive.read_bytes() == CORPUS
+    assert len(said) == 3 and "500" in said[0] and "503" in said[1]
+
+
+def test_a_wrong_digest_names_both_and_leaves_nothing(server, tmp_path):
+    url, _ = server
+    wrong = "0" * 64
+    with pytest.raises(DataError, match=f"expected the sha256 {wrong} .*found {hashlib.sha256(CORPUS).hexdigest()}"):
+        fetched(url, tmp_path, wrong)
+    assert not list((tmp_path / "archives").glob("movies*"))[1:]
+
+
+def test_a_resumed_download_with_a_wrong_digest_starts_anew(server, tmp_path):
+    url, behaviour = server
+    behaviour.script = ["cut", "503"]
+    with pytest.raises(DataError):
+        fetched(url, tmp_path)
+    part = tmp_path / "archives" / "movies.tar.gz.part"
+    part.write_bytes(b"?" * part.stat().st_size)
+    behaviour.script = ["whole"]
+    archive, said = fetched(url, tmp_path, hashlib.sha256(CORPUS).hexdigest())
+    assert archive.read_bytes() == CORPUS
+    assert any("starts anew" in line for line in said)
+
+
+def test_a_size_that_is_not_the_expected_one_is_an_error(server, tmp_path):
+    url, _ = server
+    with pytest.raises(DataError, match=f"expected 17 bytes, the server announces {len(CORPUS)}"):
+        fetched(url, tmp_path, size=17)
+
+
+def test_bytes_from_another_place_than_asked_for_are_refused(server, tmp_path):
+    url, behaviour = server
+    behaviour.script = ["cut", "misplaced"]
+    with pytest.raises(DataError, match="asked for the bytes from"):
+        fetched(url, tmp_path)
+
+
+def test_nobody_there(tmp_path):
+    with pytest.raises(DataError, match="connection was refused, also after 3 tries"):
+        fetched("http://127.0.0.1:9", tmp_path)
+
+
+def test_a_server_that_never_answers(tmp_path):
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/movies.tar.gz"
+        impatient = downloading.Retries(attempts=2, wait=0.0, timeout=0.1)
+        with pytest.raises(DataError, match="no answer in time"):
+            downloading.download(
+                url, tmp_path / "part", name="x", progress=False, say=lambda line: None, retries=impatient
+            )
+
+
+def test_a_server_that_hands_out_crumbs_is_given_up_on(server, tmp_path, monkeypatch):
+    url, behaviour = server
+    behaviour.script = ["cut"]  # each time half of what is left: something new, and never the end
+    monkeypatch.setattr(downloading, "MOST_TRIES", 5)
+    with pytest.raises(DataError, match=r"cut after .* also after 5 tries; the .* bytes that came are kept"):
+        fetched(url, tmp_path)
+    assert len(behaviour.requests) == 5
+
+
+def test_a_redirect_away_from_https_is_refused():
+    import urllib.request
+
+    request = urllib.request.Request("https://www.eraserbenchmark.com/zipped/movies.tar.gz")
+    follow = downloading._NoDowngrade().redirect_request
+    with pytest.raises(DataError, match="redirect away from https"):
+        follow(request, None, 302, "Found", {}, "http://elsewhere.invalid/movies.tar.gz")
+    assert follow(request, None, 302, "Found", {}, "https://elsewhere.invalid/m.tar.gz").full_url.startswith("https:")
+
+
+def test_no_such_host(tmp_path, monkeypatch):
+    import socket
+
+    def nowhere(*args, **kwargs):
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", nowhere)
+    with pytest.raises(DataError, match="cannot be resolved"):
+        fetched("http://no-such-host.invalid", tmp_path)
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "movies.tar.gz"])
+def test_other_addresses_are_refused(url, tmp_path):
+    with pytest.raises(DataError, match="expected an http or https address"):
+        downloading.download(url, tmp_path / "part", name="x", progress=False)
+
+
+def test_a_full_disk_is_said(server, tmp_path, monkeypatch):
+    url, _ = server
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(downloading, "_write", full)
+    with pytest.raises(DataError, match="the disk is full"):
+        fetched(url, tmp_path)
+
+
+def test_one_at_a_time(server, tmp_path):
+    url, _ = server
+    from eraser_hub.conversion.download.unpack import folder_lock
+
+    with folder_lock(tmp_path / "archives" / ".movies.lock"), pytest.raises(BusyError, match="another run"):
+        fetched(url, tmp_path)
+
+
+def test_a_changed_archive_in_the_cache_is_fetched_again(server, tmp_path):
+    url, _ = server
+    archive, _ = fetched(url, tmp_path)
+    archive.write_bytes(gzip.compress(b"not it"))
+    again, said = fetched(url, tmp_path)
+    assert again.read_bytes() == CORPUS
+    assert any("not what was expected" in line for line in said)
+
+
+def test_a_broken_pin_is_an_error(server, tmp_path):
+    url, _ = server
+    archive, _ = fetched(url, tmp_path)
+    archive.with_name("movies.tar.gz.sha256").write_text("hello\n")
+    with pytest.raises(DataError, match=r"movies.tar.gz.sha256:1: expected a line"):
+        fetched(url, tmp_path)
+
+
+def test_a_corpus_is_downloaded_verified_and_unpacked(server, tmp_path, monkeypatch):
+    url, behaviour = server
+    behaviour.body = archive_of({"multirc/val.jsonl": b"{}\n", "multirc/docs/a": b"a ."})
+    monkeypatch.setenv("ERASER_HUB_ARCHIVES", url + "/")
+    folder = fetch.corpus_folder("multirc", tmp_path, progress=False, say=lambda line: None)
+    assert folder.name == "multirc" and (folder / "docs" / "a").read_bytes() == b"a ."
+    assert behaviour.requests == [("/multirc.tar.gz", None)]
+    assert fetch.corpus_folder("multirc", tmp_path, progress=False) == folder
+    assert len(behaviour.requests) == 1
+
+
+def test_a_form_of_a_corpus_is_looked_for_in_the_other_archive(server, tmp_path, monkeypatch):
+    url, behaviour = server
+    behaviour.script = ["404", "whole"]
+    behaviour.body = archive_of({"cose/val.jsonl": b"{}\n", "cose_simplified/val.jsonl": b"{}\n"})
+    monkeypatch.setenv("ERASER_HUB_ARCHIVES", url)
+    folder = fetch.corpus_folder("cose_simplified", tmp_path, progress=False, say=lambda line: None)
+    assert folder.name == "cose_simplified"
+    assert [path for path, _ in behaviour.requests] == ["/cose_simplified.tar.gz", "/cose.tar.gz"]
+
+
+def test_a_corpus_that_is_nowhere_says_where_it_was_looked_for(server, tmp_path, monkeypatch):
+    url, behaviour = server
+    behaviour.script = ["404"]
+    monkeypatch.setenv("ERASER_HUB_ARCHIVES", url)
+    with pytest.raises(
+        DataError, match=r"esnli_flat was not found: .*esnli_flat.tar.gz.*404.*esnli.tar.gz.*--source DIR"
+    ):
+        fetch.corpus_folder("esnli_flat", tmp_path, progress=False)
+
+
+def test_an_unknown_config(tmp_path):
+    with pytest.raises(DataError, match="no archive is known for 'films', expected one of movies"):
+        fetch.corpus_folder("films", tmp_path)
+
+
+def test_each_config_has_an_archive_with_an_address():
+    known = fetch.sources()
+    assert set(known["configs"]) >= {"movies", "multirc", "fever", "boolq", "evidence_inference", "cose", "esnli"}
+    for facts in known["configs"].values():
+        for name in facts["archives"]:
+            assert known["archives"][name]["url"] == f"https://www.eraserbenchmark.com/zipped/{name}.tar.gz"
+    # published with the benchmark's movies archive; the others have no published digest
+    assert known["archives"]["movies"]["sha256"] == "66e18d4e6c9df9e9f5544572b0bfe92a39673f74ecbfc3859b46cedb2f5b2dee"
+
+
+def test_the_command_downloads_what_it_is_not_given(server, tmp_path, monkeypatch, samples):
+    """From a mirror's archive to rows, in one command; the second time from the cache; a user's archive likewise."""
+    from typer.testing import CliRunner
+
+    from eraser_hub.__main__ import _register, app
+
+    url, behaviour = server
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        tar.add(samples / "eraser" / "multirc", "multirc")
+    behaviour.body = buffer.getvalue()
+    behaviour.script = ["cut", "whole"]
+    monkeypatch.setenv("ERASER_HUB_ARCHIVES", url)
+    monkeypatch.setenv("ERASER_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    _register(("build",))
+    _register(("check",))
+    arguments = ["build", "eraser", "--config", "multirc", "--out"]
+    result = CliRunner().invoke(app, [*arguments, str(tmp_path / "hub")])
+    assert result.exit_code == 0, result.output
+    assert "train 9, validation 9, test 8" in result.output
+    assert hashlib.sha256(behaviour.body).hexdigest() in result.output, "the digest that was not known is said"
+    assert len(behaviour.requests) == 2 and behaviour.requests[1][1] is not None
+    behaviour.script = ["404"]
+    assert CliRunner().invoke(app, [*arguments, str(tmp_path / "hub")]).exit_code == 0
+    assert len(behaviour.requests) == 2
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "multirc.tar.gz").write_bytes(behaviour.body)
+    result = CliRunner().invoke(app, [*arguments, str(tmp_path / "hub2"), "--source", str(tmp_path / "mine")])
+    assert result.exit_code == 0, result.output
+    one, two = (
+        {p.name: p.read_bytes() for p in (tmp_path / hub / "eraser" / "multirc").iterdir()} for hub in ("hub", "hub2")
+    )
+    assert one == two

@@ -1,0 +1,517 @@
+"""build -> load_dataset -> export gives every record and document back; a build is all or nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from datasets import load_dataset
+from hypothesis import HealthCheck, given, settings
+from typer.testing import CliRunner
+
+from eraser_hub.__main__ import app
+from eraser_hub.conversion import workers
+from eraser_hub.conversion.eraser import build as eraser_build
+from eraser_hub.conversion.eraser import lines as eraser_lines
+from eraser_hub.conversion.eraser import plan as eraser_plan
+from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.conversion.eraser.export import COLUMNS, write_split
+from eraser_hub.conversion.registry import HUB_DATASETS
+from eraser_hub.records import safe_folder
+from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.safe_folder import exclusive, rebuilding
+
+from .corpus_strategies import corpora as arbitrary_corpora
+from .corpus_strategies import values, write
+
+ERASER = HUB_DATASETS["eraser"]
+NOT_DATA = ("README", "dev_data.jsonl", "test_data.jsonl")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def raw_files(folder: Path) -> dict[str, bytes]:
+    return {
+        name: data
+        for name, data in files(folder).items()
+        if name not in NOT_DATA and not name.startswith("human_performance") and not name.endswith(".bak")
+    }
+
+
+@pytest.fixture(scope="module")
+def sample_hub(tmp_path_factory, samples: Path) -> Path:
+    out = tmp_path_factory.mktemp("hub")
+    ERASER.build(None, source=samples / "eraser", out=out)
+    return out
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_samples_come_back_byte_for_byte(config, samples, sample_hub, tmp_path):
+    ERASER.export(sample_hub / "eraser", [config], out=tmp_path)
+    assert raw_files(tmp_path / config) == raw_files(samples / "eraser" / config)
+
+
+@pytest.mark.parametrize("config", ["movies", "multirc", "fever", "boolq", "evidence_inference", "cose"])
+def test_real_corpora_come_back_byte_for_byte(config, corpora, tmp_path):
+    if not (corpora / config).is_dir():
+        pytest.skip(f"skipped: no {config} among the real corpora")
+    ERASER.build([config], source=corpora, out=tmp_path / "hub")
+    ERASER.export(tmp_path / "hub" / "eraser", None, out=tmp_path / "raw")
+    assert raw_files(tmp_path / "raw" / config) == raw_files(corpora / config)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_what_load_dataset_gives_is_enough_to_write_the_records_back(
+    config, samples, sample_hub, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(sample_hub)
+    loaded = load_dataset("eraser", config, cache_dir=str(tmp_path / "cache"))
+    release = json.loads((sample_hub / "eraser" / "release.json").read_text())["configs"][config]["splits"]
+    assert list(loaded) == list(release)
+    for split, facts in release.items():
+        table = loaded[split].with_format("arrow")[:].select(COLUMNS)
+        (name,) = write_split([table], tmp_path, facts, CONFIGS[config].label_names, {})
+        assert (tmp_path / name).read_bytes() == (samples / "eraser" / config / name).read_bytes()
+        assert loaded[split].features["classification"].names == list(CONFIGS[config].label_names)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(arbitrary_corpora())
+def test_arbitrary_corpora_come_back_equal(tmp_path_factory, corpus):
+    folder = tmp_path_factory.mktemp("any")
+    raw = write(folder / "in", corpus)
+    ERASER.build([corpus["config"]], source=folder / "in", out=folder / "hub")
+    ERASER.export(folder / "hub" / "eraser", None, out=folder / "out")
+    assert values(folder / "out" / corpus["config"]) == values(raw)
+    shutil.rmtree(folder)
+
+
+def small(folder: Path, **changes) -> Path:
+    """A movies corpus of three lines; ``changes`` replace the second record's fields."""
+    target = folder / "movies"
+    (target / "docs").mkdir(parents=True)
+    lines = []
+    for number, name in enumerate(("one", "two", "three")):
+        (target / "docs" / name).write_text("a b c\nd e")
+        evidence = {
+            "docid": name,
+            "text": "b",
+            "start_token": 1,
+            "end_token": 2,
+            "start_sentence": 0,
+            "end_sentence": 1,
+        }
+        record = {
+            "annotation_id": name,
+            "classification": "POS",
+            "evidences": [[evidence]],
+            "query": "q",
+            "query_type": None,
+        }
+        if number == 1:
+            evidence.update({key: value for key, value in changes.items() if key in evidence})
+            record.update({key: value for key, value in changes.items() if key in record})
+        lines.append(json.dumps(record))
+    (target / "train.jsonl").write_text("\n".join(lines) + "\n")
+    return target
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"end_token": 6}, "has 5 tokens, found the end 6"),
+        ({"start_token": 3}, "at or after the start 3, found 2"),
+        ({"start_token": -2}, "found -2"),
+        ({"docid": "gone"}, "found 'gone', which is not there"),
+        ({"docid": "../docs/one"}, "which is not there"),
+        ({"classification": "GOOD"}, "expected one of 'NEG', 'POS', found 'GOOD'"),
+        ({"annotation_id": "one"}, "again (first on line 1)"),
+        ({"query": None}, "found null"),
+    ],
+)
+def test_bad_records_are_named_and_leave_nothing_behind(changes, said, tmp_path):
+    raw = small(tmp_path / "in", **changes)
+    outcome = CliRunner().invoke(
+        _app(), ["build", "eraser", "--source", str(tmp_path / "in"), "--out", str(tmp_path / "hub")]
+    )
+    assert isinstance(outcome.exception, DataError) and said in str(outcome.exception)
+    assert f"{raw / 'train.jsonl'}:2: " in str(outcome.exception)
+    assert not (tmp_path / "hub").exists()
+
+
+def _app():
+    from eraser_hub.__main__ import _register
+
+    _register(("build", "export"))
+    return app
+
+
+def test_the_command_line_says_file_and_line_and_exits_with_1(tmp_path):
+    small(tmp_path / "in", end_token=99)
+    command = [
+        sys.executable,
+        "-m",
+        "eraser_hub",
+        "build",
+        "eraser",
+        "--source",
+        str(tmp_path / "in"),
+        "--out",
+        str(tmp_path / "h"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "train.jsonl:2: " in done.stderr and "Traceback" not in done.stderr
+    unknown = subprocess.run([*command, "--config", "nonsense"], capture_output=True, text=True, check=False)
+    assert unknown.returncode == 2 and "Traceback" not in unknown.stderr
+
+
+def test_a_failed_build_leaves_the_old_folder_as_it_was(tmp_path):
+    small(tmp_path / "good")
+    small(tmp_path / "bad", end_token=99)
+    ERASER.build(None, source=tmp_path / "good", out=tmp_path / "hub")
+    before = files(tmp_path / "hub")
+    with pytest.raises(DataError):
+        ERASER.build(None, source=tmp_path / "bad", out=tmp_path / "hub")
+    assert files(tmp_path / "hub") == before
+
+
+def test_every_kind_of_damage_ends_in_success_or_in_a_clear_error(samples, tmp_path):
+    """Each byte class of a split file changed at many places: truncated, flipped, doubled, reordered."""
+    source = samples / "eraser" / "boolq"
+    data = (source / "train.jsonl").read_bytes()
+    lines = data.splitlines(keepends=True)
+    damaged = [data[:cut] for cut in range(0, len(data), 97)]
+    damaged += [data[:at] + bytes([data[at] ^ (1 << at % 8)]) + data[at + 1 :] for at in range(0, len(data), 41)]
+    damaged += [
+        b"".join(reversed(lines)),
+        data + data,
+        b"\xef\xbb\xbf" + data,
+        data.replace(b"\n", b"\r\n"),
+        data[::-1],
+    ]
+    shutil.copytree(source, tmp_path / "in" / "boolq")
+    outcomes = set()
+    for number, change in enumerate(damaged):
+        (tmp_path / "in" / "boolq" / "train.jsonl").write_bytes(change)
+        out = tmp_path / f"hub{number}"
+        try:
+            ERASER.build(None, source=tmp_path / "in", out=out)
+            outcomes.add("built")
+        except DataError as error:
+            assert "train.jsonl" in str(error), error
+            assert not out.exists()
+            outcomes.add("refused")
+    assert outcomes == {"built", "refused"}
+
+
+def test_building_one_config_keeps_the_others(samples, tmp_path):
+    ERASER.build(["cose", "movies"], source=samples / "eraser", out=tmp_path)
+    before = files(tmp_path / "eraser" / "cose")
+    ERASER.build(["boolq"], source=samples / "eraser", out=tmp_path)
+    assert files(tmp_path / "eraser" / "cose") == before
+    release = json.loads((tmp_path / "eraser" / "release.json").read_text())
+    assert list(release["configs"]) == ["movies", "boolq", "cose"]
+    assert "config_name: movies" in (tmp_path / "eraser" / "README.md").read_text()
+
+
+def test_a_folder_of_someone_else_is_not_replaced(samples, tmp_path):
+    (tmp_path / "eraser").mkdir()
+    (tmp_path / "eraser" / "thesis.txt").write_text("years of work")
+    with pytest.raises(DataError, match=r"no release\.json"):
+        ERASER.build(["cose"], source=samples / "eraser", out=tmp_path)
+    assert files(tmp_path) == {"eraser/thesis.txt": b"years of work"}
+
+
+@pytest.fixture
+def shared_out(monkeypatch):
+    """Files are read in many ranges, by other processes too."""
+    monkeypatch.setattr(eraser_lines, "RANGE_BYTES", 1500)
+    monkeypatch.setattr(workers, "WORTH_STARTING", 0)
+    monkeypatch.setattr(workers, "WORTH_SHARING", 0)
+
+
+def test_processes_do_not_change_a_byte(samples, tmp_path, shared_out):
+    names = ["cose", "fever", "movies", "esnli"]
+    ERASER.build(names, source=samples / "eraser", out=tmp_path / "two", num_proc=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(eraser_lines, "RANGE_BYTES", 16 << 20)
+        ERASER.build(names, source=samples / "eraser", out=tmp_path / "one")
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+
+
+@pytest.mark.parametrize("num_proc", [1, 2])
+def test_errors_of_a_later_range_tell_the_files_line(num_proc, samples, tmp_path, shared_out):
+    shutil.copytree(samples / "eraser" / "cose", tmp_path / "in" / "cose")
+    documents, split = (tmp_path / "in" / "cose" / name for name in ("docs.jsonl", "train.jsonl"))
+    lines = split.read_text().splitlines()
+    split.write_text("\n".join([*lines[:-1], lines[-1].replace('"query"', '"quarry"')]) + "\n")
+    with pytest.raises(DataError, match="query") as caught:
+        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub", num_proc=num_proc)
+    assert (caught.value.file, caught.value.line) == (split, len(lines))
+    lines = documents.read_text().splitlines()
+    documents.write_text("\n".join([*lines[:-1], lines[0]]) + "\n")
+    with pytest.raises(DataError, match="first on line 1") as caught:
+        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub", num_proc=num_proc)
+    assert (caught.value.file, caught.value.line) == (documents, len(lines))
+    documents.write_text("\n".join([*lines[:-1], "[1]"]) + "\n")
+    with pytest.raises(DataError, match="expected an object") as caught:
+        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub", num_proc=num_proc)
+    assert (caught.value.file, caught.value.line) == (documents, len(lines))
+    assert not (tmp_path / "hub").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda one, two: [one + two, ""], 1),
+        (lambda one, two: [one + " " + two, ""], 1),
+        (lambda one, two: ["", one + two], 1),
+        (lambda one, two: [one[:30], one[30:] + two], 1),
+        (lambda one, two: [one, two + "{}"], 2),
+    ],
+)
+def test_a_line_is_one_record(change, line, tmp_path):
+    """JSON that would be whole without the lines' ends is refused all the same."""
+    raw = small(tmp_path / "in")
+    lines = (raw / "train.jsonl").read_text().splitlines()
+    (raw / "train.jsonl").write_text("\n".join([*change(*lines[:2]), lines[2]]) + "\n")
+    with pytest.raises(DataError) as caught:
+        ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub")
+    assert (caught.value.file, caught.value.line) == (raw / "train.jsonl", line)
+
+
+def test_a_build_imports_no_pandas(samples, tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from eraser_hub.conversion.registry import HUB_DATASETS;"
+        "HUB_DATASETS['eraser'].build(None, source=Path(sys.argv[1]), out=Path(sys.argv[2]));"
+        "sys.exit('pandas' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(samples / "eraser"), str(tmp_path)], check=True)
+
+
+def test_a_finished_file_that_is_not_what_it_was_is_made_again(samples, tmp_path, monkeypatch):
+    """A machine that goes down may keep a file's size and lose its contents."""
+    with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(eraser_build, "eraser_card", _stopped)
+        ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
+    spoilt = next((tmp_path / "hub" / ".eraser.building" / "cose").glob("train-*.parquet"))
+    spoilt.write_bytes(b"\0" * spoilt.stat().st_size)
+    # what stopped the first one came when its parts were gone: put their remembrance back
+    again: list[str] = []
+    convert = eraser_build.run_all.__globals__["convert"]
+    monkeypatch.setitem(
+        eraser_build.run_all.__globals__, "convert", lambda w, *r: again.append(w.target.name) or convert(w, *r)
+    )
+    ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
+    ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "fresh")
+    assert again[0] == spoilt.name
+    assert files(tmp_path / "hub") == files(tmp_path / "fresh")
+
+
+def _stopped(*_):
+    raise KeyboardInterrupt
+
+
+def test_skipped_files_are_named_with_the_reason(samples, tmp_path):
+    notes = "\n".join(ERASER.build(["movies", "boolq", "fever"], source=samples / "eraser", out=tmp_path).notes)
+    for name, reason in (
+        ("human_performance_1.jsonl", "predictions"),
+        ("human_performance.jsonl", "predictions"),
+        ("dev_data.jsonl", "another format"),
+        ("test.jsonl.bak", "backup"),
+        ("README", "no .jsonl file"),
+    ):
+        assert any(name in line and reason in line for line in notes.splitlines()), name
+
+
+def test_the_backups_own_record_is_taken_up_when_asked_for(samples, tmp_path):
+    built = ERASER.build(["movies"], source=samples / "eraser", out=tmp_path / "hub", include_backup_records=True)
+    assert built.rows["movies"]["test"] == 14
+    ERASER.export(tmp_path / "hub" / "eraser", None, out=tmp_path / "raw")
+    assert raw_files(tmp_path / "raw" / "movies") == raw_files(samples / "eraser" / "movies")
+    (record,) = map(json.loads, (tmp_path / "raw" / "movies" / "test.jsonl.bak").read_text().splitlines())
+    assert record["annotation_id"] == "posR_104.txt"
+
+
+def test_errors_in_a_split_with_its_backup_name_the_users_files(samples, tmp_path):
+    shutil.copytree(samples / "eraser" / "movies", tmp_path / "movies")
+    split, backup = tmp_path / "movies" / "test.jsonl", tmp_path / "movies" / "test.jsonl.bak"
+    lines = split.read_text().splitlines()
+    split.write_text("\n".join([*lines, lines[0]]) + "\n")
+    with pytest.raises(DataError) as caught:
+        ERASER.build(["movies"], source=tmp_path, out=tmp_path / "hub", include_backup_records=True)
+    assert (caught.value.file, caught.value.line) == (split, len(lines) + 1)
+    split.write_text("\n".join(lines) + "\n")
+    saved = backup.read_text().splitlines()
+    (row,) = [n for n, line in enumerate(saved, 1) if json.loads(line)["annotation_id"] == "posR_104.txt"]
+    saved[row - 1] = json.dumps({**json.loads(saved[row - 1]), "classification": "MAYBE"})
+    backup.write_text("\n".join(saved) + "\n")
+    with pytest.raises(DataError, match="MAYBE") as caught:
+        ERASER.build(["movies"], source=tmp_path, out=tmp_path / "hub", include_backup_records=True)
+    assert (caught.value.file, caught.value.line) == (backup, row)
+    assert not (tmp_path / "hub").exists()
+
+
+def test_an_archive_is_read_like_a_folder(samples, tmp_path, monkeypatch):
+    monkeypatch.setenv("ERASER_HUB_CACHE", str(tmp_path / "cache"))
+    with tarfile.open(tmp_path / "cose.tar.gz", "w:gz") as tar:
+        tar.add(samples / "eraser" / "cose", "cose")
+    ERASER.build(None, source=tmp_path, out=tmp_path / "hub")
+    ERASER.export(tmp_path / "hub" / "eraser", None, out=tmp_path / "raw")
+    assert raw_files(tmp_path / "raw" / "cose") == raw_files(samples / "eraser" / "cose")
+
+
+def test_links_inside_a_source_are_followed(samples, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "movies").symlink_to(samples / "eraser" / "movies")
+    ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub")
+    assert (tmp_path / "hub" / "eraser" / "movies").is_dir()
+
+
+def test_a_dataset_folder_that_is_a_link_is_built_where_it_leads(samples, tmp_path):
+    ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "elsewhere")
+    (tmp_path / "hub").mkdir()
+    (tmp_path / "hub" / "eraser").symlink_to(tmp_path / "elsewhere" / "eraser")
+    ERASER.build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
+    assert (tmp_path / "hub" / "eraser").is_symlink()
+    assert sorted(p.name for p in tmp_path.glob("*/*")) == ["eraser", "eraser"]
+    assert (tmp_path / "elsewhere" / "eraser" / "movies").is_dir()
+    assert (tmp_path / "elsewhere" / "eraser" / "cose").is_dir()
+
+
+def test_a_docs_jsonl_that_is_no_file_is_named(samples, tmp_path):
+    shutil.copytree(samples / "eraser" / "movies", tmp_path / "in" / "movies")
+    (tmp_path / "in" / "movies" / "docs.jsonl").symlink_to(tmp_path / "nowhere")
+    notes = ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub").notes
+    assert any("docs.jsonl: skipped: is no file" in note for note in notes)
+
+
+def test_document_names_are_data(tmp_path):
+    """Names that look alike are two, and those that look like paths are names: in docs.jsonl all come back."""
+    names = ["caf\u00e9", "cafe\u0301", "../../etc/passwd", "/etc/passwd", "..", ".", "", "a\x00b", "CON", "x" * 300]
+    raw = tmp_path / "in" / "cose"
+    raw.mkdir(parents=True)
+    documents = [{"docid": name, "document": f"a text {number}"} for number, name in enumerate(names)]
+    records = [
+        {
+            "annotation_id": f"{number}",
+            "classification": "A",
+            "docids": [name],
+            "evidences": [],
+            "query": "",
+            "query_type": None,
+        }
+        for number, name in enumerate(names)
+    ]
+    (raw / "docs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in documents))
+    (raw / "train.jsonl").write_text("".join(json.dumps(each, sort_keys=True) + "\n" for each in records))
+    ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub")
+    ERASER.export(tmp_path / "hub" / "eraser", None, out=tmp_path / "out")
+    assert files(tmp_path / "out") == files(tmp_path / "in")
+
+
+def test_export_overwrites_nothing(sample_hub, tmp_path):
+    (tmp_path / "cose").mkdir()
+    (tmp_path / "cose" / "mine").write_text("x")
+    with pytest.raises(DataError, match="nothing is overwritten"):
+        ERASER.export(sample_hub / "eraser", ["cose"], out=tmp_path)
+    assert files(tmp_path) == {"cose/mine": b"x"}
+
+
+def test_a_second_build_says_that_one_is_at_work(samples, tmp_path):
+    tmp_path.joinpath("hub").mkdir()
+    with exclusive(tmp_path / "hub" / ".eraser.lock"), pytest.raises(BusyError, match="another build"):
+        ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
+    ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
+    assert sorted(p.name for p in (tmp_path / "hub").iterdir()) == ["eraser"]
+
+
+_SLOW = """
+import sys, time
+from pathlib import Path
+from eraser_hub.conversion.eraser import shards as eraser_shards
+from eraser_hub.conversion.registry import HUB_DATASETS
+convert = eraser_shards.convert
+def slowly(work, *rest):
+    done = convert(work, *rest)
+    print("wrote", flush=True)
+    time.sleep(0.3)
+    return done
+eraser_shards.convert = slowly
+HUB_DATASETS["eraser"].build(sys.argv[3:], source=Path(sys.argv[1]), out=Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("written", [1, 3, 5])
+def test_a_killed_build_leaves_the_old_folder_and_the_next_one_resumes(written, samples, tmp_path, monkeypatch):
+    source, out = samples / "eraser", tmp_path / "hub"
+    ERASER.build(["movies"], source=source, out=out)
+    before = files(out / "eraser")
+    command = [sys.executable, "-c", _SLOW, str(source), str(out), "cose", "fever"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for _ in range(written):
+            assert process.stdout.readline() == "wrote\n"
+        os.kill(process.pid, signal.SIGKILL)
+    assert files(out / "eraser") == before
+    again: list[str] = []
+    convert = eraser_build.run_all.__globals__["convert"]
+    monkeypatch.setitem(
+        eraser_build.run_all.__globals__, "convert", lambda w, *r: again.append(w.target.name) or convert(w, *r)
+    )
+    ERASER.build(["cose", "fever"], source=source, out=out)
+    assert len(again) == 9 - written, "what was finished is not made again"
+    ERASER.build(["movies", "cose", "fever"], source=source, out=tmp_path / "fresh")
+    assert files(out / "eraser") == files(tmp_path / "fresh" / "eraser")
+    assert sorted(p.name for p in out.iterdir()) == ["eraser"]
+
+
+def test_a_full_disk_is_said_and_changes_nothing(samples, tmp_path, monkeypatch):
+    ERASER.build(["movies"], source=samples / "eraser", out=tmp_path)
+    before = files(tmp_path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(eraser_build, "run_all", full)
+    with pytest.raises(DataError, match="the disk is full"):
+        ERASER.build(["cose"], source=samples / "eraser", out=tmp_path)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_folder_changes_all_at_once(exchange, tmp_path, monkeypatch):
+    if not exchange:
+        monkeypatch.setattr(safe_folder, "_exchange", lambda *_: False)
+    for number in range(3):
+        with rebuilding(tmp_path / "x") as folder:
+            (folder / "a").write_text(str(number))
+        assert files(tmp_path) == {"x/a": str(number).encode()}
+    with pytest.raises(ValueError, match="no"), rebuilding(tmp_path / "x") as folder:
+        (folder / "a").write_text("half")
+        raise ValueError("no")
+    assert files(tmp_path) == {"x/a": b"2"}
+    (tmp_path / "x").rename(tmp_path / ".x.old")  # killed between the two renames
+    with rebuilding(tmp_path / "x") as folder:
+        assert (tmp_path / "x" / "a").read_text() == "2"
+        (folder / "a").write_text("3")
+    assert files(tmp_path) == {"x/a": b"3"}
+
+
+def test_many_shards_and_batches_come_back_byte_for_byte(samples, tmp_path, monkeypatch):
+    monkeypatch.setattr(eraser_plan, "SHARD_BYTES", 800)
+    monkeypatch.setattr(eraser_plan, "BATCH_BYTES", 300)
+    names = ["cose", "esnli", "fever", "boolq"]
+    ERASER.build(names, source=samples / "eraser", out=tmp_path / "hub")
+    assert len(list((tmp_path / "hub" / "eraser").glob("*/*-00001-of-*.parquet"))) > 5
+    ERASER.export(tmp_path / "hub" / "eraser", None, out=tmp_path / "raw")
+    for name in names:
+        assert raw_files(tmp_path / "raw" / name) == raw_files(samples / "eraser" / name)

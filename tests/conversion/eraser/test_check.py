@@ -1,0 +1,397 @@
+"""Each violation, put into a folder without a fault, is found under its own name, with the record that has it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from eraser_hub.conversion.arrays import ranges
+from eraser_hub.conversion.checks import Report
+from eraser_hub.conversion.eraser.check import check_eraser
+from eraser_hub.conversion.eraser.format import sentences_of, tokens_of
+from eraser_hub.conversion.token_arrays import token_arrays
+from eraser_hub.records.errors import DataError
+
+_spec = importlib.util.spec_from_file_location("built_by_hand", Path(__file__).with_name("built.py"))
+assert _spec is not None and _spec.loader is not None
+built = importlib.util.module_from_spec(_spec)
+sys.modules["built_by_hand"] = built
+_spec.loader.exec_module(built)
+
+Splits = dict[str, list[dict[str, Any]]]
+
+
+def levels(report: Report) -> dict[str, tuple[str, int]]:
+    return {found.check: (found.level, found.count) for split in report.splits for found in split.findings}
+
+
+def words(report: Report, check: str) -> str:
+    return " / ".join(e for s in report.splits for f in s.findings if f.check == check for e in f.examples)
+
+
+def test_a_folder_without_a_fault(tmp_path):
+    report = check_eraser(built.write_built(tmp_path / "eraser", built.rows()), leakage=True)
+    assert levels(report) == {}
+    assert report.violations == 0 and report.leakage == []
+    assert [(s.config, s.split, s.rows, s.documents) for s in report.splits] == [
+        ("movies", "train", 3, 3), ("movies", "validation", 2, 2), ("movies", "test", 1, 1),
+    ]  # fmt: skip
+
+
+def span(rows: Splits, **changes: Any) -> None:
+    rows["train"][1]["evidences"][0][0].update(changes)
+
+
+def _another_document(rows: Splits) -> None:
+    rows["train"][1]["documents"].append({"docid": "t1.txt", "text": "x"})
+    rows["train"][1]["rationale_mask"].append([False])
+
+
+SEEDED: list[tuple[str, Callable[[Splits], Any], str]] = [
+    ("ids", lambda r: r["train"][1].update(annotation_id="t0"), "'t0' stands 2 times"),
+    ("labels", lambda r: r["train"][1].update(classification=2), "'t1': label 2"),
+    ("labels", lambda r: r["train"][1].update(classification=-1), "'t1': label -1"),
+    ("labels", lambda r: r["train"][1].update(classification=None), "'t1'"),
+    ("spans", lambda r: span(r, end_token=10_000), "[0, 10000) of 8 tokens"),
+    ("spans", lambda r: span(r, start_token=-3), "'t1': 't1.txt' [-3, 2)"),
+    ("spans", lambda r: span(r, start_token=2, end_token=1), "[2, 1)"),
+    ("spans", lambda r: span(r, start_token=None), "[-2147483648, 2)"),
+    ("evidence documents", lambda r: span(r, docid="t0.txt"), "lies in no document of the row"),
+    ("evidence text", lambda r: span(r, text="a dul"), "text 'a dul', tokens 'a dull'"),
+    ("evidence text", lambda r: span(r, text="a Dull"), "text 'a Dull'"),
+    ("evidence text", lambda r: span(r, text=""), "text ''"),
+    ("evidence text", lambda r: r["train"][2]["evidences"][1][0].update(text="salt ,  with"), "'salt ,  with'"),
+    ("rationale_mask", lambda r: r["train"][1]["rationale_mask"][0].__setitem__(0, False), "'t1'"),
+    ("rationale_mask", lambda r: r["train"][1]["rationale_mask"][0].append(False), "'t1'"),
+    ("rationale_mask", lambda r: r["train"][1]["rationale_mask"].append([]), "'t1'"),
+    ("rationale_mask", lambda r: r["train"][1].update(rationale_mask=[]), "'t1'"),
+    ("num_tokens", lambda r: r["train"][1].update(num_tokens=9), "'t1'"),
+    ("num_sentences", lambda r: r["train"][1].update(num_sentences=1), "'t1'"),
+    ("rationale_ratio", lambda r: r["train"][1].update(rationale_ratio=0.5), "'t1'"),
+    ("rationale_ratio", lambda r: r["train"][1].update(rationale_ratio=float("nan")), "'t1'"),
+    ("missing values", lambda r: r["train"][1].update(num_tokens=None), "num_tokens is null in 1 of 3 rows"),
+    ("missing values", lambda r: r["train"][1].update(annotation_id=None), "annotation_id is null"),
+    ("position", lambda r: r["train"][1].update(position=1), "1 twice"),
+    ("document names", _another_document, "'t1': a document twice".replace("'", "")),
+    ("document texts", lambda r: r["train"].append(built.row("t9", "another .", [], position=9, docid="t0.txt")), "two"),
+    ("shared documents", lambda r: r["test"].append(built.row("s1", built.TEXTS[0], [], position=2, docid="t0.txt")),
+     "train and test: 1, e.g. 't0.txt'"),
+    ("document texts", lambda r: r["test"].append(built.row("s1", "else .", [], position=2, docid="t0.txt")),
+     "'t0.txt' differs"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("check", "spoil", "said"), SEEDED, ids=[f"{k}-{e[0]}" for k, e in enumerate(SEEDED)])
+def test_a_seeded_violation_is_found(tmp_path, check, spoil, said):
+    rows = built.rows()
+    spoil(rows)
+    report = check_eraser(built.write_built(tmp_path / "eraser", rows))
+    found = levels(report)
+    assert found.get(check, ("", 0))[0] == "violation", found
+    assert said in words(report, check)
+    assert report.violations > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"splits": [{"name": "train", "num_examples": 4}]}, "num_examples 4, 3 rows there"),
+        ({"splits": [{"name": "dev", "num_examples": 4}]}, "dev: in dataset_info alone"),
+        ({"features": [{"name": "annotation_id", "dtype": "string"}]}, "the column classification is not in the card"),
+        ({"features": None}, "its features cannot be read"),
+        ({"config_name": "films"}, "no dataset_info"),
+    ],
+)
+def test_a_card_that_does_not_tell_the_truth(tmp_path, changes, said):
+    report = check_eraser(built.write_built(tmp_path / "eraser", built.rows(), **changes))
+    assert levels(report)["card"][0] == "violation"
+    assert said in words(report, "card")
+
+
+def test_a_card_with_other_types(tmp_path):
+    folder = built.write_built(tmp_path / "eraser", built.rows())
+    path = folder / "movies" / "test-00000-of-00001.parquet"
+    table = pq.read_table(path)
+    place = table.column_names.index("num_tokens")
+    table = table.set_column(place, "num_tokens", table["num_tokens"].cast(pa.int64()))
+    pq.write_table(table.replace_schema_metadata({b"huggingface": b"{}"}), path)
+    said = words(check_eraser(folder), "card")
+    assert "column num_tokens: expected int32, found int64" in said
+    assert "metadata key 'huggingface'" in said
+
+
+@pytest.mark.parametrize(
+    ("config", "split", "check", "spoil"),
+    [
+        ("cose", "validation", "evidence text", lambda r: r.update(evidences=[[{**r["evidences"][0][0], "text": "se"}]])),
+        ("movies", "test", "empty spans", lambda r: r.update(built.row("e", "a b c", [(0, 1), (1, 1)], position=9))),
+        ("movies", "train", "no evidence", lambda r: r.update(built.row("e", "a b c", [], position=9))),
+        ("fever", "train", "repeated spans", lambda r: r.update(built.row("e", "a b c", [(0, 1), (0, 1)], position=9))),
+    ],
+)  # fmt: skip
+def test_a_listed_quirk_is_named_and_is_no_violation(tmp_path, config, split, check, spoil):
+    rows = built.rows()
+    spoil(rows[split][0])
+    if config == "cose":  # its mask follows the tokens, not the clipped text
+        evidence = rows[split][0]["evidences"][0][0]
+        mask = [evidence["start_token"] <= k < evidence["end_token"] for k in range(rows[split][0]["num_tokens"])]
+        rows[split][0].update(rationale_mask=[mask], rationale_ratio=float(np.float32(sum(mask) / len(mask))))
+    report = check_eraser(built.write_built(tmp_path / "eraser", rows, config))
+    assert levels(report) == {check: ("quirk", 1)}
+    assert report.violations == 0
+
+
+def test_the_same_elsewhere_is_a_note_or_a_violation(tmp_path):
+    rows = built.rows()
+    rows["train"][0] = built.row("t0", built.TEXTS[0], [(0, 1), (1, 1), (0, 1)])
+    rows["train"][1]["evidences"][0][0]["text"] = "clipped"
+    report = check_eraser(built.write_built(tmp_path / "eraser", rows, "multirc"))
+    assert levels(report) == {
+        "empty spans": ("note", 1), "repeated spans": ("note", 1), "evidence text": ("violation", 1),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "behind"), [(0, 3), (1, 0), (-1, 1)])
+def test_sentence_offsets_are_a_guess(tmp_path, first, behind):
+    rows = built.rows()
+    span(rows, start_sentence=first, end_sentence=behind)
+    report = check_eraser(built.write_built(tmp_path / "eraser", rows))
+    assert levels(report) == {"sentence offsets": ("note", 1)}
+    assert f"sentences [{first}, {behind}) of 2" in words(report, "sentence offsets")
+
+
+def test_boolq_may_share_documents_and_the_others_may_not(tmp_path):
+    rows = built.rows()
+    rows["test"].append(built.row("s1", built.TEXTS[0], [], position=2, docid="t0.txt"))
+    rows["test"][-1]["evidences"] = rows["train"][0]["evidences"]
+    rows["test"][-1] = {**rows["train"][0], "annotation_id": "s1", "position": 2}
+    assert levels(check_eraser(built.write_built(tmp_path / "a" / "eraser", rows, "boolq"))) == {
+        "shared documents": ("quirk", 1)
+    }
+    assert levels(check_eraser(built.write_built(tmp_path / "b" / "eraser", rows, "fever")))["shared documents"] == (
+        "violation", 1,
+    )  # fmt: skip
+
+
+def test_an_extra_split_may_share_documents_and_it_is_said(tmp_path):
+    rows = built.rows()
+    rows["dev"] = [{**rows["train"][0], "annotation_id": "d"}]
+    assert levels(check_eraser(built.write_built(tmp_path / "eraser", rows, "fever"))) == {
+        "shared with an extra split": ("note", 1)
+    }
+
+
+def test_a_column_that_is_left_out_in_a_whole_split_is_no_fault(tmp_path):
+    rows = built.rows()
+    for row in rows["train"]:
+        row["num_sentences"] = None
+    assert levels(check_eraser(built.write_built(tmp_path / "eraser", rows))) == {}
+
+
+def test_leakage_lists_documents_under_two_names_and_misplaced_evidence(tmp_path):
+    rows = built.rows()
+    rows["train"].append(built.row("t8", built.TEXTS[1], [], position=8))
+    rows["validation"].append(built.row("v8", built.TEXTS[0], [], position=8))
+    rows["test"].append(built.row("s8", "good and bad and  good .", [(4, 5), (0, 1)], position=8))
+    report = check_eraser(built.write_built(tmp_path / "eraser", rows), leakage=True)
+    found = {finding.check: finding for finding in report.leakage}
+    assert found["movies: same text, other name, within splits"].examples == ("t1.txt (train) = t8.txt (train)",)
+    assert found["movies: same text, other name, across splits"].examples == ("t0.txt (train) = v8.txt (validation)",)
+    misplaced = next(finding for finding in report.leakage if "misplaces" in finding.check)
+    # "a" in "a dull film . a long evening ." and so on: found by their bytes, as text.find does
+    texts = [(r, e[0]) for split in rows.values() for r in split for e in r["evidences"]]
+    assert misplaced.count == sum(
+        " ".join(tokens_of(r["documents"][0]["text"])).find(e["text"])
+        != len(" ".join(tokens_of(r["documents"][0]["text"])[: e["start_token"]])) + (e["start_token"] > 0)
+        for r, e in texts
+    )
+    assert "s8: 'good'" in misplaced.examples
+
+
+def test_documents_beside(tmp_path):
+    folder = built.write_built(tmp_path / "eraser", built.rows())
+    (folder / "documents").mkdir()
+    table = pa.table({"docid": ["x", "x", "t0.txt"], "text": ["a", "a", "b"]})
+    pq.write_table(table, folder / "documents" / "movies.parquet")
+    report = check_eraser(folder)
+    assert "'t0.txt' is one of train's" in words(report, "documents beside")
+    assert "'x' stands 2 times" in words(report, "documents beside")
+
+
+@pytest.mark.parametrize(
+    "harm", ["no card", "no yaml", "bad yaml", "no file", "not parquet", "no column", "unknown config"]
+)
+def test_a_folder_that_cannot_be_read(tmp_path, harm):
+    folder = built.write_built(tmp_path / "eraser", built.rows())
+    path = folder / "movies" / "train-00000-of-00001.parquet"
+    configs = None
+    if harm == "no card":
+        (folder / "README.md").unlink()
+    elif harm == "no yaml":
+        (folder / "README.md").write_text("Words.")
+    elif harm == "bad yaml":
+        (folder / "README.md").write_text("---\na: [\n---\n")
+    elif harm == "no file":
+        path.unlink()
+    elif harm == "not parquet":
+        path.write_bytes(path.read_bytes()[:-300])
+    elif harm == "no column":
+        pq.write_table(pq.read_table(path).drop_columns(["evidences"]), path)
+    else:
+        configs = ["films"]
+    with pytest.raises(DataError):
+        check_eraser(folder, configs)
+
+
+def test_damaged_parquet_is_an_error_or_a_finding(tmp_path):
+    """Flipped and cut files end in a DataError or in a report, never in another exception."""
+    from eraser_hub.conversion.eraser.statistics import eraser_statistics
+
+    folder = built.write_built(tmp_path / "eraser", built.rows())
+    path = folder / "movies" / "train-00000-of-00001.parquet"
+    whole, random = path.read_bytes(), np.random.default_rng(0)
+    refused = 0
+    for k in range(150):
+        content = bytearray(whole)
+        for place in random.integers(0, len(content), size=1 + k % 3):
+            content[place] = random.integers(0, 256)
+        path.write_bytes(bytes(content[: int(random.integers(1, len(content)))] if k % 5 == 0 else content))
+        for look in (lambda: check_eraser(folder, leakage=True), lambda: eraser_statistics(folder)):
+            try:
+                look()
+            except DataError:
+                refused += 1
+    assert refused > 100
+
+
+@pytest.mark.parametrize(("column", "values"), [
+    ("classification", ["NEG", "POS", "NEG"]), ("num_tokens", [1.5] * 3), ("evidences", [[], [], []]),
+    ("documents", [[{"docid": "a"}]] * 3), ("annotation_id", [1, 2, 3]),
+])  # fmt: skip
+def test_a_column_of_another_kind_is_an_error(tmp_path, column, values):
+    folder = built.write_built(tmp_path / "eraser", built.rows())
+    path = folder / "movies" / "train-00000-of-00001.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(table.column_names.index(column), column, pa.array(values)), path)
+    with pytest.raises(DataError, match=f"expected the column {column} as"):
+        check_eraser(folder)
+
+
+def test_the_command_line(tmp_path, monkeypatch):
+    from eraser_hub.__main__ import _register, app
+
+    _register(("check",))
+    _register(("stats",))
+    runner = CliRunner()
+    good = built.write_built(tmp_path / "good" / "eraser", built.rows())
+    monkeypatch.chdir(tmp_path)
+    result = runner.invoke(app, ["check", "--dataset", str(good)])
+    assert result.exit_code == 0 and "no violation" in result.output
+    rows = built.rows()
+    rows["train"][1]["classification"] = 7
+    bad = built.write_built(tmp_path / "bad" / "eraser", rows)
+    result = runner.invoke(app, ["check", "--dataset", str(bad), "--config", "movies"])
+    assert result.exit_code == 1 and "label 7" in result.output and "1 violations" in result.output
+    result = runner.invoke(app, ["check", "--dataset", str(bad), "--format", "json"])
+    assert result.exit_code == 1 and json.loads(result.output)["violations"] == 1
+    for arguments in (["check", "films"], ["check", "--dataset", "nowhere"], ["check", "--dataset", str(good), "--format", "x"],
+                      ["check", "--dataset", str(good), "--config", "films"], ["check"]):  # fmt: skip
+        assert runner.invoke(app, arguments).exit_code == 2, arguments
+
+
+TEXT = st.text(alphabet="ab \n\u200b\u00a0é\t\x12", max_size=30)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(TEXT, max_size=6))
+def test_tokens_by_bytes_are_the_tokens_of_the_rule(texts):
+    arrays = token_arrays(pa.array(texts, pa.string()))
+    for k, text in enumerate(texts):
+        tokens = tokens_of(text)
+        assert arrays.tokens[k] == len(tokens)
+        assert arrays.sentences[k] == len(sentences_of(text))
+        assert arrays.span_text(k, 0, len(tokens)) == " ".join(tokens)
+        if arrays.regular[k] and tokens:
+            first, behind = arrays.span_bytes(np.array([k]), np.array([0]), np.array([len(tokens)]))
+            assert arrays.content[first[0] : behind[0]].tobytes().decode() == " ".join(tokens)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))
+def test_ranges(pairs):
+    starts, lengths = (np.array([p[k] for p in pairs], np.int64) for k in (0, 1))
+    assert ranges(starts, lengths).tolist() == [k for s, n in pairs for k in range(s, s + n)]
+
+
+SENTENCE = st.lists(st.sampled_from(["sea", "a", "é", ".", "a a"]), min_size=1, max_size=5).map(" ".join)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.lists(SENTENCE, min_size=1, max_size=4), min_size=1, max_size=5), st.data())
+def test_any_rows_made_the_plain_way_have_no_violation(tmp_path_factory, documents, data):
+    rows = []
+    for k, lines in enumerate(documents):
+        count = len(tokens_of("\n".join(lines)))
+        spans = data.draw(st.lists(st.tuples(st.integers(0, count), st.integers(0, count)).map(sorted), max_size=4))
+        rows.append(built.row(f"r{k}", "\n".join(lines), [tuple(s) for s in spans], position=k + 1))
+    folder = built.write_built(tmp_path_factory.mktemp("any") / "eraser", {"train": rows})
+    assert check_eraser(folder, leakage=True).violations == 0
+
+
+# ------------------------------------------------------------------------------------------- the samples, the real files
+
+
+@pytest.fixture(scope="module")
+def sample_report(samples, tmp_path_factory) -> Report:
+    from eraser_hub.conversion.registry import HUB_DATASETS
+
+    out = tmp_path_factory.mktemp("hub")
+    return check_eraser(HUB_DATASETS["eraser"].build(None, out=out, source=samples / "eraser").folder, leakage=True)
+
+
+def test_the_samples_have_every_listed_quirk_and_no_violation(sample_report):
+    from eraser_hub.conversion.eraser.check import QUIRKS
+
+    assert sample_report.violations == 0 and sample_report.errors == []
+    found = {
+        (s.config, s.split, f.check) for s in sample_report.splits for f in s.findings if f.level == "quirk"
+    }  # fmt: skip
+    for config, split, check in QUIRKS:
+        assert any(c == config and (split in ("*", s)) and k == check for c, s, k in found), (config, split, check)
+
+
+def test_the_samples_leak_as_movies_does(sample_report):
+    lines = [line for finding in sample_report.leakage for line in finding.examples]
+    assert "posR_002.txt (train) = posR_013.txt (train)" in lines
+    assert "negR_003.txt: 'painfully flat'" in lines
+
+
+def test_the_real_corpora(corpora):
+    """112 of 15,395 spans and the one pair: counted in movies' train and val files; 19 clipped texts in cose's val."""
+    report = check_eraser(corpora, leakage=True)
+    assert report.violations == 0
+    found = {(s.config, s.split, f.check): f.count for s in report.splits for f in s.findings}
+    assert found == {
+        ("movies", "train", "no evidence"): 1,
+        ("fever", "validation", "repeated spans"): 9,
+        ("cose", "validation", "evidence text"): 19,
+    }
+    sizes = {(s.config, s.split): (s.rows, s.documents) for s in report.splits}
+    assert sizes["movies", "train"][0] == 1600 and sizes["multirc", "validation"] == (3214, 56)
+    leaks = {finding.check: finding for finding in report.leakage}
+    pair = leaks["movies: same text, other name, within splits"]
+    assert (pair.count, pair.examples) == (1, ("negR_274.txt (train) = negR_302.txt (train)",))
+    misplaced = leaks["movies: evidence that a search by text misplaces"]
+    assert misplaced.count == 112 and misplaced.why.startswith("of 15395 spans")

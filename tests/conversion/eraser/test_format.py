@@ -1,0 +1,262 @@
+"""Reading and writing ERASER files: every value as it was, every offence named by file, line and field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.conversion.eraser.format import (
+    ABSENT,
+    Annotation,
+    Document,
+    Evidence,
+    annotation_as_json,
+    decode_annotations,
+    read_annotations,
+    read_documents,
+    safe_name,
+    sentences_of,
+    tokens_of,
+    write_annotations,
+    write_documents,
+)
+from eraser_hub.records.errors import DataError
+
+EVIDENCE = {"docid": "d", "text": "a", "start_token": 0, "end_token": 1, "start_sentence": 0, "end_sentence": 1}
+RECORD = {"annotation_id": "x", "classification": "POS", "evidences": [[EVIDENCE]], "query": "q", "query_type": None}
+
+# (config/file, lines, id of the first, tenth and last): counted in the releases' own files
+PINNED = {
+    "movies/train.jsonl": (1600, "negR_000.txt", "negR_009.txt", "posR_799.txt"),
+    "movies/val.jsonl": (200, "negR_800.txt", "negR_809.txt", "posR_899.txt"),
+    "multirc/val.jsonl": (3214, "Fiction-stories-masc-The_Black_Willow-0.txt:0:0", None, None),
+    "cose/val.jsonl": (1086, "00380732d7e50a72f11acb0f275d31ad", None, None),
+    "fever/val.jsonl": (500, "100030", None, None),
+    "evidence_inference/val.jsonl": (100, "10017", None, None),
+    "boolq/val.jsonl": (100, 9180, None, None),
+}
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_real_files_have_their_counts_and_rows_and_are_written_back_byte_for_byte(corpora: Path, name, tmp_path):
+    path = corpora / name
+    if not path.is_file():
+        pytest.skip(f"skipped: no {name} among the real corpora")
+    annotations = list(read_annotations(path))
+    count, first, tenth, last = PINNED[name]
+    assert len(annotations) == count
+    assert annotations[0].annotation_id == first
+    assert tenth is None or annotations[9].annotation_id == tenth
+    assert last is None or annotations[-1].annotation_id == last
+    write_annotations(tmp_path / "back.jsonl", annotations)
+    assert (tmp_path / "back.jsonl").read_bytes() == path.read_bytes()
+
+
+def test_samples_are_written_back_byte_for_byte(samples: Path, tmp_path):
+    for path in sorted((samples / "eraser").glob("*/*.jsonl")):
+        if path.stem in ("docs", "dev_data", "test_data") or path.stem.startswith("human"):
+            continue
+        data = path.read_bytes()
+        annotations = read_annotations(path)
+        back = tmp_path / "back.jsonl"
+        write_annotations(back, annotations, double=data.startswith(b'"'), final_newline=data.endswith(b"\n"))
+        assert back.read_bytes() == data, path
+
+
+def line_error(line: bytes | str, tmp_path: Path) -> DataError:
+    path = tmp_path / "train.jsonl"
+    good = json.dumps(RECORD).encode() + b"\n"
+    path.write_bytes(good + (line if isinstance(line, bytes) else line.encode()) + b"\n")
+    with pytest.raises(DataError) as caught:
+        list(read_annotations(path))
+    assert caught.value.file == path and caught.value.line == 2
+    assert str(caught.value).startswith(f"{path}:2: ")
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"", "an empty line"),
+        (json.dumps(RECORD)[:-9], "the line's end"),
+        ("[]", "expected an object"),
+        ("{not json}", "expected a JSON object"),
+        (json.dumps(RECORD).replace("POS", "\xff").encode("latin-1"), "expected UTF-8"),
+        (json.dumps(RECORD).replace('"POS"', "NaN"), "NaN"),
+        (json.dumps(RECORD).replace('"POS"', "Infinity"), "Infinity"),
+        (json.dumps(RECORD)[:-1] + ', "query": "again"}', "'query' twice"),
+        (json.dumps(RECORD)[:-1] + ', "query" : "again"}', "'query' twice"),
+        (json.dumps(RECORD)[:-1] + ', "qu\\u0065ry": "again"}', "'query' twice"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"annotation_id": ' + "[" * 100_000, "nested too deeply"),
+        ('{"note": ' + "[" * 900 + "]" * 900 + ", " + json.dumps(RECORD)[1:], "nested too deeply"),
+        ('{"note": ' + '{"a": ' * 450 + "1" + "}" * 450 + ", " + json.dumps(RECORD)[1:], "nested too deeply"),
+        ('{"note": 1e400, ' + json.dumps(RECORD)[1:], "found '1e400'"),
+        ('{"note": [-1e400], ' + json.dumps(RECORD)[1:], "found '-1e400'"),
+        (json.dumps(RECORD).replace('"x"', "1" + "0" * 30), "64 bits"),
+        (json.dumps(RECORD).replace('"x"', "1" * 5000), "64 bits"),
+        (json.dumps(RECORD).replace('"q"', '"\\ud800"'), "surrogate"),
+    ],
+)  # fmt: skip
+def test_what_is_no_record_is_named_by_file_and_line(line, said, tmp_path):
+    assert said in str(line_error(line, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "said"),
+    [
+        ({"annotation_id": True}, "annotation_id", "found true"),
+        ({"annotation_id": 1.0}, "annotation_id", "found 1.0"),
+        ({"annotation_id": None}, "annotation_id", "found null"),
+        ({"classification": 1}, "classification", "expected a string, found 1"),
+        ({"query": None}, "query", "expected a string, found null"),
+        ({"query_type": 3}, "query_type", "expected a string"),
+        ({"docids": "d"}, "docids", "expected a list of document ids or null"),
+        ({"docids": [1]}, "docids[0]", "expected a string, found 1"),
+        ({"evidences": {}}, "evidences", "expected a list of evidence groups"),
+        ({"evidences": [EVIDENCE]}, "evidences[0]", "expected a list of evidences"),
+        ({"evidences": [[[]]]}, "evidences[0][0]", "expected an object"),
+        ({"evidences": [[{**EVIDENCE, "start_token": "0"}]]}, "evidences[0][0].start_token", "found the string '0'"),
+        ({"evidences": [[{**EVIDENCE, "end_token": 1.5}]]}, "evidences[0][0].end_token", "found 1.5"),
+        ({"evidences": [[{**EVIDENCE, "end_token": 2**31}]]}, "evidences[0][0].end_token", "32 bits"),
+        ({"evidences": [[{**EVIDENCE, "end_token": True}]]}, "evidences[0][0].end_token", "found true"),
+        ({"evidences": [[{**EVIDENCE, "more": 1}]]}, "evidences[0][0]", "'more'"),
+        ({"evidences": [[{k: v for k, v in EVIDENCE.items() if k != "text"}]]}, "evidences[0][0]", "the key 'text'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_field_is_named_by_its_path(change, field, said, tmp_path):
+    error = line_error(json.dumps({**RECORD, **change}), tmp_path)
+    assert error.field == field and said in str(error)
+
+
+@pytest.mark.parametrize("key", ["annotation_id", "classification", "evidences", "query"])
+def test_a_missing_key_is_named(key, tmp_path):
+    assert f"the key {key!r}" in str(line_error(json.dumps({k: v for k, v in RECORD.items() if k != key}), tmp_path))
+
+
+def test_two_offences_cannot_hide_each_other(tmp_path):
+    """A key that stands twice takes two quotes more; escaped quotes and backslashes at a string's end take none away."""
+    hidden = json.dumps({**RECORD, "query": "ends so \\"})[:-1] + ', "query_type": null, "query": "\\\\"}'
+    assert "twice" in str(line_error(hidden, tmp_path))
+
+
+def test_keys_beyond_the_format_are_kept(tmp_path):
+    path = tmp_path / "train.jsonl"
+    path.write_text(json.dumps({**RECORD, "source": {"page": [1, 2.5, None]}}))
+    (annotation,) = read_annotations(path)
+    assert annotation.extra == {"source": {"page": [1, 2.5, None]}}
+    assert annotation_as_json(annotation) == {**RECORD, "source": {"page": [1, 2.5, None]}}
+
+
+def test_absent_null_and_list_are_three_things(tmp_path):
+    records = [{**RECORD, "annotation_id": 1}, {**RECORD, "docids": None}, {**RECORD, "docids": ["d"]}]
+    del records[0]["query_type"]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, records)))
+    read = list(read_annotations(tmp_path / "x.jsonl"))
+    assert [a.docids for a in read] == [ABSENT, None, ("d",)] and read[0].query_type is ABSENT
+    assert [annotation_as_json(a) for a in read] == records
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("a b\nc", ["a", "b", "c"]),
+        ("", []),
+        (" \n \n", []),
+        ("a  b \n\n c", ["a", "b", "c"]),
+        ("a\u00a0b\u200bc\td\re", ["a\u00a0b\u200bc\td\re"]),
+        ("a\x12s b", ["a\x12s", "b"]),
+    ],
+)
+def test_tokens_are_split_on_newline_and_blank_alone(text, tokens):
+    assert tokens_of(text) == tokens
+    assert [token for sentence in sentences_of(text) for token in sentence] == tokens
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "/etc/passwd", "nul\0", "x" * 300])
+def test_ids_that_would_reach_other_paths_are_never_file_names(name, tmp_path):
+    assert not safe_name(name)
+    with pytest.raises(DataError, match="file name"):
+        write_documents(tmp_path, [Document(name, "t")], as_lines=False)
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+
+
+def test_ids_are_looked_up_and_never_joined_to_a_path(tmp_path):
+    (tmp_path / "secret").write_text("s")
+    (tmp_path / "c" / "docs").mkdir(parents=True)
+    (tmp_path / "c" / "docs" / "d").write_text("text")
+    documents = read_documents(tmp_path / "c")
+    assert dict(documents) == {"d": "text"}
+    for name in ("../../secret", "/etc/passwd", "..", "."):
+        assert name not in documents
+        with pytest.raises(KeyError):
+            documents[name]
+
+
+def test_a_document_that_is_not_utf8_is_named_with_its_line(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "d").write_bytes(b"one\ntwo \xff")
+    with pytest.raises(DataError, match=r"d:2: expected UTF-8, found the byte 0xff"):
+        dict(read_documents(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"docid": "a", "document": "again"}', "each document once"),
+        ('{"docid": "b"}', "the key 'document'"),
+        ('{"docid": 1, "document": ""}', "expected a string"),
+        ('{"docid": "b", "document": "", "x": 1}', "alone"),
+        ('{"docid": "b", "document": "", "document": "y"}', "twice"),
+    ],
+)
+def test_docs_jsonl_errors_are_named_by_line(line, said, tmp_path):
+    (tmp_path / "docs.jsonl").write_text('{"docid": "a", "document": "t"}\n' + line + "\n")
+    with pytest.raises(DataError, match=r"docs\.jsonl:2: .*" + said):
+        read_documents(tmp_path)
+
+
+def test_a_folder_without_documents_says_so(tmp_path):
+    with pytest.raises(DataError, match=r"docs/ or a file docs\.jsonl"):
+        read_documents(tmp_path)
+
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+small = st.integers(-1, 2**31 - 1)
+evidence = st.builds(
+    Evidence, docid=text, text=text, start_token=small, end_token=small, start_sentence=small, end_sentence=small
+)
+annotation = st.builds(
+    Annotation,
+    annotation_id=text | st.integers(-(2**63), 2**63 - 1),
+    query=text,
+    evidences=st.lists(st.lists(evidence, max_size=3).map(tuple), max_size=3).map(tuple),
+    classification=text,
+    query_type=st.none() | text | st.just(ABSENT),
+    docids=st.none() | st.lists(text, max_size=3).map(tuple) | st.just(ABSENT),
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(annotation, min_size=1, max_size=5), st.booleans(), st.booleans())
+def test_any_annotations_come_back_equal(tmp_path_factory, annotations, double, final_newline):
+    path = tmp_path_factory.mktemp("rt") / "x.jsonl"
+    write_annotations(path, annotations, double=double, final_newline=final_newline)
+    assert list(read_annotations(path)) == annotations
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.binary(max_size=6), st.integers(0, 10**6), st.integers(0, 8))
+def test_a_damaged_line_is_a_record_or_an_error_with_its_line(junk, place, gone):
+    line = json.dumps({**RECORD, "query": 'say "so" \\'}).encode()
+    place %= len(line)
+    damaged = (line[:place] + junk + line[place + gone :]).replace(b"\n", b"")
+    try:
+        (record,) = decode_annotations([damaged], file="f", numbers=[7], double=False, extras={})
+        assert isinstance(record.query, str)
+    except DataError as error:
+        assert str(error).startswith("f:7: ")

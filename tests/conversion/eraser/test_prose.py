@@ -1,0 +1,115 @@
+"""The card of ``eraser``: every mark filled, and what the Hub's own library says of it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+from huggingface_hub import DatasetCard, DatasetCardData
+from huggingface_hub.repocard import metadata_load
+
+from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.conversion.eraser.prose import filled_prose
+from eraser_hub.conversion.registry import HUB_DATASETS
+from eraser_hub.records.errors import DataError
+
+# the Hub's lists, as far as this card uses them
+TASKS = {"text-classification", "question-answering", "token-classification", "multiple-choice"}
+LICENCES = {"unknown", "cc-by-sa-3.0", "cc-by-sa-4.0", "mit", "bsd-3-clause", "apache-2.0", "other"}
+SIZES = re.compile(r"n<1K|1K<n<10K|10K<n<100K|100K<n<1M|1M<n<10M")
+
+
+@pytest.fixture(scope="module")
+def card_file(samples, tmp_path_factory):
+    out = tmp_path_factory.mktemp("hub")
+    return HUB_DATASETS["eraser"].build(None, out=out, source=samples / "eraser").folder / "README.md"
+
+
+def test_the_card_loads_as_a_hub_card_and_comes_back_the_same(card_file):
+    card = DatasetCard.load(card_file)
+    assert isinstance(card.data, DatasetCardData)
+    values = metadata_load(card_file)
+    assert card.data.to_dict() == values
+    again = DatasetCard(str(card))
+    assert again.data.to_dict() == values and again.text.strip() == card.text.strip()
+    assert yaml.safe_load(card.data.to_yaml()) == values
+
+
+def test_the_metadata_follow_the_hubs_rules(card_file):
+    values = metadata_load(card_file)
+    assert values["language"] == ["en"]
+    assert set(values["task_categories"]) <= TASKS
+    licences = values["license"] if isinstance(values["license"], list) else [values["license"]]
+    assert set(licences) <= LICENCES
+    assert all(SIZES.fullmatch(size) for size in values["size_categories"])
+    assert values["pretty_name"] and all(isinstance(tag, str) and tag == tag.lower() for tag in values["tags"])
+    names = [entry["config_name"] for entry in values["configs"]]
+    assert names == [entry["config_name"] for entry in values["dataset_info"]] == list(CONFIGS)
+    assert [entry["config_name"] for entry in values["configs"] if entry.get("default")] == ["movies"]
+    for entry in values["dataset_info"]:
+        assert re.fullmatch(r"\d+\.\d+\.\d+", str(entry["version"]))
+        assert entry["license"] and entry["homepage"].startswith("https://") and entry["citation"].startswith("@")
+
+
+def test_the_prose_says_what_a_reader_looks_for(card_file):
+    text = DatasetCard.load(card_file).text
+    assert "<!--" not in text
+    for heading in (
+        "Configurations and splits",
+        "Columns",
+        "Statistics",
+        "Known quirks of the release",
+        "Licences",
+        "Citation",
+    ):
+        assert f"\n## {heading}\n" in text
+    for name, facts in CONFIGS.items():
+        assert f"| `{name}` |" in text and facts.license_note in text
+    assert "| `boolq` | 6 | 5 | 5 | `test_comprehensive` 4, `test_original` 4 |" in text
+    entries = re.findall(r"^@inproceedings\{([^,]+),", text, flags=re.MULTILINE)
+    assert len(entries) == len(set(entries)) == 11
+    block = text[text.index("```bibtex") :].split("```")[1]
+    assert block.count("{") == block.count("}")
+
+
+def test_the_example_in_the_card_is_a_row(card_file):
+    import json
+
+    from eraser_hub.conversion.eraser.format import sentences_of, tokens_of
+    from eraser_hub.conversion.eraser.schema import SCHEMA
+
+    text = DatasetCard.load(card_file).text
+    row = json.loads(re.search(r"```json\n(.*?)```", text, flags=re.DOTALL).group(1))
+    assert list(row) == SCHEMA.names
+    tokens = tokens_of(row["documents"][0]["text"])
+    evidence = row["evidences"][0][0]
+    assert " ".join(tokens[evidence["start_token"] : evidence["end_token"]]) == evidence["text"]
+    assert row["rationale_mask"] == [[evidence["start_token"] <= k < evidence["end_token"] for k in range(len(tokens))]]
+    assert (row["num_tokens"], row["num_sentences"]) == (len(tokens), len(sentences_of(row["documents"][0]["text"])))
+    assert row["rationale_ratio"] == pytest.approx(sum(row["rationale_mask"][0]) / len(tokens))
+
+
+def test_the_card_tells_the_statistics_of_what_was_built_beside_the_papers(card_file):
+    """The same figures as `eraser-hub stats` counts from the Parquet, in every split that there is."""
+    from eraser_hub.conversion.eraser.statistics import eraser_statistics
+
+    table = next(each for each in eraser_statistics(card_file.parent).tables if each.name == "table_5")
+    text = DatasetCard.load(card_file).text
+    lines = text[text.index("## Statistics") : text.index("## Known quirks")].splitlines()
+    found = {tuple(cell.strip(" `") for cell in line.split("|")[1:-1]) for line in lines if line.startswith("| `")}
+    expected = {tuple(cells) for cells in table.cells()}
+    assert expected <= found and {cells[1] for cells in expected} >= {"train", "test_comprehensive", "train_sanity"}
+    assert {cells[:2] for cells in found} == {cells[:2] for cells in expected}
+
+
+def test_what_the_paper_prints_of_a_split_that_is_not_there_stands_in_brackets():
+    release = {"configs": {"movies": {"splits": {"validation": {"num_examples": 3, "statistics": {"instances": 3}}}}}}
+    text = filled_prose("<!-- splits --> <!-- table 5 --> <!-- licences -->", release)
+    assert "| `movies` | train | (1,599) | (1,600) | (9.35) | (13,878) | (7.7) |" in text
+    assert "| `movies` | validation | (200) | 3 (200, -197) | (7.2) | (1,517) | (6.6) |" in text
+
+
+def test_a_mark_that_is_missing_is_an_error():
+    with pytest.raises(DataError, match="<!-- licences -->"):
+        filled_prose("<!-- splits --> <!-- table 5 -->", {"configs": {}})

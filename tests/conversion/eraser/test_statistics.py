@@ -1,0 +1,187 @@
+"""The papers' tables: recomputed figures against a plain recount, and against what is printed, on the real corpora."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eraser_hub.conversion.eraser.format import read_annotations, read_documents, sentences_of, tokens_of
+from eraser_hub.conversion.eraser.statistics import eraser_statistics
+from eraser_hub.conversion.registry import HUB_DATASETS
+from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
+from eraser_hub.papers.printed import printed_tables
+from eraser_hub.records.errors import DataError
+
+_spec = importlib.util.spec_from_file_location("built_for_statistics", Path(__file__).with_name("built.py"))
+assert _spec is not None and _spec.loader is not None
+built = importlib.util.module_from_spec(_spec)
+sys.modules["built_for_statistics"] = built
+_spec.loader.exec_module(built)
+
+
+def table(statistics: Statistics, name: str) -> dict[tuple[str, ...], dict[str, Figure]]:
+    return dict(next(table for table in statistics.tables if table.name == name).rows)
+
+
+@pytest.fixture(scope="module")
+def sample_folder(samples, tmp_path_factory) -> Path:
+    return HUB_DATASETS["eraser"].build(None, out=tmp_path_factory.mktemp("hub"), source=samples / "eraser").folder
+
+
+@pytest.mark.parametrize("config", ["movies", "multirc", "fever", "boolq", "cose", "esnli"])
+def test_figures_of_the_samples_equal_a_plain_recount(sample_folder, samples, config):
+    statistics = eraser_statistics(sample_folder, [config])
+    documents = read_documents(samples / "eraser" / config)
+    everywhere: set[str] = set()
+    for split, file in (("train", "train"), ("validation", "val"), ("test", "test")):
+        shares, lengths, held = [], [], set()
+        annotations = list(read_annotations(samples / "eraser" / config / f"{file}.jsonl"))
+        for annotation in annotations:
+            covered: dict[str, set[int]] = {}
+            for evidence in annotation.all_evidences():
+                covered.setdefault(evidence.docid, set()).update(range(evidence.start_token, evidence.end_token))
+                lengths.append(evidence.end_token - evidence.start_token)
+            shares += [len(tokens) / len(tokens_of(documents[docid])) for docid, tokens in covered.items()]
+            held |= set(covered)
+        everywhere |= held
+        figures = table(statistics, "table_5")[config, split]
+        assert figures["documents"].value == len(held)
+        assert figures["instances"].value == len(annotations)
+        assert figures["evidences"].value == len(lengths)
+        assert figures["evidence_length"].value == pytest.approx(sum(lengths) / len(lengths), abs=1e-12)
+        assert figures["rationale_percent"].value == pytest.approx(100 * sum(shares) / len(shares), abs=1e-9)
+        assert table(statistics, "table_1")[(config,)][split].value == len(annotations)
+    figures = table(statistics, "table_6")[(config,)]
+    texts = [documents[docid] for docid in everywhere]
+    assert figures["documents"].value == len(texts)
+    assert figures["tokens"].value == pytest.approx(sum(len(tokens_of(t)) for t in texts) / len(texts), abs=1e-9)
+    assert figures["sentences"].value == pytest.approx(sum(len(sentences_of(t)) for t in texts) / len(texts), abs=1e-9)
+
+
+def test_figures_over_many_batches_are_those_of_one(sample_folder, monkeypatch):
+    from eraser_hub.conversion import checks
+    from eraser_hub.conversion.eraser import statistics
+
+    whole = eraser_statistics(sample_folder).as_dict()
+    monkeypatch.setattr(statistics, "batches", lambda paths, columns, kinds: checks.batches(paths, columns, 2, kinds))
+
+    def rounded(value: object) -> object:
+        if isinstance(value, dict):
+            return {key: rounded(held) for key, held in value.items()}
+        if isinstance(value, list):
+            return [rounded(held) for held in value]
+        return round(value, 9) if isinstance(value, float) else value
+
+    assert rounded(eraser_statistics(sample_folder).as_dict()) == rounded(whole)
+
+
+# what the paper prints of the splits that are whole in the real corpora (its Tables 1 and 5)
+WHOLE = [("movies", "train"), ("movies", "validation"), ("multirc", "validation")]
+
+
+def test_whole_splits_of_the_real_corpora_give_the_printed_figures(corpora):
+    statistics = eraser_statistics(corpora, ["movies", "multirc"])
+    five = table(statistics, "table_5")
+    for key in WHOLE:
+        for name, figure in five[key].items():
+            assert figure.printed is not None and figure.difference == 0, (key, name, str(figure))
+    assert five["movies", "train"]["rationale_percent"].value == pytest.approx(9.35, abs=0.005)
+    one = table(statistics, "table_1")
+    assert one[("movies",)]["train"].difference == one[("multirc",)]["validation"].difference == 0
+    assert one[("movies",)]["test"].value is None
+
+
+def test_cose_differs_from_the_paper_and_it_is_said_why(corpora):
+    statistics = eraser_statistics(corpora, ["cose"])
+    figures = table(statistics, "table_5")["cose", "validation"]
+    assert (figures["instances"].value, figures["instances"].difference) == (1086, -6)
+    assert figures["evidence_length"].difference == 0
+    assert figures["rationale_percent"].value == pytest.approx(52.89, abs=0.005)
+    (note,) = next(t for t in statistics.tables if t.name == "table_5").notes
+    assert "28.2 in validation" in note
+
+
+@pytest.mark.parametrize(
+    ("figure", "text", "difference"),
+    [
+        (Figure(1599, "1599"), "1,599 (=)", 0),
+        (Figure(1086, "1092"), "1,086 (1,092, -6)", -6),
+        (Figure(9.349, "9.35"), "9.35 (=)", 0),
+        (Figure(7.2249, "7.2"), "7.2 (=)", 0),
+        (Figure(7.25001, "7.2"), "7.3 (7.2, +0.1)", 0.1),
+        (Figure(None, "0.618 ± 0.194"), "(0.618 ± 0.194)", None),
+        (Figure(None, "200"), "(200)", None),
+        (Figure(12.345, None, 2), "12.35", None),
+        (Figure(3, None), "3", None),
+        (Figure(None, None), "–", None),
+        (Figure(0, "0"), "0 (=)", 0),
+    ],
+)
+def test_a_figure_beside_the_printed_one(figure, text, difference):
+    if figure.value == 12.345:  # the float below the tie
+        text = f"{12.345:.2f}"
+    assert str(figure) == text
+    assert figure.difference == difference
+
+
+def test_every_form_holds_every_figure(sample_folder):
+    statistics = eraser_statistics(sample_folder, ["movies", "boolq"])
+    text, markdown = statistics.as_text(), statistics.as_markdown()
+    held = json.loads(json.dumps(statistics.as_dict()))
+    for name in ("table_1", "table_5", "table_6", "table_2"):
+        rows = held["tables"][name]["rows"]
+        assert {row["config"] for row in rows} == {"movies", "boolq"}
+        assert held["tables"][name]["title"] in text and held["tables"][name]["title"] in markdown
+    row = next(r for r in held["tables"]["table_5"]["rows"] if (r["config"], r["split"]) == ("movies", "train"))
+    assert row["documents"] == {"value": 26, "printed": "1599", "difference": -1573}
+    assert "test_comprehensive" in text
+    for line in markdown.splitlines():
+        assert not line.startswith("|") or line.endswith("|")
+
+
+def test_a_span_outside_of_its_document_is_an_error(tmp_path):
+    rows = built.rows()
+    rows["train"][1]["evidences"][0][0]["end_token"] = 10**6
+    with pytest.raises(DataError, match=r"'t1': expected a span inside a document of the row, found \[0, 1000000\)"):
+        eraser_statistics(built.write_built(tmp_path / "eraser", rows))
+
+
+def test_markdown_escapes_bars():
+    held = StatisticsTable("t", "T", "S", ("config",), ("x",), [(("a|b",), {"x": Figure(1)})])
+    assert "| a\\|b | 1 |" in Statistics("d", [held]).as_markdown()
+
+
+def test_the_printed_figures_are_complete_and_agree_with_each_other():
+    tables = printed_tables()["eraser"]
+    for config in ("movies", "multirc", "fever", "boolq", "evidence_inference", "cose", "esnli"):
+        one, five = tables["table_1"]["figures"][config], tables["table_5"]["figures"][config]
+        for split in ("train", "validation", "test"):
+            assert one[split] == five[split]["instances"]
+        six = tables["table_6"]["figures"][config]
+        total = sum(int(one[split]) for split in ("train", "validation", "test"))
+        if config == "boolq":  # the paper's own tables differ here: 6363 + 1491 + 2817 = 10671, Table 6 says 10661
+            assert (total, six["instances"]) == (10671, "10661")
+        else:
+            assert total == int(six["instances"])
+        assert one["tokens"] == six["tokens"]
+
+
+def test_the_command_line(sample_folder):
+    from eraser_hub.__main__ import _register, app
+
+    _register(("stats",))
+    _register(("check",))
+    runner = CliRunner()
+    arguments = ["stats", "--dataset", str(sample_folder), "--config", "movies"]
+    assert "1,600, -1,573" in runner.invoke(app, arguments).output
+    assert "| movies | train |" in runner.invoke(app, [*arguments, "--format", "markdown"]).output
+    held = json.loads(runner.invoke(app, [*arguments, "--format", "json"]).output)
+    assert held["dataset"] == "eraser"
+    assert runner.invoke(app, [*arguments, "--format", "pdf"]).exit_code == 2
+    assert runner.invoke(app, ["stats", "films"]).exit_code == 2
+    assert runner.invoke(app, ["stats", "--dataset", str(sample_folder / "nowhere")]).exit_code == 2

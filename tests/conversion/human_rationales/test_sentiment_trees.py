@@ -1,0 +1,193 @@
+"""Sentiment trees: reading, writing, Appendix A's rationales, hostile lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.conversion.human_rationales.sentiment_trees import (
+    Phrase,
+    SentimentTree,
+    escape,
+    format_tree,
+    parse_tree,
+    rationale_mask,
+    rationale_phrases,
+    rationale_scores,
+    read_trees,
+    unescape,
+    write_trees,
+)
+from eraser_hub.records.errors import DataError
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="() \t\n\r"), min_size=1, max_size=6)
+LABELS = st.integers(0, 4)
+
+
+@st.composite
+def tree_texts(draw: st.DrawFn) -> str:
+    """A tree as a line, unary and wide nodes too."""
+    leaves = st.tuples(LABELS, WORDS).map(lambda leaf: f"({leaf[0]} {leaf[1]})")
+    nodes = st.recursive(
+        leaves,
+        lambda inner: st.tuples(LABELS, st.lists(inner, min_size=1, max_size=4)).map(
+            lambda node: f"({node[0]} {' '.join(node[1])})"
+        ),
+        max_leaves=12,
+    )
+    return draw(nodes)
+
+
+def recursive_phrases(tree: SentimentTree) -> list[Phrase]:
+    """Appendix A as it is told: a node exceeds every descendant, or its children are asked."""
+    children: dict[int, list[int]] = {node: [] for node in range(len(tree.labels))}
+    for node, parent in enumerate(tree.parents):
+        if parent >= 0:
+            children[parent].append(node)
+
+    def descendants(node: int) -> list[int]:
+        return [found for child in children[node] for found in (child, *descendants(child))]
+
+    def ask(node: int) -> list[Phrase]:
+        magnitude = abs(tree.labels[node] - 2)
+        if all(magnitude > abs(tree.labels[below] - 2) for below in descendants(node)):
+            return [Phrase(tree.starts[node], tree.ends[node], tree.labels[node])] if magnitude else []
+        return [phrase for child in children[node] for phrase in ask(child)]
+
+    return ask(0)
+
+
+@settings(derandomize=True, max_examples=150)
+@given(tree_texts())
+def test_a_tree_comes_back_as_it_was_written(text: str) -> None:
+    tree = parse_tree(text)
+    assert format_tree(tree) == text
+    assert parse_tree(format_tree(tree)) == tree
+
+
+@settings(derandomize=True, max_examples=150)
+@given(tree_texts())
+def test_phrases_are_those_of_the_definition_and_do_not_overlap(text: str) -> None:
+    tree = parse_tree(text)
+    phrases = rationale_phrases(tree)
+    assert sorted(phrases) == sorted(recursive_phrases(tree))
+    covered = [index for start, end, _ in phrases for index in range(start, end)]
+    assert len(covered) == len(set(covered))
+    assert rationale_mask(tree) == [index in set(covered) for index in range(len(tree.words))]
+    assert [score > 0 for score in rationale_scores(tree)] == rationale_mask(tree)
+
+
+def test_a_tie_between_a_node_and_a_descendant_goes_to_the_descendant() -> None:
+    tree = parse_tree("(4 (4 lovely) (2 film))")
+    assert rationale_phrases(tree) == [Phrase(0, 1, 4)]
+    assert rationale_scores(tree) == [1.0, 0.0]
+
+
+def test_a_phrase_stronger_than_its_words_is_taken_whole() -> None:
+    tree = parse_tree("(1 (2 not) (0 (2 a) (1 bad)))")
+    assert rationale_phrases(tree) == [Phrase(1, 3, 0)]
+
+
+def test_a_neutral_word_alone_explains_nothing() -> None:
+    assert rationale_phrases(parse_tree("(2 meh)")) == []
+    assert rationale_mask(parse_tree("(3 (2 so) (2 so))")) == [True, True]
+
+
+def test_deep_trees_need_no_recursion() -> None:
+    depth = 200_000
+    tree = parse_tree("(3 " * depth + "(4 deep)" + ")" * depth)
+    assert len(tree.labels) == depth + 1
+    assert rationale_phrases(tree) == [Phrase(0, 1, 4)]
+    assert format_tree(tree).count("(") == depth + 1
+
+
+@pytest.mark.parametrize(
+    ("word", "token"),
+    [("-LRB-", "("), ("-RRB-", ")"), ("-lrb-", "("), ("-LCB-", "{"), ("1\\/2", "1/2"), ("\\*", "*"), ("-LRB", "-LRB")],
+)
+def test_escapes_are_undone(word: str, token: str) -> None:
+    assert unescape(word) == token
+
+
+def test_escape_is_what_unescape_undoes() -> None:
+    for token in ("(", ")", "1/2", "*", "film", "'s"):
+        assert unescape(escape(token)) == token
+
+
+def test_a_no_break_space_is_no_blank() -> None:
+    assert parse_tree("(1 (2 2\u00a01\\/2) (1 hours))").tokens == ("2\u00a01/2", "hours")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("(3 (2 a) (4 b)", "1 not closed"),
+        ("(3 (2 a)) )", "expected the end of the line"),
+        ("(3 (2 a)) (2 b)", "expected the end of the line"),
+        ("(5 a)", "label from 0 to 4, found '5'"),
+        ("(-1 a)", "label from 0 to 4, found '-1'"),
+        ("(44 a)", "found '44'"),
+        ("(x a)", "found 'x'"),
+        ("(٣ a)", "label from 0 to 4"),
+        ("(3)", "expected a word or a node"),
+        ("()", "expected a label"),
+        ("((2 a))", "expected a label"),
+        ("(3 a b)", "expected ')'"),
+        ("(3 a (2 b))", "expected ')' after a word"),
+        ("(3 (2 a) b)", "expected a node or ')'"),
+        ("word", "expected '('"),
+        (")", "expected '('"),
+        ("(3", "1 not closed"),
+        ("(", "not closed"),
+    ],
+)
+def test_what_is_no_tree_is_refused_with_its_line(tmp_path: Path, line: str, says: str) -> None:
+    path = tmp_path / "dev.txt"
+    path.write_text(f"(2 fine)\n{line}\n(2 fine)\n", encoding="utf-8")
+    with pytest.raises(DataError) as error:
+        list(read_trees(path))
+    assert says in str(error.value)
+    assert str(error.value).startswith(f"{path}:2: ")
+
+
+def test_broken_utf8_is_refused_with_its_line_and_byte(tmp_path: Path) -> None:
+    path = tmp_path / "dev.txt"
+    path.write_bytes(b"(2 fine)\n(2 caf\xe9)\n")
+    with pytest.raises(DataError, match=r":2: .*0xe9 at byte 7"):
+        list(read_trees(path))
+
+
+def test_a_byte_order_mark_is_passed_over_at_the_start_alone(tmp_path: Path) -> None:
+    path = tmp_path / "dev.txt"
+    path.write_text("\ufeff(3 good)\n(2 \ufeffodd)\n", encoding="utf-8")
+    lines = list(read_trees(path))
+    assert [line.tree.words for line in lines if line.tree] == [("good",), ("\ufeffodd",)]
+    write_trees(tmp_path / "again.txt", [line.text for line in lines], byte_order_mark=True)
+    assert (tmp_path / "again.txt").read_bytes() == path.read_bytes()
+
+
+def test_a_flood_in_an_error_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "dev.txt"
+    path.write_text("(3 a " + "b" * 100_000 + ")\n", encoding="utf-8")
+    with pytest.raises(DataError) as error:
+        list(read_trees(path))
+    assert len(str(error.value)) < 500
+
+
+def test_the_real_development_trees(corpora: Path) -> None:
+    path = corpora / "sst" / "trees" / "dev.txt"
+    if not path.is_file():
+        pytest.skip("skipped: no sst/trees/dev.txt")
+    lines = list(read_trees(path))
+    trees = [line.tree for line in lines if line.tree is not None]
+    assert len(lines) == len(trees) == 1101
+    assert sum(tree.sentiment == 2 for tree in trees) == 229
+    assert all(format_tree(tree) == line.text for tree, line in zip(trees, lines, strict=True))
+    first, tenth, last = trees[0], trees[9], trees[-1]
+    assert (first.sentiment, len(first.words), first.tokens[:3]) == (3, 13, ("It", "'s", "a"))
+    assert rationale_phrases(first) == [Phrase(3, 5, 4), Phrase(6, 12, 4)]
+    assert (tenth.sentiment, len(tenth.words), tenth.tokens[:3]) == (3, 27, ("Nothing", "'s", "at"))
+    assert (last.sentiment, len(last.words), last.tokens[:3]) == (1, 28, ("Schaeffer", "has", "to"))

@@ -1,0 +1,226 @@
+"""The built folder as readers and the Hub's viewer meet it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from datasets import load_dataset, load_dataset_builder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.conversion.eraser import rows as eraser_rows
+from eraser_hub.conversion.eraser.build import LABELS
+from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
+from eraser_hub.conversion.eraser.format import sentences_of, tokens_of
+from eraser_hub.conversion.eraser.rows import count_tokens
+from eraser_hub.conversion.eraser.schema import INTEGERS, SCHEMA, features_of
+from eraser_hub.conversion.parquet import (
+    card_metadata,
+    content_version,
+    size_category,
+    verify_folder,
+    viewer_trips,
+    without_columns,
+    write_parquet,
+)
+from eraser_hub.conversion.registry import HUB_DATASETS
+from eraser_hub.records.errors import DataError
+
+ERASER = HUB_DATASETS["eraser"]
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory, samples: Path) -> Path:
+    out = tmp_path_factory.mktemp("hub")
+    ERASER.build(None, source=samples / "eraser", out=out)
+    return out
+
+
+@pytest.fixture
+def copy(hub, tmp_path) -> Path:
+    shutil.copytree(hub / "eraser", tmp_path / "eraser")
+    return tmp_path / "eraser"
+
+
+def parquet_files(hub: Path) -> list[Path]:
+    return [path for config in CONFIGS for path in sorted((hub / "eraser" / config).glob("*.parquet"))]
+
+
+def test_every_file_has_the_one_schema_and_no_huggingface_key(hub):
+    for path in parquet_files(hub):
+        file = pq.ParquetFile(path)
+        assert file.schema_arrow.remove_metadata().equals(SCHEMA), path
+        assert b"huggingface" not in (file.metadata.metadata or {}), path
+        column = file.metadata.row_group(0).column(0)
+        assert column.compression == "ZSTD" and column.has_offset_index and column.has_column_index, path
+
+
+def test_no_integer_column_spans_exactly_two_values(hub):
+    for config in CONFIGS:
+        splits = {path.name.split("-0")[0] for path in (hub / "eraser" / config).glob("*.parquet")}
+        for split in splits:
+            table = pq.read_table(sorted((hub / "eraser" / config).glob(f"{split}-0*.parquet")))
+            for name in INTEGERS:
+                seen = [value for value in table[name].to_pylist() if value is not None]
+                assert not seen or max(seen) != min(seen) + 1, (config, split, name)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_rows_say_what_they_are_derived_from(hub, config):
+    for path in sorted((hub / "eraser" / config).glob("*.parquet")):
+        for row in pq.read_table(path).to_pylist():
+            tokens = {d["docid"]: tokens_of(d["text"]) for d in row["documents"]}
+            masks = {docid: [False] * len(of) for docid, of in tokens.items()}
+            for group in row["evidences"]:
+                for e in group:
+                    masks[e["docid"]][e["start_token"] : e["end_token"]] = [True] * (e["end_token"] - e["start_token"])
+            assert row["rationale_mask"] == list(masks.values())
+            total = sum(map(len, tokens.values()))
+            assert row["num_tokens"] in (total, None)
+            assert row["num_sentences"] in (sum(len(sentences_of(d["text"])) for d in row["documents"]), None)
+            assert row["rationale_ratio"] == pytest.approx(sum(map(sum, masks.values())) / total, abs=1e-6)
+
+
+def test_rows_of_one_document_stand_together(hub):
+    for path in parquet_files(hub):
+        first = [row[0]["docid"] for row in pq.read_table(path)["documents"].to_pylist() if row]
+        changes = sum(a != b for a, b in itertools.pairwise(first))
+        assert changes == len(set(first)) - 1, path
+
+
+def test_the_two_calls_of_the_readme(hub, monkeypatch, tmp_path):
+    monkeypatch.chdir(hub)
+    assert DEFAULT_CONFIG == "movies"
+    loaded = load_dataset("eraser", "movies", cache_dir=str(tmp_path))
+    assert {split: len(rows) for split, rows in loaded.items()} == {"train": 27, "validation": 24, "test": 13}
+    assert loaded["train"].features == features_of(("NEG", "POS"))
+    streamed = next(iter(load_dataset("eraser", streaming=True)["train"]))
+    assert streamed == loaded["train"][0]
+
+
+def test_the_version_reaches_the_cache_and_goes_by_the_contents(hub, samples, monkeypatch, tmp_path):
+    monkeypatch.chdir(hub)
+    version = json.loads((hub / "eraser" / "release.json").read_text())["configs"]["cose"]["version"]
+    builder = load_dataset_builder("eraser", "cose", cache_dir=str(tmp_path / "c"))
+    assert str(builder.info.version) == version and version in builder.cache_dir
+    assert builder.info.license == "bsd-3-clause"
+    ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "same")
+    assert json.loads((tmp_path / "same/eraser/release.json").read_text())["configs"]["cose"]["version"] == version
+    shutil.copytree(samples / "eraser" / "cose", tmp_path / "in" / "cose")
+    train = tmp_path / "in" / "cose" / "train.jsonl"
+    train.write_text(train.read_text().replace('"classification": "B"', '"classification": "C"', 1))
+    ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "other")
+    assert json.loads((tmp_path / "other/eraser/release.json").read_text())["configs"]["cose"]["version"] != version
+    assert content_version(["a"]) != content_version(["b"])
+
+
+def test_card_has_what_the_hub_asks_for(hub):
+    metadata = card_metadata(hub / "eraser" / "README.md")
+    assert [c["config_name"] for c in metadata["configs"] if c.get("default")] == ["movies"]
+    assert metadata["language"] == ["en"] and metadata["size_categories"] == ["n<1K"]
+    assert {info["config_name"]: info["license"] for info in metadata["dataset_info"]} == {
+        name: facts.license for name, facts in CONFIGS.items()
+    }
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    card = huggingface_hub.DatasetCard.load(hub / "eraser" / "README.md")
+    assert card.data.pretty_name == metadata["pretty_name"]
+
+
+def test_card_and_parquet_are_compared(copy):
+    verify_folder(copy, SCHEMA, LABELS)
+    card = copy / "README.md"
+    good = card.read_text()
+    for change, said in (
+        (("num_examples: 27", "num_examples: 28"), "expected 28 rows, found 27"),
+        (("'0': NEG", "'0': POS"), "expected the labels"),
+        (("default: true", "default: false"), "one default config"),
+        (("movies/train-*", "movies/gone-*"), "found none"),
+        (("---\n", "", 1), "YAML"),
+    ):
+        card.write_text(good.replace(*change))
+        with pytest.raises(DataError, match=said):
+            verify_folder(copy, SCHEMA, LABELS)
+    card.write_text(good)
+    path = next((copy / "movies").glob("train-*"))
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(DataError, match="expected Parquet"):
+        verify_folder(copy, SCHEMA, LABELS)
+    pq.write_table(pa.table({"x": [1]}), path)
+    with pytest.raises(DataError, match="expected the schema"):
+        verify_folder(copy, SCHEMA, LABELS)
+
+
+def test_a_hostile_release_json_reaches_no_other_path(copy, tmp_path):
+    release = json.loads((copy / "release.json").read_text())
+    release["configs"]["movies"]["splits"]["train"]["file"] = "../../owned.jsonl"
+    (copy / "release.json").write_text(json.dumps(release))
+    with pytest.raises(DataError, match="file name"):
+        ERASER.export(copy, ["movies"], out=tmp_path / "out")
+    assert not list(tmp_path.rglob("owned*"))
+
+
+def test_columns_on_which_the_viewer_fails_are_found_and_emptied(tmp_path):
+    schema = pa.schema([("a", pa.int32()), ("b", pa.int32()), ("t", pa.string())])
+    table = pa.table({"a": [1, 2, 1], "b": [1, 3, 1], "t": ["x", "y", None]}, schema=schema)
+    facts = write_parquet(tmp_path / "f.parquet", schema, [table.slice(0, 1), table.slice(1)])
+    assert facts.num_rows == 3 and facts.ranges == {"a": (1, 2), "b": (1, 3)}
+    assert viewer_trips([facts], ["a", "b"]) == ["a"]
+    emptied = without_columns(tmp_path / "f.parquet", ["a"], schema)
+    assert pq.read_table(tmp_path / "f.parquet").to_pydict() == {**table.to_pydict(), "a": [None] * 3}
+    assert viewer_trips([emptied], ["a", "b"]) == [] and pq.ParquetFile(tmp_path / "f.parquet").num_row_groups == 2
+
+
+def test_no_rows_make_a_file_too(tmp_path):
+    assert write_parquet(tmp_path / "f.parquet", SCHEMA, []).num_rows == 0
+    assert pq.read_table(tmp_path / "f.parquet").num_rows == 0
+
+
+@pytest.mark.parametrize(("rows", "name"), [(0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (600_000, "100K<n<1M")])
+def test_size_category(rows, name):
+    assert size_category(rows) == name
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    st.lists(
+        st.text(st.sampled_from(["a", "é", "漢", " ", "\n", "\r", "\t", "\u00a0", "\u200b"]), max_size=12), max_size=6
+    )
+)
+def test_counting_on_bytes_is_the_rule(texts):
+    for long in (eraser_rows.LONG, -1):  # in one go, and text by text
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(eraser_rows, "LONG", long)
+            tokens, sentences = count_tokens(pa.array(["pad", *texts], pa.string()).slice(1))
+        assert tokens.tolist() == [len(tokens_of(text)) for text in texts]
+        assert sentences.tolist() == [len(sentences_of(text)) for text in texts]
+
+
+def test_shared_documents_stand_once_and_read_as_strings(tmp_path):
+    texts = ["a long text " * 200, "another one " * 300]
+    shared = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1, 0] * 50, pa.int32()), pa.array(texts))
+    plain = pa.table({"text": pa.array(shared.to_pylist())})
+    facts = write_parquet(tmp_path / "f.parquet", plain.schema, [pa.table({"text": shared})])
+    assert pq.read_table(tmp_path / "f.parquet").equals(plain)
+    assert facts.num_bytes == write_parquet(tmp_path / "g.parquet", plain.schema, [plain]).num_bytes
+    held = pq.ParquetFile(tmp_path / "f.parquet").metadata.row_group(0).column(0)
+    assert held.total_uncompressed_size < 2 * sum(map(len, texts))
+
+
+@pytest.mark.parametrize("config", ["movies", "boolq", "evidence_inference", "fever", "cose"])
+def test_parquet_is_no_larger_than_the_archive(config, corpora, tmp_path):
+    import tarfile
+
+    if not (corpora / config).is_dir():
+        pytest.skip(f"skipped: no {config} among the real corpora")
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz", compresslevel=6) as tar:
+        tar.add(corpora / config, config, filter=lambda member: None if member.name.endswith("README") else member)
+    ERASER.build([config], source=corpora, out=tmp_path / "hub")
+    size = sum(path.stat().st_size for path in (tmp_path / "hub").rglob("*.parquet"))
+    assert size <= (tmp_path / "a.tar.gz").stat().st_size

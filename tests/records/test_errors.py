@@ -1,0 +1,46 @@
+"""What a DataError says, and that it survives a process boundary."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from eraser_hub.records.errors import MOST_SHOWN, BusyError, DataError, DataErrors, shown
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ({}, "expected a list, found 3"),
+        ({"file": "val.jsonl"}, "val.jsonl: expected a list, found 3"),
+        ({"file": "val.jsonl", "line": 7}, "val.jsonl:7: expected a list, found 3"),
+        ({"file": "val.jsonl", "line": 7, "field": "docids"}, "val.jsonl:7: docids: expected a list, found 3"),
+        ({"instance": "negR_1", "field": "docids"}, "instance 'negR_1': docids: expected a list, found 3"),
+    ],
+)
+def test_says_where(where, text):
+    assert str(DataError("expected a list, found 3", **where)) == text
+
+
+@pytest.mark.parametrize("kind", [DataError, BusyError])
+def test_pickles_with_every_part(kind):
+    error = pickle.loads(pickle.dumps(kind("m", file="f", line=2, instance="i", field="x")))
+    assert type(error) is kind
+    assert str(error) == "f:2: instance 'i': x: m"
+
+
+def test_ten_offenders_and_their_number():
+    errors = DataErrors([DataError(f"number {i}") for i in range(14)])
+    lines = str(errors).splitlines()
+    assert lines[:MOST_SHOWN] == [f"number {i}" for i in range(MOST_SHOWN)]
+    assert lines[MOST_SHOWN:] == ["… and 4 more (14 in all)"]
+    assert str(pickle.loads(pickle.dumps(errors))) == str(errors)
+
+
+def test_a_total_beyond_what_was_kept():
+    assert str(DataErrors([DataError("a")], total=1000)).endswith("and 999 more (1000 in all)")
+
+
+def test_a_hostile_value_is_cut():
+    assert len(shown("x" * 10**6)) == 80
