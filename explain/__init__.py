@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Instance", "Settings", "explain_instances", "explain_texts", "open_model"]
 _HOMES = {
     "Instance": "instances", "Settings": "engine", "explain_instances": "engine", "explain_texts": "api",
-    "open_model": "models",
+    "open_model": "adapter",
 }  # fmt: skip
 
 

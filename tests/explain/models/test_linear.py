@@ -15,7 +15,7 @@ from eraser_hub.explain.runner import Runner
 from eraser_hub.explain.train import baselines as training
 from eraser_hub.records.errors import DataError
 
-from .conftest import instance
+from ..conftest import instance
 
 TEXTS = [
     "good warm film",
@@ -150,7 +150,7 @@ def test_lime_perturbs_one_sequence_of_a_pair_at_a_time(bounds, kept):
 
 
 def test_lime_of_a_pair_leaves_the_other_sequence_whole():
-    from .conftest import CountingModel
+    from ..conftest import CountingModel
 
     two = Instance("x", (), ("sequence_0", "sequence_1"), (("good", "film", "the"), ("bad", "plot", "a", "scene")))
     for kind in ("perturbation", "eraser"):

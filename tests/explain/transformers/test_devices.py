@@ -13,7 +13,7 @@ from eraser_hub.explain.transformers import devices
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
 from eraser_hub.records.errors import DataError
 
-from .conftest import instance
+from ..conftest import instance
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -20,7 +20,7 @@ from eraser_hub.explain.transformers.words import Words
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 from eraser_hub.records.errors import DataError
 
-from .conftest import instance, word_tokenizer
+from ..conftest import instance, word_tokenizer
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
