@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 
 
@@ -102,23 +103,6 @@ def sentences_of(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(line for line in lines if line)
 
 
-def label_name(value: Any, label_names: Sequence[str] | None, instance: object = None) -> str:
-    """A dataset row's classification as its name: a ClassLabel's number is looked up, a string taken as it is."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise DataError(f"expected a label, found {shown(value)}", instance=instance, field="classification")
-    if label_names is None:
-        return str(value)
-    if not -1 <= value < len(label_names):
-        raise DataError(
-            f"expected a label number below {len(label_names)}, found {value}",
-            instance=instance,
-            field="classification",
-        )
-    return label_names[value] if value >= 0 else ""
-
-
 def _offset(span: Any, name: str, where: str, instance: object) -> int:
     value = span.get(name) if isinstance(span, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int):
@@ -174,7 +158,7 @@ def mark(
                 gold[docid].append((start, end, g))
     predicted, soft = _predicted(instance, identity, lengths)
     value = row.get("classification")
-    label = "" if value is None else label_name(value, label_names, identity)
+    label = label_name(value, label_names, instance=identity)
     answer = None if instance is None else instance.get("classification")
     if answer is not None and not isinstance(answer, str):
         raise DataError(f"expected a label, found {shown(answer)}", instance=identity, field="classification")
@@ -182,7 +166,7 @@ def mark(
     return MarkedInstance(
         annotation_id=identity,
         query=str(row.get("query") or ""),
-        label=label,
+        label=label or "",
         documents=tuple(
             MarkedDocument(
                 docid, sentences, tuple(sorted(gold[docid])), predicted.get(docid), soft.get(docid), empty[docid]
@@ -193,7 +177,7 @@ def mark(
         # a table of Arrow gives every label's key to every row, with null where it had none
         probabilities={str(name): float(p) for name, p in probabilities.items() if p is not None},
         groups=len(row["evidences"]),
-        label_known=isinstance(value, str) or (label_names is not None and value is not None and value >= 0),
+        label_known=isinstance(value, str) or (label is not None and label_names is not None),
     )
 
 

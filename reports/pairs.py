@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.version import __version__
 
@@ -130,14 +131,6 @@ def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any],
     return out
 
 
-def _label(value: Any, names: Sequence[str] | None) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, int) and not isinstance(value, bool) and names and 0 <= value < len(names):
-        return names[value]
-    return str(value)
-
-
 def marked_pair(
     pair: tuple[Mapping[str, Any], Mapping[str, Any]],
     outputs: Mapping[str, Mapping[str, Any]] | None,
@@ -161,9 +154,9 @@ def marked_pair(
     return MarkedInstance(
         annotation_id=f"{original['id']} / {pair[1]['id']}",
         query=str(original.get("question") or ""),
-        label=_label(original.get("label"), label_names),
+        label=label_name(original.get("label"), label_names, instance=original["id"], field="label") or "",
         documents=tuple(document for document, _, _ in sides),
-        predicted_label=None if said is None else _label(said, label_names),
+        predicted_label=label_name(said, label_names, instance=original["id"], field="pred_label"),
         label_known=original.get("label") is not None,
         tops=tuple(top for _, top, _ in sides) if outputs is not None else (),
         ranks=tuple(ranks for _, _, ranks in sides) if outputs is not None else (),
@@ -181,9 +174,9 @@ def marked_record(
     return MarkedInstance(
         annotation_id=str(row["id"]),
         query=str(row.get("question") or ""),
-        label=_label(row.get("label"), label_names),
+        label=label_name(row.get("label"), label_names, instance=row["id"], field="label") or "",
         documents=(document,),
-        predicted_label=None if said is None else _label(said, label_names),
+        predicted_label=label_name(said, label_names, instance=row["id"], field="pred_label"),
         label_known=row.get("label") is not None,
         tops=(top,) if instance is not None else (),
         ranks=(ranks,) if instance is not None else (),

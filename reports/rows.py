@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.records.built import batches, open_built
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 
@@ -19,7 +19,7 @@ class Table:
     Attributes:
         folder, config, split: where it comes from.
         rows: the rows, in file order.
-        label_names: names of the ``classification`` column's ClassLabel, None where the card has none.
+        label_names: names of the gold label's ClassLabel, None where the card has none.
         converted: the rows came as texts of tokens (``human_rationales``) and are laid out like those of ``eraser``.
     """
 
@@ -32,7 +32,7 @@ class Table:
 
 
 def read_table(dataset: Path, config: str | None, split: str) -> Table:
-    """The rows of ``dataset/CONFIG/SPLIT-*.parquet`` and the label names in the dataset's card.
+    """The rows of a split, and the label names in the dataset's card.
 
     Args:
         dataset: a folder that ``eraser-hub build`` wrote.
@@ -42,33 +42,15 @@ def read_table(dataset: Path, config: str | None, split: str) -> Table:
     Raises:
         DataError: no such folder, config or split, naming those that are there.
     """
-    import pyarrow.parquet as pq
-
-    if not dataset.is_dir():
-        raise DataError("expected the folder of a built dataset, found none", file=dataset)
-    card = _card(dataset)
+    built = open_built(dataset)
     if config is None:
-        config = _default_config(card, dataset)
-    # a config is a name, never a path that leaves the dataset's folder
-    if not re.fullmatch(r"\w[\w.-]*", config) or not (dataset / config).is_dir():
-        there = sorted(path.name for path in dataset.iterdir() if any(path.glob("*-?????-of-?????.parquet")))
-        raise DataError(f"expected one of the configs {there}, found {shown(config)}", file=dataset)
-    name = dataset_split(split)
-    files = [
-        path
-        for path in sorted((dataset / config).glob("*-?????-of-?????.parquet"))
-        if path.name.rsplit("-", 3)[0] == name
-    ]
-    if not files:
-        there = sorted({path.name.rsplit("-", 3)[0] for path in (dataset / config).glob("*-?????-of-?????.parquet")})
-        raise DataError(f"expected one of the splits {there}, found {shown(split)}", file=dataset / config)
-    rows: list[dict[str, Any]] = []
-    for path in files:
-        rows.extend(pq.read_table(path).to_pylist())
+        config = built.default_config
+    files = built.files(config, split)
+    rows = [row for batch in batches(files) for row in batch.to_pylist()]
     converted = bool(rows) and {"id", "tokens", "rationale_mask"} <= rows[0].keys()
     if converted:
         rows = [as_eraser_row(row) for row in rows]
-    return Table(dataset, config, name, rows, _label_names(card, config), converted)
+    return Table(dataset, config, dataset_split(split), rows, built.label_names(config), converted)
 
 
 def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,46 +80,6 @@ def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:
         "documents": [{"docid": identity, "text": " ".join(tokens)}],
         "evidences": [runs] if runs else [],
     }
-
-
-def _card(dataset: Path) -> Mapping[str, Any]:
-    import yaml
-
-    readme = dataset / "README.md"
-    if not readme.is_file():
-        return {}
-    match = re.match(r"\A---\s*\n(.*?)\n---\s*(\n|\Z)", readme.read_text(encoding="utf-8"), re.DOTALL)
-    if match is None:
-        return {}
-    try:
-        card = yaml.safe_load(match[1])
-    except yaml.YAMLError as error:
-        raise DataError(
-            f"expected YAML between the dashes of the card, found {shown(str(error))}", file=readme
-        ) from None
-    return card if isinstance(card, dict) else {}
-
-
-def _default_config(card: Mapping[str, Any], dataset: Path) -> str:
-    for config in card.get("configs") or ():
-        if config.get("default"):
-            return str(config["config_name"])
-    raise DataError("expected --config: the dataset's card names no default", file=dataset)
-
-
-def _label_names(card: Mapping[str, Any], config: str) -> tuple[str, ...] | None:
-    infos = card.get("dataset_info") or ()
-    for info in [infos] if isinstance(infos, dict) else infos:
-        if info.get("config_name", config) != config:
-            continue
-        for feature in info.get("features") or ():
-            kind = feature.get("dtype")
-            if feature.get("name") in ("classification", "label") and isinstance(kind, dict) and "class_label" in kind:
-                names = kind["class_label"]["names"]
-                if isinstance(names, dict):  # YAML keeps them as {"0": name, ..}
-                    return tuple(str(names[key]) for key in sorted(names, key=int))
-                return tuple(map(str, names))
-    return None
 
 
 def read_predictions(path: Path) -> list[dict[str, Any]]:

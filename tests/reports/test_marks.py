@@ -65,7 +65,7 @@ def test_an_output_that_does_not_fit(row, instance, change, words):
         (lambda r: r.pop("evidences"), "'evidences'"),
         (lambda r: r["evidences"][0][0].update(docid="d7"), "evidences[0][0]"),
         (lambda r: r["evidences"][0][0].update(end_token=11), "found [1, 11)"),
-        (lambda r: r.update(classification=7), "below 2"),
+        (lambda r: r.update(classification=7), "0 to 1, found 7"),
         (lambda r: r.update(classification=1.0), "expected a label"),
     ],
 )

@@ -1,0 +1,162 @@
+"""Built dataset folders, as everybody reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eraser_hub.records.built import batches, label_name, open_built, read_card
+from eraser_hub.records.errors import DataError
+
+CARD = """---
+license: mit
+configs:
+- config_name: movies
+  default: true
+  data_files:
+  - {split: train, path: movies/train-*.parquet}
+  - {split: validation, path: [movies/validation-*.parquet]}
+- config_name: pairs
+  data_files:
+  - {split: test, path: movies/train-*.parquet}
+dataset_info:
+- config_name: movies
+  version: 1.2.3
+  features:
+  - {name: annotation_id, dtype: string}
+  - name: classification
+    dtype: {class_label: {names: {'10': K, '0': NEG, '1': POS, '2': C, '3': D, '4': E, '5': F, '6': G, '7': H, '8': I, '9': J}}}
+- config_name: pairs
+  features:
+  - {name: label, dtype: {class_label: {names: ['no', 'yes']}}}
+---
+# Words
+
+---
+More.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "movies").mkdir()
+    table = pa.table({"annotation_id": ["a", "b", "c"], "classification": [0, 1, -1]})
+    for name in ("train-00001-of-00002", "train-00000-of-00002", "validation-00000-of-00001"):
+        pq.write_table(table, tmp_path / "movies" / f"{name}.parquet")
+    (tmp_path / "README.md").write_text(CARD, encoding="utf-8")
+    return tmp_path
+
+
+def test_configs_splits_and_files_are_the_cards(folder):
+    built = open_built(folder)
+    assert built.configs == ["movies", "pairs"] and built.default_config == "movies"
+    assert built.chosen() == built.configs and built.chosen(["pairs", "pairs"]) == ["pairs"]
+    assert list(built.splits("movies")) == ["train", "validation"]
+    assert [path.name[:11] for path in built.files("movies", "train")] == ["train-00000", "train-00001"]
+    assert built.files("movies", "val") == built.files("movies", "validation") != []
+    assert built.info("movies")["version"] == "1.2.3" and built.prose.startswith("# Words\n\n---\nMore.")
+
+
+def test_label_names_are_in_the_order_of_their_numbers(folder):
+    built = open_built(folder)
+    assert built.label_names("movies") == ("NEG", "POS", *"CDEFGHIJK") and built.label_names("pairs") == ("no", "yes")
+    assert list(built.class_labels("movies")) == ["classification"]
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (lambda folder: open_built(folder / "none"), "none: expected the folder of a built dataset, found none"),
+        (lambda folder: open_built(folder / "movies"), "README.md: expected a card, found none that can be read"),
+        (lambda folder: open_built(folder).chosen(["films"]), "expected one of the configs movies, pairs, found 'films'"),
+        (lambda folder: open_built(folder).files("movies", "dev"), "one of the splits train, validation, found 'dev'"),
+        (lambda folder: open_built(folder).files("../x", "test"), "expected one of the configs movies, pairs"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_said_with_what_is(folder, harm, words):
+    with pytest.raises(DataError, match=words):
+        harm(folder)
+
+
+def test_a_split_without_files_is_named(folder):
+    (folder / "movies" / "validation-00000-of-00001.parquet").unlink()
+    with pytest.raises(
+        DataError, match=r"the card names movies/validation-.* for movies/validation, found no such file"
+    ):
+        open_built(folder).files("movies", "train")
+
+
+@pytest.mark.parametrize(
+    ("card", "words"),
+    [
+        ("words", "begins with YAML"),
+        ("---\na: [\n---\n", "cannot be read"),
+        ("---\n- 1\n---\n", "expected YAML metadata with names"),
+        ("---\n---\n", "expected YAML metadata with names, found None"),
+        ("---\nlicense: mit\n---\n", "expected YAML with configs"),
+        ("---\nconfigs: [5]\n---\n", "expected YAML with configs"),
+        ("---\nconfigs: [{config_name: a, data_files: x}]\n---\n", "expected YAML with configs"),
+    ],
+)
+def test_a_card_that_is_none(folder, card, words):
+    (folder / "README.md").write_text(card)
+    with pytest.raises(DataError, match=rf"README\.md: .*{words}"):
+        open_built(folder)
+
+
+def test_several_configs_without_a_default(folder):
+    (folder / "README.md").write_text(CARD.replace("  default: true\n", ""))
+    with pytest.raises(DataError, match="expected --config: the dataset's card names no default"):
+        open_built(folder).default_config  # noqa: B018
+
+
+def test_a_card_keeps_its_prose(tmp_path):
+    (tmp_path / "card.md").write_text("---\ntitle: One\n---\n\nWords --- and more.\n")
+    assert read_card(tmp_path / "card.md") == ({"title": "One"}, "\nWords --- and more.\n")
+
+
+def test_rows_come_in_batches_over_files(folder):
+    files = open_built(folder).files("movies", "train")
+    parts = list(batches(files, ["classification"], rows=2))
+    assert [part.num_rows for part in parts] == [2, 1, 2, 1] and parts[0].column_names == ["classification"]
+    assert [row["annotation_id"] for part in batches(files) for row in part.to_pylist()] == ["a", "b", "c"] * 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "kinds", "words"),
+    [
+        (["evidences"], None, "expected the column evidences, found"),
+        (
+            ["classification"],
+            pa.schema({"classification": pa.string()}),
+            "column classification as string, found int64",
+        ),
+    ],
+)
+def test_columns_that_are_not_there(folder, columns, kinds, words):
+    with pytest.raises(DataError, match=words):
+        list(batches(open_built(folder).files("movies", "val"), columns, kinds=kinds))
+
+
+def test_a_damaged_file_is_named(folder):
+    (path,) = open_built(folder).files("movies", "val")
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"validation-00000-of-00001\.parquet: cannot be read as Parquet"):
+        list(batches([path]))
+
+
+@pytest.mark.parametrize(
+    ("label", "names", "name"),
+    [("x", None, "x"), (1, ("a", "b"), "b"), (1, None, "1"), (-1, ("a",), None), (None, None, None), ("x", ("a",), "x")],
+)  # fmt: skip
+def test_a_labels_name(label, names, name):
+    assert label_name(label, names) == name
+
+
+@pytest.mark.parametrize(("label", "names"), [(2, ("a", "b")), (-2, ("a",)), (True, ("a", "b")), (0.0, None), (0, ())])
+def test_a_label_without_name(label, names):
+    with pytest.raises(DataError, match="instance 'i': label: expected a label"):
+        label_name(label, names, instance="i", field="label")
