@@ -15,21 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
+from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.version import __version__
 
 from . import erasure
 from .adapter import Adapter, Encoded
 from .attribution import GIVEN, METHODS, attribute
-from .erasure import AOPC_BINS, ERASE_MODES, FIDELITY_RATES
+from .erasure import ERASE_MODES, FIDELITY_RATES
 from .instances import Instance, Split
 from .runner import Runner
 
-# paper 002, Table 3: average share of an input's tokens in its rationale
-PERTURBATION_KD = {
-    "senti_en": 0.201, "similarity_en": 0.504, "mrc_en": 0.104,
-    "senti_ch": 0.276, "similarity_ch": 0.666, "mrc_ch": 0.098,
-}  # fmt: skip
+PAPER_OF_KD = {"eraser": "eraser_first_version", "perturbation": "wang_2022"}
 NEVER_FLIPPED = "labels that no erasure of the ranked tokens changed"
 LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of an integer
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
@@ -55,7 +53,7 @@ class Settings:
     method: str = "random"
     seed: int = 1
     kd: float = 0.1
-    bins: tuple[float, ...] = AOPC_BINS
+    bins: tuple[float, ...] = AOPC_THRESHOLDS
     erase: str = "remove"
     tokens_to_flip: bool = False
     random_draws: int = 0
@@ -154,13 +152,10 @@ def kd_of(split: Split) -> float:
     Raises:
         DataError: neither is known, or no token of the split is marked: kd must be given.
     """
-    from eraser_hub.metrics.erasure import KD
-
+    printed = paper(PAPER_OF_KD[split.kind]).kd if split.kind in PAPER_OF_KD else {}
     for name in (split.config, split.config.removesuffix("_simplified").removesuffix("_flat")):
-        if name in KD and split.kind == "eraser":
-            return float(KD[name])
-        if name in PERTURBATION_KD and split.kind == "perturbation":
-            return PERTURBATION_KD[name]
+        if name in printed:
+            return printed[name]
     shares = [
         sum(map(sum, one.rationale)) / len(one.tokens)
         for one in split.instances()

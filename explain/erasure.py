@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 ERASE_MODES = ("remove", "mask", "pad")
-AOPC_BINS = (0.01, 0.05, 0.1, 0.2, 0.5)
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 
 

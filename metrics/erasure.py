@@ -4,8 +4,7 @@ Probabilities stand in matrices (instances, labels); a label that an instance's 
 function returns one value per instance; means are taken last: `Pool` holds columns of additive statistics, one row per
 instance, and turns sums over any set of instances into means, accuracy and macro F1.
 
-Sources: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, sufficiency, AOPC); its first version, table 4
-(kd, the share of tokens that make a hard rationale of soft scores).
+Source: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, sufficiency, AOPC).
 """
 
 from __future__ import annotations
@@ -14,17 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
-# share of a document's tokens that a rationale keeps, per config (first version of the paper, table 4)
-KD: dict[str, float] = {
-    "evidence_inference": 0.20,
-    "boolq": 0.10,
-    "movies": 0.10,
-    "fever": 0.20,
-    "multirc": 0.20,
-    "cose": 0.30,
-    "esnli": 0.30,
-}
 
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 

@@ -16,6 +16,7 @@ from eraser_hub.conversion.small_dataset import (
     read_split,
     write_dataset,
 )
+from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError
 
 from .configs import CONFIGS, DEFAULT_CONFIG, PerturbationConfig
@@ -38,11 +39,7 @@ DATASET = SmallDataset(
         "rationale sets of tokens where the gold file was at hand."
         for name, config in CONFIGS.items()
     },
-    citation=(
-        "@inproceedings{wang-etal-2022-fine, title={A Fine-grained Interpretability Evaluation Benchmark for Neural "
-        "{NLP}}, author={Wang, Lijie and Shen, Yaozong and Peng, Shuyuan and Zhang, Shuai and Xiao, Xinyan and Liu, Hao "
-        "and Tang, Hongxuan and Chen, Ying and Wu, Hua and Wang, Haifeng}, booktitle={CoNLL}, year={2022}}"
-    ),
+    citation=paper("wang_2022").citation,
     licenses=dict.fromkeys(CONFIGS, "unknown"),
     homepages=dict.fromkeys(CONFIGS, HOMEPAGE),
     tables=card_tables,

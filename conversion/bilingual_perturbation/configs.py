@@ -1,4 +1,4 @@
-"""What is fixed for each of the six files of the bilingual perturbation benchmark: task, language, fields, Table 3."""
+"""What is fixed for each of the six files of the bilingual perturbation benchmark: task, language, fields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class PerturbationConfig:
         texts: column of the dataset -> field of the public file.
         sequences: the fields that hold the tokens, one a sequence.
         text_columns: per sequence the columns whose text its tokens spell, in this order or another.
-        table3: the paper's Table 3: pairs, rationale length ratio, rationale sets.
     """
 
     name: str
@@ -29,51 +28,37 @@ class PerturbationConfig:
     texts: Mapping[str, str]
     sequences: tuple[str, ...]
     text_columns: tuple[tuple[str, ...], ...]
-    table3: tuple[int, float, float]
 
 
-_SENTI = {"context": "context"}
-_MRC = {"title": "title", "context": "context", "question": "question"}
-_POLARITY = ("negative", "positive")
+_PAIR = (("text_q_seg", "text_t_seg"), (("sentence1",), ("sentence2",)))
+_SENTI = (("negative", "positive"), {"context": "context"}, ("sent_token",), (("context",),))
+_MRC = (
+    ("unanswerable", "answerable"),
+    {"title": "title", "context": "context", "question": "question"},
+    ("sent_token",),
+    (("context", "title"),),
+)
 _SAMENESS = ("different", "same")
-_ANSWERABLE = ("unanswerable", "answerable")
 
 CONFIGS: Mapping[str, PerturbationConfig] = MappingProxyType(
     {
         config.name: config
         for config in (
-            PerturbationConfig(
-                "senti_en", "senti", "en", _POLARITY, _SENTI, ("sent_token",), (("context",),), (1999, 0.201, 2.1)
-            ),
-            PerturbationConfig(
-                "senti_ch", "senti", "zh", _POLARITY, _SENTI, ("sent_token",), (("context",),), (2160, 0.276, 1.4)
-            ),
+            PerturbationConfig("senti_en", "senti", "en", *_SENTI),
+            PerturbationConfig("senti_ch", "senti", "zh", *_SENTI),
             PerturbationConfig(
                 "similarity_en",
                 "similarity",
                 "en",
                 _SAMENESS,
                 {"sentence1": "sentence1", "sentence2": "sentence2"},
-                ("text_q_seg", "text_t_seg"),
-                (("sentence1",), ("sentence2",)),
-                (2248, 0.504, 1.0),
+                *_PAIR,
             ),
             PerturbationConfig(
-                "similarity_ch",
-                "similarity",
-                "zh",
-                _SAMENESS,
-                {"sentence1": "query", "sentence2": "title"},
-                ("text_q_seg", "text_t_seg"),
-                (("sentence1",), ("sentence2",)),
-                (2146, 0.666, 1.0),
+                "similarity_ch", "similarity", "zh", _SAMENESS, {"sentence1": "query", "sentence2": "title"}, *_PAIR
             ),
-            PerturbationConfig(
-                "mrc_en", "mrc", "en", _ANSWERABLE, _MRC, ("sent_token",), (("context", "title"),), (1969, 0.104, 1.0)
-            ),
-            PerturbationConfig(
-                "mrc_ch", "mrc", "zh", _ANSWERABLE, _MRC, ("sent_token",), (("context", "title"),), (2315, 0.098, 1.0)
-            ),
+            PerturbationConfig("mrc_en", "mrc", "en", *_MRC),
+            PerturbationConfig("mrc_ch", "mrc", "zh", *_MRC),
         )
     }
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 from eraser_hub.conversion.small_dataset import built_folder, read_release, read_split
 from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
+from eraser_hub.papers import paper
 
 from .configs import CONFIGS
 
@@ -86,23 +87,24 @@ def overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, O
 
 def tables(seen: Mapping[str, Overview]) -> Statistics:
     """The figures of configurations beside the paper's Table 3."""
+    printed = paper("wang_2022").tables["table_3"]
     table = StatisticsTable(
         "table_3",
-        "Pairs, rationale length ratio and number of rationale sets",
-        "Wang et al. (2022), Table 3",
+        printed.title,
+        printed.source,
         ("config",),
         ("pairs", "rationale_percent", "rationale_percent_of_one_set", "sets"),
     )
     for name, figures in seen.items():
-        pairs, ratio, sets = CONFIGS[name].table3
+        said = printed.row(name)
         table.rows.append(
             (
                 (name,),
                 {
-                    "pairs": Figure(figures.pairs, str(pairs)),
-                    "rationale_percent": Figure(_percent(figures.length_ratio), f"{100 * ratio:.1f}"),
+                    "pairs": Figure(figures.pairs, said["pairs"]),
+                    "rationale_percent": Figure(_percent(figures.length_ratio), said["rationale_percent"]),
                     "rationale_percent_of_one_set": Figure(_percent(figures.set_ratio)),
-                    "sets": Figure(figures.sets, f"{sets:.1f}"),
+                    "sets": Figure(figures.sets, said["sets"]),
                 },
             )
         )

@@ -6,17 +6,13 @@ from importlib.resources import files
 from typing import Any
 
 from eraser_hub.conversion.parquet import card_text, size_category
+from eraser_hub.papers import paper
 
 from .configs import CONFIGS, DEFAULT_CONFIG
 from .prose import filled_prose
 from .schema import yaml_features
 
 HOMEPAGE = "https://www.eraserbenchmark.com/"
-CITATION = (
-    "@inproceedings{deyoung-etal-2020-eraser, title={{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models}, "
-    "author={DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and Socher, "
-    "Richard and Wallace, Byron C.}, booktitle={ACL}, year={2020}}"
-)
 
 
 def eraser_card(release: dict[str, Any]) -> str:
@@ -35,7 +31,7 @@ def eraser_card(release: dict[str, Any]) -> str:
             {
                 "config_name": name,
                 "description": f"ERASER: {facts.title}. {facts.license_note}",
-                "citation": CITATION,
+                "citation": paper("eraser_acl_2020").citation,
                 "homepage": HOMEPAGE,
                 "license": facts.license,
                 "version": entry["version"],

@@ -1,7 +1,7 @@
 """What is fixed for each configuration of ``eraser``: label names, splits, layout of the documents, licence.
 
 Label names are facts of the corpus, not read off the files at hand: a partial file that lacks a label still gives
-the same ClassLabel. The kd of erasure stands in ``eraser_hub.metrics.erasure``, with the scores that use it.
+the same ClassLabel. The kd of erasure stands in ``papers/``, with what else is printed.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eraser_hub.conversion.tables import Figure
-from eraser_hub.papers.printed import printed_tables
+from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError
 
 from .configs import CONFIGS
@@ -52,13 +52,14 @@ def _table_five(release: Mapping[str, Any]) -> str:
         "| config | split | documents | instances | rationale % | evidence statements | evidence length |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
-    printed = printed_tables()["eraser"]["table_5"]["figures"]
+    printed = paper("eraser_acl_2020").tables["table_5"]
     columns = ("documents", "instances", "rationale_percent", "evidences", "evidence_length")
     for name in _built(release):
-        of_paper, built = printed.get(name, {}), release["configs"][name]["splits"]
+        of_paper = [split for config, split in printed.rows if config == name]
+        built = release["configs"][name]["splits"]
         # what the paper prints of a split that this folder lacks stands in brackets alone
         for split in dict.fromkeys([*of_paper, *built]):
-            found, said = built.get(split, {}).get("statistics", {}), of_paper.get(split, {})
+            found, said = built.get(split, {}).get("statistics", {}), printed.row(name, split)
             digits = {"rationale_percent": 2}
             cells = [str(Figure(found.get(c), said.get(c), digits.get(c, 1))) for c in columns]
             lines.append(f"| `{name}` | {split} | {' | '.join(cells)} |")

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from eraser_hub.conversion.checks import batches, chosen_configs, read_card, split_files
 from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
-from eraser_hub.papers.printed import printed_tables
+from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError
 
 from .check import MAIN_SPLITS, built_folder
@@ -132,9 +132,9 @@ def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> Sta
 
 def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> Statistics:
     """The tables, from the sums of each configuration's splits."""
-    printed = printed_tables()["eraser"]
+    printed = paper("eraser_acl_2020").tables
     one, five, six, two = (
-        StatisticsTable(name, printed[name]["title"], printed[name]["source"], left, columns)
+        StatisticsTable(name, printed[name].title, printed[name].source, left, columns)
         for name, left, columns in (
             ("table_1", ("config",), ("train", "validation", "test", "tokens")),
             (
@@ -148,7 +148,7 @@ def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> Statist
     )
     partial = []
     for config, splits in by_config.items():
-        said = {name: printed[name]["figures"].get(config, {}) for name in ("table_1", "table_5", "table_6", "table_2")}
+        said = {name: printed[name].row(config) for name in ("table_1", "table_6", "table_2")}
         main = {split: splits[split] for split in MAIN_SPLITS if split in splits}
         if 0 < len(main) < len(MAIN_SPLITS):
             partial.append(f"{config} ({', '.join(main)})")
@@ -169,7 +169,7 @@ def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> Statist
             )
         )
         for split, sums in splits.items():
-            five.rows.append(((config, split), sums.figures(said["table_5"].get(split, {}))))
+            five.rows.append(((config, split), sums.figures(printed["table_5"].row(config, split))))
         six.rows.append(
             (
                 (config,),

@@ -18,6 +18,7 @@ from eraser_hub.conversion.small_dataset import (
     read_split,
     write_dataset,
 )
+from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError
 
 from .rows import DERIVED_INTEGERS, LABEL_NAMES, SCHEMA, SplitRows, tree_rows, wikiattack_rows
@@ -41,10 +42,7 @@ DATASET = SmallDataset(
         "sst": "English sentiment trees: a sentence's label, and as rationale the phrases that explain it.",
         "wikiattack": "English comments on Wikipedia talk pages, with what people highlighted as a personal attack.",
     },
-    citation=(
-        "@inproceedings{carton-etal-2020-evaluating, title={Evaluating and Characterizing Human Rationales}, "
-        "author={Carton, Samuel and Rathore, Anirudh and Tan, Chenhao}, booktitle={EMNLP}, year={2020}}"
-    ),
+    citation=paper("carton_2020").citation,
     licenses={"sst": "unknown", "wikiattack": "unknown"},
     homepages={"sst": "https://nlp.stanford.edu/sentiment/", "wikiattack": RATIONALES_URL},
     tables=card_tables,

@@ -7,9 +7,8 @@ import re
 
 import pytest
 
-from eraser_hub.papers.published import published_entries
 from eraser_hub.records.errors import DataError
-from eraser_hub.reports.board import as_json, board_entries, write_board
+from eraser_hub.reports.board import as_json, board_entries, published_entries, write_board
 from eraser_hub.reports.catalogue import METRICS, metric, number
 from eraser_hub.reports.entries import Entry, averaged, flat_scores, read_score_file
 

@@ -1,0 +1,41 @@
+"""What the papers print: kd as in the papers, and tables that agree with each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from eraser_hub.papers import PAPERS, paper
+
+SPLITS = ("train", "validation", "test")
+
+
+def test_kd_of_every_config() -> None:
+    """ERASER's first version, Table 4; the bilingual benchmark, Table 3."""
+    assert paper("eraser_first_version").kd == {
+        "evidence_inference": 0.20, "boolq": 0.10, "movies": 0.10, "fever": 0.20, "multirc": 0.20, "cose": 0.30,
+        "esnli": 0.30,
+    }  # fmt: skip
+    assert paper("wang_2022").kd == {
+        "senti_en": 0.201, "similarity_en": 0.504, "mrc_en": 0.104,
+        "senti_ch": 0.276, "similarity_ch": 0.666, "mrc_ch": 0.098,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("config", ["movies", "multirc", "fever", "boolq", "evidence_inference", "cose", "esnli"])
+def test_tables_agree_with_each_other(config: str) -> None:
+    tables = paper("eraser_acl_2020").tables
+    one, six = tables["table_1"].row(config), tables["table_6"].row(config)
+    for split in SPLITS:
+        assert one[split] == tables["table_5"].row(config, split)["instances"]
+    total = sum(int(one[split]) for split in SPLITS)
+    if config == "boolq":  # the paper's own tables differ here: 6363 + 1491 + 2817 = 10671, Table 6 says 10661
+        assert (total, six["instances"]) == (10671, "10661")
+    else:
+        assert total == int(six["instances"])
+    assert one["tokens"] == six["tokens"]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_citation_is_bibtex_in_one_line(name: str) -> None:
+    citation = paper(name).citation
+    assert citation.startswith("@") and citation.count("{") == citation.count("}") and "\n" not in citation
