@@ -41,6 +41,11 @@ def suffix(threshold: float, main: float) -> str:
     return "" if threshold == main else f"@{float(threshold)!r}"
 
 
+def thresholds_said(thresholds: Sequence[float], main: float) -> list[float]:
+    """IOU thresholds as a signature has them: the main one, then the others in ascending order, each once."""
+    return [float(main), *sorted({float(value) for value in thresholds} - {float(main)})]
+
+
 # what the columns of sentences' counts begin with where they come from spans
 SENTENCES_BY_SPANS = "sentence_by_spans"
 

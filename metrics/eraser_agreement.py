@@ -9,7 +9,7 @@ import datasets
 import evaluate
 import numpy as np
 
-from .agreement_scores import SENTENCES_BY_SPANS, Pool, group_coverage, info_of, keys_of
+from .agreement_scores import SENTENCES_BY_SPANS, Pool, group_coverage, info_of, keys_of, thresholds_said
 from .arrow_inputs import predictions_from_arrow, references_from_arrow
 from .batches import concatenate, pack, unpack
 from .input_policy import check_classes, check_documents, check_fields, check_finite, check_score_lengths, name_labels
@@ -197,13 +197,15 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
             ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, shuffles, decide)
             chosen = np.flatnonzero(sizes >= 0)
             pool.add_ranked(ranked, chosen, owner[chosen], prefix, has_sentences(r))
-        settings: dict[str, object] = {"iou": thresholds} if used.hard else {}
+        settings: dict[str, object] = {"iou": thresholds_said(thresholds, iou_threshold)} if used.hard else {}
         if used.soft or used.sentence:
             settings["auprc_no_positives"] = auprc_policy
         if used.sentence:
             settings["sentence_threshold"] = sentence_threshold
         if from_spans:
             settings["sentences_from"] = "spans"
+        if used.sentence or from_spans:
+            settings["sentences"] = "[start,end)"
         if shuffles:
             settings["shuffles"] = shuffles
         values = pool.values()

@@ -105,7 +105,8 @@ def _setting(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return format(value, "g")
+        short = format(value, "g")
+        return short if float(short) == value else repr(float(value))  # other numbers, another signature
     if isinstance(value, (list, tuple)):
         return ",".join(_setting(part) for part in value)
     # the separators of the line itself must not appear inside a value

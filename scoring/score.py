@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.metrics import erasure
+from eraser_hub.metrics.agreement_scores import suffix, thresholds_said
 from eraser_hub.metrics.input_policy import (
     Used,
     check_classes,
@@ -28,6 +29,7 @@ from eraser_hub.records.errors import DataError
 
 from .corpus import CorpusDocuments, annotation_file, check_there, raise_offences, read_annotations, with_documents
 from .gold import Unclear, of_references, read_gold
+from .labels import LabelNames, labels_of_corpus
 from .names import Names
 from .pools import pool_agreement
 from .predictions import parts_of_file, read_predictions
@@ -110,12 +112,20 @@ class Inputs:
     config: str | None = None
 
     @property
-    def labels(self) -> tuple[str, ...] | None:
-        """Label names as given, or those of the config that the folder is named after."""
+    def annotation_file(self) -> Path:
+        """The file of annotations of a corpus folder."""
+        if self.data_dir is None:
+            raise ValueError("expected a corpus folder or a dataset, found neither")
+        return self.annotations or annotation_file(self.data_dir, self.split)
+
+    def named(self) -> LabelNames:
+        """The labels: as given, else as `labels.labels_of_corpus` or a built dataset's config has them."""
         if self.label_names is not None:
-            return self.label_names
-        config = CONFIGS.get(self.config or (self.data_dir.resolve().name if self.data_dir else ""))
-        return tuple(config.label_names) if config else None
+            return LabelNames(self.label_names)
+        if self.dataset is not None:
+            config = CONFIGS.get(self.config or "")
+            return LabelNames(config.label_names if config else None)
+        return labels_of_corpus(self.data_dir or Path(), self.config, self.annotation_file)
 
 
 @dataclass
@@ -129,6 +139,7 @@ class Scored:
         used: the optional fields there are.
         settings: what made the numbers.
         by_values: the value of the column ``settings.by`` per annotation.
+        note: a line for whoever reads the scores, see `labels.LabelNames`.
     """
 
     agreement: Statistics | None
@@ -140,6 +151,7 @@ class Scored:
     signatures: dict[str, str]
     by_values: list[object] | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
 
     def flat(self, name: str) -> dict[str, object]:
         """The flat result of ``agreement`` or ``faithfulness``, as the evaluate module returns it."""
@@ -174,6 +186,14 @@ def score(inputs: Inputs, settings: Settings | None = None, num_proc: int = 0) -
         DataError: bad data, with file and line; at most ten offences, and their number.
     """
     settings = settings or Settings()
+    labels, note = inputs.named()
+    scored = _score(replace(inputs, label_names=labels), settings, num_proc)
+    scored.note = note
+    return scored
+
+
+def _score(inputs: Inputs, settings: Settings, num_proc: int) -> Scored:
+    """`score` with the labels settled."""
     ranking = _ranking(settings)
     if settings.totals:
         try:
@@ -188,15 +208,13 @@ def score(inputs: Inputs, settings: Settings | None = None, num_proc: int = 0) -
 
         files = dataset_files(inputs.dataset, inputs.config or "", inputs.split)
         path, numbers = files[0], None
-        r, columns = read_dataset(files, inputs.labels, settings.by, offences)
+        r, columns = read_dataset(files, inputs.label_names, settings.by, offences)
         documents, names = RowDocuments(r), {"reference": r.ids, "prediction": []}
     else:
-        if inputs.data_dir is None:
-            raise ValueError("expected a corpus folder or a dataset, found neither")
-        path = inputs.annotations or annotation_file(inputs.data_dir, inputs.split)
-        flattener, numbers, columns = read_annotations(path, inputs.labels, offences, settings.by)
+        path = inputs.annotation_file
+        flattener, numbers, columns = read_annotations(path, inputs.label_names, offences, settings.by)
         names = {"reference": flattener.ids, "prediction": []}
-        check_there(inputs.data_dir)
+        check_there(inputs.data_dir or Path())
     places: dict[str, tuple[Path, Any]] = {
         "reference": (path, range(1, len(names["reference"]) + 1) if numbers is None else numbers),
         "prediction": (inputs.results, ()),
@@ -218,7 +236,7 @@ def score(inputs: Inputs, settings: Settings | None = None, num_proc: int = 0) -
     names = {"reference": r.ids, "prediction": p.ids}
     raise_offences(offences, places, names)
     return assess(
-        p, r, soft, settings, inputs.labels, offences, lambda: raise_offences(offences, places, names), columns
+        p, r, soft, settings, inputs.label_names, offences, lambda: raise_offences(offences, places, names), columns
     )
 
 
@@ -303,22 +321,20 @@ def add_share(inputs: Inputs, settings: Settings, share: Share) -> Totals:
         from .tables import RowDocuments, dataset_files, read_dataset
 
         r, _ = read_dataset(
-            dataset_files(inputs.dataset, inputs.config or "", inputs.split), inputs.labels, None, offences
+            dataset_files(inputs.dataset, inputs.config or "", inputs.split), inputs.label_names, None, offences
         )
-        name_labels(r, inputs.labels, offences)
+        name_labels(r, inputs.label_names, offences)
         if offences.total or (np.diff(np.sort(r.document_instance * len(r.docids) + r.document)) == 0).any():
             raise Unclear
         gold, documents = of_references(r), RowDocuments(r)
         del r
     else:
-        if inputs.data_dir is None:
-            raise ValueError("expected a corpus folder or a dataset, found neither")
-        gold = read_gold(inputs.annotations or annotation_file(inputs.data_dir, inputs.split), inputs.labels)
-        documents = CorpusDocuments(inputs.data_dir, gold.docids, gold.start_sentence is not None)
+        gold = read_gold(inputs.annotation_file, inputs.label_names)
+        documents = CorpusDocuments(inputs.data_dir or Path(), gold.docids, gold.start_sentence is not None)
     totals = Totals(
         gold,
         documents,
-        inputs.labels,
+        inputs.label_names,
         _ranking(settings),
         settings.iou_thresholds,
         settings.main_iou,
@@ -370,7 +386,7 @@ def _check_strict(used: Used, offences: Offences) -> None:
 
 def _signatures(s: Settings, used: Used, sentences: bool) -> dict[str, str]:
     common = resampling_settings(s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
-    agreement: dict[str, object] = {"iou": list(s.iou_thresholds)} if used.hard else {}
+    agreement: dict[str, object] = {"iou": thresholds_said(s.iou_thresholds, s.main_iou)} if used.hard else {}
     if used.soft or used.sentence:
         agreement["auprc_no_positives"] = s.auprc_policy
     if used.sentence:
@@ -383,7 +399,7 @@ def _signatures(s: Settings, used: Used, sentences: bool) -> dict[str, str]:
         agreement["shuffles"] = s.random_baseline
     faithfulness: dict[str, object] = {"log": "e"}
     if used.thresholds:
-        faithfulness["aopc"] = sorted(s.aopc_thresholds)
+        faithfulness["aopc"] = sorted({*s.aopc_thresholds})
     if s.strict:
         agreement["strict"] = faithfulness["strict"] = True
     return {
@@ -431,7 +447,7 @@ def _prf(flat: dict[str, object], start: str, end: str = "") -> dict[str, object
 
 
 def _iou(flat: dict[str, object], threshold: float, main: float) -> dict[str, object]:
-    end = "" if threshold == main else f"@{threshold:g}"
+    end = suffix(threshold, main)
     kinds = {kind: _prf(flat, f"iou_{kind}", end) for kind in ("micro", "macro", "matched")}
     return {"threshold": threshold, **kinds}
 

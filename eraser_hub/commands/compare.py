@@ -16,7 +16,10 @@ def compare(
     dataset: Annotated[
         Path | None, typer.Option(help="Instead of --data-dir: a built dataset, e.g. hub/eraser.")
     ] = None,
-    config: Annotated[str | None, typer.Option(help="The configuration of --dataset, e.g. movies.")] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(help="The configuration of --dataset, e.g. movies; with --data-dir the one whose labels count."),
+    ] = None,
     split: Annotated[
         str, typer.Option(help="train, val (or validation), test, or a split of the corpus' own.")
     ] = "test",
@@ -65,5 +68,8 @@ def compare(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     inputs = [Inputs(data_dir, split, path, annotations, dataset=dataset, config=config) for path in results]
+    note = inputs[0].named().note
+    if note:
+        typer.echo(note, err=True)
     found = compare_files(inputs, settings, n_resamples, seed, confidence_level)
     typer.echo(json.dumps(as_json(found), indent=2, ensure_ascii=False) if output == "json" else as_text(found))

@@ -16,7 +16,10 @@ def score(
     dataset: Annotated[
         Path | None, typer.Option(help="Instead of --data-dir: a built dataset, e.g. hub/eraser.")
     ] = None,
-    config: Annotated[str | None, typer.Option(help="The configuration of --dataset, e.g. movies.")] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(help="The configuration of --dataset, e.g. movies; with --data-dir the one whose labels count."),
+    ] = None,
     split: Annotated[
         str, typer.Option(help="train, val (or validation), test, or a split of the corpus' own.")
     ] = "test",
@@ -88,6 +91,8 @@ def score(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     scored = run(Inputs(data_dir, split, results, annotations, dataset=dataset, config=config), settings, num_proc)
+    if scored.note:
+        typer.echo(scored.note, err=True)
     scored.extra.update(run_signature(results))
     found = nested(scored)
     if score_file is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import datasets
 import pyarrow as pa
@@ -19,6 +18,9 @@ from eraser_hub.scoring.corpus import count_plain, sizes_of_sentences
 from eraser_hub.scoring.score import Inputs, Settings, nested, run_signature, score, statistics_of
 from eraser_hub.scoring.writing import write_scores
 
+from ..metrics.eraser_rows import random_case
+from .small_corpora import compare, written
+
 CORPORA = ["movies", "multirc", "fever", "evidence_inference", "cose"]
 SAMPLES = [
     "movies",
@@ -31,20 +33,6 @@ SAMPLES = [
     "cose_simplified",
     "esnli_flat",
 ]
-
-
-def compare(found: Any, expected: Any, path: str = "") -> None:
-    if isinstance(expected, dict):
-        for key, value in expected.items():
-            compare(found[key], value, f"{path}/{key}")
-    elif isinstance(expected, list):
-        assert len(found) == len(expected), path
-        for k, value in enumerate(expected):
-            compare(found[k], value, f"{path}/{k}")
-    elif expected is None:
-        assert found is None or math.isnan(found), path
-    else:
-        assert found == pytest.approx(expected, abs=1e-9), path
 
 
 def golden_inputs(golden: Path, corpora: Path, corpus: str) -> Inputs:
@@ -141,6 +129,35 @@ def test_statistics_are_those_of_the_scores(samples: Path) -> None:
     flat = nested(score(Inputs(samples / "eraser" / "movies", "val", results)))
     assert found["agreement"].scores()["token_micro_f1"] == flat["agreement"]["token_micro_f1"]
     assert found["faithfulness"].scores()["comprehensiveness"] == flat["faithfulness"]["comprehensiveness"]
+
+
+def test_thresholds_of_many_digits_have_keys_and_a_signature_of_their_own(samples: Path) -> None:
+    results = samples / "predictions" / "eraser" / "movies.val.jsonl"
+    inputs = Inputs(samples / "eraser" / "movies", "val", results)
+    third = 0.3333333
+    found = nested(score(inputs, Settings(iou_thresholds=(third, 0.5))))
+    assert found["iou_scores"][0]["threshold"] == third
+    assert found["iou_scores"][0]["micro"]["f1"] == found["agreement"][f"iou_micro_f1@{third!r}"]
+    rounded = nested(score(inputs, Settings(iou_thresholds=(0.333333, 0.5))))
+    assert "|iou:0.5,0.3333333|" in found["signature"] and "|iou:0.5,0.333333|" in rounded["signature"]
+
+
+def test_the_module_gives_the_numbers_and_the_signature_of_score(tmp_path: Path) -> None:
+    from eraser_hub.metrics.eraser_agreement import EraserAgreement
+    from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
+
+    predictions, references = random_case(4, n=20)
+    inputs = written(tmp_path, predictions, references)
+    aopc = (0.5, 0.01, 0.05, 0.2, 0.1)
+    found = nested(score(inputs, Settings(iou_thresholds=(0.2, 0.5, 0.1), aopc_thresholds=aopc, random_baseline=2)))
+    agreement = EraserAgreement().compute(
+        predictions=predictions, references=references, iou_thresholds=[0.1, 0.2], random_baseline=2
+    )
+    faithfulness = EraserFaithfulness().compute(predictions=predictions, references=references, aopc_thresholds=aopc)
+    for name, result in (("agreement", agreement), ("faithfulness", faithfulness)):
+        assert found[name].keys() == result.keys()
+        assert found[name]["signature"] == result.pop("signature")
+        compare(found[name], result)
 
 
 def test_score_file_holds_null_and_is_whole(tmp_path: Path) -> None:

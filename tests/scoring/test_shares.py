@@ -20,8 +20,7 @@ from eraser_hub.scoring.score import Inputs, Settings, nested, score
 from eraser_hub.scoring.shares import shares_of
 
 from ..metrics.eraser_rows import random_case
-from .test_score import compare
-from .test_totals import lines, written
+from .small_corpora import compare, lines, written
 
 
 @settings(max_examples=60, deadline=None)

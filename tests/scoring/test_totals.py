@@ -17,7 +17,7 @@ from eraser_hub.scoring import score as scoring
 from eraser_hub.scoring.score import Inputs, Settings, nested, score
 
 from ..metrics.eraser_rows import ERASED, LABELS, random_case
-from .test_score import compare
+from .small_corpora import compare, written
 
 Rows = list[dict[str, Any]]
 
@@ -31,25 +31,6 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gold, "NAMES_AT_ONCE", 7)
     monkeypatch.setattr(tables, "LEAST_ROWS", 1)
     monkeypatch.setattr(tables, "MOST_ROWS", 3)
-
-
-def lines(path: Path, rows: Rows) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    return path
-
-
-def written(folder: Path, predictions: Rows, references: Rows, docs: str = "docs.jsonl") -> Inputs:
-    """A corpus as released, and predictions."""
-    documents = {one["docid"]: one["text"] for row in references for one in row["documents"]}
-    if docs == "docs.jsonl":
-        lines(folder / docs, [{"docid": docid, "document": text} for docid, text in documents.items()])
-    else:
-        (folder / "docs").mkdir()
-        for docid, text in documents.items():
-            (folder / "docs" / docid).write_text(text, "utf-8")
-    kept = ("annotation_id", "classification", "evidences", "source")
-    lines(folder / "val.jsonl", [{key: row[key] for key in kept if key in row} for row in references])
-    return Inputs(folder, "val", lines(folder / "p.jsonl", predictions))
 
 
 def no_hard(predictions: Rows, references: Rows) -> None:

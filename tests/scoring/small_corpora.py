@@ -1,0 +1,47 @@
+"""Corpora of a few rows, and results that are compared number by number."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eraser_hub.scoring.score import Inputs
+
+Rows = list[dict[str, Any]]
+
+
+def compare(found: Any, expected: Any, path: str = "") -> None:
+    if isinstance(expected, dict):
+        for key, value in expected.items():
+            compare(found[key], value, f"{path}/{key}")
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), path
+        for k, value in enumerate(expected):
+            compare(found[k], value, f"{path}/{k}")
+    elif expected is None:
+        assert found is None or math.isnan(found), path
+    else:
+        assert found == pytest.approx(expected, abs=1e-9), path
+
+
+def lines(path: Path, rows: Rows) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def written(folder: Path, predictions: Rows, references: Rows, docs: str = "docs.jsonl") -> Inputs:
+    """A corpus as released, and predictions."""
+    documents = {one["docid"]: one["text"] for row in references for one in row["documents"]}
+    if docs == "docs.jsonl":
+        lines(folder / docs, [{"docid": docid, "document": text} for docid, text in documents.items()])
+    else:
+        (folder / "docs").mkdir()
+        for docid, text in documents.items():
+            (folder / "docs" / docid).write_text(text, "utf-8")
+    kept = ("annotation_id", "classification", "evidences", "source")
+    lines(folder / "val.jsonl", [{key: row[key] for key in kept if key in row} for row in references])
+    return Inputs(folder, "val", lines(folder / "p.jsonl", predictions))
