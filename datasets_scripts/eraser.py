@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from eraser_hub.conversion.arrays import distinct, strings
-from eraser_hub.conversion.eraser.card import CITATION, HOMEPAGE
+from eraser_hub.conversion.eraser.card import HOMEPAGE
 from eraser_hub.conversion.eraser.columns import columns_of
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
 from eraser_hub.conversion.eraser.corpus import CorpusFolder, SplitFile, document_files, look_into
@@ -32,6 +32,7 @@ from eraser_hub.conversion.eraser.rows import SplitFacts, Texts, rows_of
 from eraser_hub.conversion.eraser.schema import features_of
 from eraser_hub.conversion.eraser.sources import corpus_folder, fingerprint
 from eraser_hub.conversion.parquet import content_version
+from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import batches_of_lines
 from eraser_hub.records.splits import dataset_split
@@ -81,7 +82,7 @@ class Eraser(datasets.ArrowBasedBuilder):
         facts = CONFIGS[self.config.name]
         return datasets.DatasetInfo(
             description=f"ERASER: {facts.title}. {facts.license_note}",
-            citation=CITATION,
+            citation=paper("eraser_acl_2020").citation,
             homepage=HOMEPAGE,
             license=facts.license,
             features=features_of(facts.label_names),
