@@ -16,7 +16,7 @@ help:
 	@echo "make test           install what the tests need and run them all"
 	@echo "make test-fast      the same without the tests marked slow"
 	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
-	@echo "make explain-table  train and explain on movies: the README's table (needs real corpora, ERASER_CORPORA)"
+	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
 	@echo "make lint           ruff and mypy"
 
 $(BIN)/python:

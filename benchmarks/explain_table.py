@@ -1,4 +1,4 @@
-"""The README's table: models trained on movies' train split, explained on its validation split, scored.
+"""The tables of docs/results.md: models trained on movies' train split, explained on its validation split, scored.
 
     make explain-table                                    logistic regression, and MAP of a character n-gram model
     python -m benchmarks.explain_table --transformer      a fine-tuned MiniLM as well (long on a processor)
