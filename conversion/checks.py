@@ -15,15 +15,12 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import yaml
 
-from eraser_hub.records.errors import DataError, shown
-
-from .parquet import yaml_values
+from eraser_hub.records.built import BuiltDataset, batches, open_built, same_type
+from eraser_hub.records.errors import DataError
 
 Level = Literal["violation", "quirk", "note"]
 MOST_EXAMPLES = 5
-BATCH_ROWS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +161,7 @@ class Rules:
         across: looks at all splits of a configuration: (config, its checks by split, a tally).
         quirks: (config, split, check) -> what is known; ``*`` stands for any config or split.
         notes: check -> what is known; a finding of these checks is no violation anywhere.
-        batch_rows: rows in memory at a time.
-        kinds: a schema that says of what kind the columns are; see `batches`.
+        kinds: a schema that says of what kind the columns are; see `records.built.batches`.
     """
 
     dataset: str
@@ -174,7 +170,6 @@ class Rules:
     across: Callable[[str, Mapping[str, Any], Tally], None] | None = None
     quirks: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
-    batch_rows: int = BATCH_ROWS
     kinds: pa.Schema | None = None
 
     def findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
@@ -206,14 +201,14 @@ def check_folder(
     Raises:
         DataError: the folder, its card or a Parquet file cannot be read; an unknown configuration.
     """
-    card = read_card(folder)
+    built = open_built(folder)
     report = Report(rules.dataset, folder)
     seen: dict[str, dict[str, Any]] = {}
-    for config in chosen_configs(card, configs, folder):
+    for config in built.chosen(configs):
         checks: dict[str, Any] = {}
-        for split, paths in split_files(card, config, folder).items():
+        for split, paths in built.splits(config).items():
             check, tally = rules.split(config, split), Tally()
-            for batch in batches(paths, rules.columns, rules.batch_rows, rules.kinds):
+            for batch in batches(paths, rules.columns, kinds=rules.kinds):
                 check.batch(batch, tally)
             check.finish(tally)
             checks[split] = check
@@ -223,96 +218,12 @@ def check_folder(
         tally = Tally()
         if rules.across is not None:
             rules.across(config, checks, tally)
-        card_agrees(card, config, folder, tally)
+        card_agrees(built, config, tally)
         findings = rules.findings(config, "all", tally)
         if findings:
             report.splits.append(SplitReport(config, "all", sum(c.rows for c in checks.values()), None, findings))
         seen[config] = checks
     return report, seen
-
-
-# ------------------------------------------------------------------------------------------------------ the built folder
-
-
-def read_card(folder: Path) -> dict[str, Any]:
-    """The YAML block of a built folder's README.md.
-
-    Raises:
-        DataError: no such file, no YAML block, or one that lists no configs.
-    """
-    path = Path(folder) / "README.md"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        raise DataError(f"expected a built dataset's card, found none that can be read ({error})", file=path) from None
-    parts = text.split("---\n", 2)
-    try:
-        card = yaml_values(parts[1]) if len(parts) == 3 and not parts[0].strip() else None
-    except yaml.YAMLError as error:
-        raise DataError(f"the card's YAML cannot be read ({error})", file=path) from None
-    if not isinstance(card, dict) or not isinstance(card.get("configs"), list):
-        raise DataError("expected a YAML block with configs, found none", file=path)
-    return card
-
-
-def chosen_configs(card: Mapping[str, Any], configs: Sequence[str] | None, folder: Path) -> list[str]:
-    """The card's configurations, or those of them that were asked for (an unknown one is a DataError)."""
-    known = [entry["config_name"] for entry in card["configs"]]
-    for name in configs or ():
-        if name not in known:
-            raise DataError(f"expected one of the configs {', '.join(known)}, found {shown(name)}", file=folder)
-    return list(dict.fromkeys(configs)) if configs else known
-
-
-def split_files(card: Mapping[str, Any], config: str, folder: Path) -> dict[str, list[Path]]:
-    """Split -> Parquet files of a configuration, as the card names them.
-
-    Raises:
-        DataError: a split of which no file is there.
-    """
-    entry = next(entry for entry in card["configs"] if entry["config_name"] == config)
-    files: dict[str, list[Path]] = {}
-    for item in entry["data_files"]:
-        patterns = item["path"] if isinstance(item["path"], list) else [item["path"]]
-        paths = sorted(path for pattern in patterns for path in Path(folder).glob(pattern))
-        if not paths:
-            raise DataError(
-                f"the card names {patterns[0]} for {config}/{item['split']}, found no such file", file=folder
-            )
-        files[item["split"]] = paths
-    return files
-
-
-def batches(
-    paths: Iterable[Path], columns: Sequence[str], rows: int = BATCH_ROWS, kinds: pa.Schema | None = None
-) -> Iterator[pa.Table]:
-    """The rows of Parquet files, some at a time; strings are known to be UTF-8 then.
-
-    Args:
-        paths: the files, one after another.
-        columns: the columns to read.
-        rows: most rows at a time.
-        kinds: a schema; each column has to be of the same kind there (nested alike, or a string, an integer, a float).
-
-    Raises:
-        DataError: a file that is no Parquet, is damaged, or lacks a column, or a column of another kind.
-    """
-    for path in paths:
-        try:
-            with pq.ParquetFile(path) as file:
-                lacking = [name for name in columns if name not in file.schema_arrow.names]
-                if lacking:
-                    raise DataError(f"expected the column {lacking[0]}, found {file.schema_arrow.names}", file=path)
-                wanted = {} if kinds is None else {name: kinds.field(name).type for name in columns}
-                for name, expected in wanted.items():
-                    there = file.schema_arrow.field(name).type
-                    if not _same_kind(expected, there):
-                        raise DataError(f"expected the column {name} as {expected}, found {there}", file=path)
-                for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
-                    batch.validate(full=True)
-                    yield pa.Table.from_batches([batch])
-        except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise DataError(f"cannot be read as Parquet ({str(error).splitlines()[0]})", file=path) from None
 
 
 class UniqueStrings:
@@ -338,18 +249,15 @@ class UniqueStrings:
 # ------------------------------------------------------------------------------------------------------------- the card
 
 
-def card_agrees(card: Mapping[str, Any], config: str, folder: Path, tally: Tally) -> None:
+def card_agrees(built: BuiltDataset, config: str, tally: Tally) -> None:
     """Compare what the card says of a configuration with its Parquet files: columns and types, label names, counts, sizes.
 
     Readers believe the card: features given there override the file's, and a wrong count makes loading fail.
     """
     from datasets import Features
 
-    infos = card.get("dataset_info")
-    infos = infos if isinstance(infos, list) else [infos] if infos else []
-    info = next((entry for entry in infos if entry.get("config_name", config) == config), None)
-    files = split_files(card, config, folder)
-    if info is None:
+    info, files = built.info(config), built.splits(config)
+    if not info:
         tally.add("card", 1, [f"{config}: no dataset_info"])
         return
     try:
@@ -384,28 +292,8 @@ def _schema_differences(expected: pa.Schema, found: pa.Schema) -> Iterator[str]:
     for name in expected.names:
         if name not in found.names:
             yield f"expected the column {name}, found none"
-        elif not _same_type(expected.field(name).type, found.field(name).type):
+        elif not same_type(expected.field(name).type, found.field(name).type):
             yield f"column {name}: expected {expected.field(name).type}, found {found.field(name).type}"
     for name in found.names:
         if name not in expected.names:
             yield f"the column {name} is not in the card"
-
-
-def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
-    if pa.types.is_nested(one):
-        return _same_type(one, other)
-    for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean):
-        if kind(one):
-            return kind(other)
-    return pa.types.is_string(other) or pa.types.is_large_string(other)
-
-
-def _same_type(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether types agree but for the names of list items and nullability, which Parquet spells in its own way."""
-    if pa.types.is_list(one) and pa.types.is_list(other):
-        return _same_type(one.value_type, other.value_type)
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
-        if [f.name for f in one] != [f.name for f in other]:
-            return False
-        return all(_same_type(a.type, b.type) for a, b in zip(one, other, strict=True))
-    return one == other

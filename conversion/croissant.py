@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.records.safe_folder import atomic_write
 from eraser_hub.version import __version__
 
-from .checks import chosen_configs, read_card, split_files
 from .parquet import content_version, file_digest
 
 FILE = "croissant.json"
@@ -90,12 +90,14 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
 
 def croissant(folder: Path, name: str, digests: Mapping[str, str]) -> dict[str, Any]:
     """The metadata as a JSON object; see `write_croissant`."""
-    header = read_card(folder)
+    built = open_built(folder)
+    header = built.card
     url = header.get("homepage") or f"https://huggingface.co/datasets/{name}"
     distribution = [_repository(url), *(_file_object(folder, path, digests) for path in _data_files(folder))]
     record_sets: list[dict[str, Any]] = []
-    for config, splits in card_files(folder, header).items():
-        shards = [path for paths in splits.values() for path in paths]
+    for config in built.configs:
+        splits = built.splits(config)
+        first = next(iter(splits.values()))[0]
         distribution.append(
             {
                 "@type": "cr:FileSet",
@@ -106,8 +108,8 @@ def croissant(folder: Path, name: str, digests: Mapping[str, str]) -> dict[str, 
                 "includes": f"{config}/*.parquet",
             }
         )
-        schema = pq.read_schema(folder / shards[0])
-        labels = class_labels(header, config)
+        schema = pq.read_schema(first)
+        labels = built.class_labels(config)
         record_sets += [_label_set(config, column, names) for column, names in labels.items()]
         record_sets.append(
             {
@@ -130,7 +132,7 @@ def croissant(folder: Path, name: str, digests: Mapping[str, str]) -> dict[str, 
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": name,
-        "description": _first_paragraph(_prose(folder)) or str(header.get("pretty_name") or name),
+        "description": _first_paragraph(built.prose) or str(header.get("pretty_name") or name),
         "version": dataset_version(header),
         **{key: value for key, value in facts.items() if value},
         "isLiveDataset": False,
@@ -168,43 +170,10 @@ def verify_digests(folder: Path) -> None:
 # -- the card ---------------------------------------------------------------------------------------------------------
 
 
-def card_files(folder: Path, card: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
-    """Config -> split -> Parquet files, by their paths in the folder."""
-    return {
-        config: {
-            split: [path.relative_to(folder).as_posix() for path in paths]
-            for split, paths in split_files(card, config, folder).items()
-        }
-        for config in chosen_configs(card, None, folder)
-    }
-
-
 def _data_files(folder: Path) -> list[str]:
     """All that build wrote but the card: Parquet, of configs and of documents that no row refers to, and release.json."""
     found = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".parquet", ".json"))
     return sorted(path.as_posix() for path in found if path.name != FILE and not path.name.startswith("."))
-
-
-def _prose(folder: Path) -> str:
-    """The card without its YAML."""
-    return (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)[2]
-
-
-def class_labels(header: Mapping[str, Any], config: str) -> dict[str, list[str]]:
-    """Column -> label names, of the ClassLabel columns of one config, as ``dataset_info`` holds them."""
-    infos = header.get("dataset_info") or []
-    for info in infos if isinstance(infos, list) else [infos]:
-        if info.get("config_name", config) == config:
-            return dict(_labels(info.get("features") or []))
-    return {}
-
-
-def _labels(features: list[Any]) -> Iterator[tuple[str, list[str]]]:
-    for feature in features:
-        kind = feature.get("dtype") if isinstance(feature, dict) else None
-        names = kind.get("class_label", {}).get("names") if isinstance(kind, dict) else None
-        if names:
-            yield feature["name"], [str(names[key]) for key in names] if isinstance(names, dict) else list(names)
 
 
 # -- the parts --------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
+from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError
 
 COMPRESSION_LEVEL, COMPRESSION_LEVEL_OF_LONG, LONG = 3, 5, 24 << 10
@@ -268,23 +269,6 @@ def card_text(metadata: dict[str, Any], prose: str) -> str:
     return f"---\n{head}---\n\n{prose.strip()}\n"
 
 
-def yaml_values(text: str) -> Any:
-    """``yaml.safe_load``, by libyaml where PyYAML has it: a card of all configs takes a tenth of the time."""
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-
-
-def card_metadata(card: Path) -> dict[str, Any]:
-    """The YAML of a card. Raises DataError where there is none."""
-    try:
-        text = card.read_text(encoding="utf-8")
-        metadata = yaml_values(text.split("---\n", 2)[1]) if text.startswith("---\n") else None
-    except (OSError, UnicodeError, IndexError, yaml.YAMLError) as error:
-        raise DataError(f"expected a card with YAML metadata, found {error}", file=card) from None
-    if not isinstance(metadata, dict):
-        raise DataError("expected a card that begins with YAML metadata", file=card)
-    return metadata
-
-
 def verify_folder(
     folder: Path, schema: pa.Schema, label_names: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, Any]:
@@ -300,7 +284,7 @@ def verify_folder(
             names; a ``huggingface`` key; a config without a version; not exactly one default config.
     """
     card = folder / "README.md"
-    metadata = card_metadata(card)
+    metadata, _ = read_card(card)
     infos = {info.get("config_name"): info for info in metadata.get("dataset_info") or []}
     configs = metadata.get("configs") or []
     defaults = [config["config_name"] for config in configs if config.get("default")]

@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eraser_hub.conversion.eraser.schema import yaml_features
+from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.safe_folder import link_or_copy, rebuilding
 
 from .croissant import write_croissant
 from .parquet import (
     FileFacts,
-    card_metadata,
     card_text,
     content_version,
     file_digest,
@@ -126,7 +126,7 @@ def _standing(target: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if not (target / "README.md").is_file() or not (target / RELEASE).is_file():
         return {}, {}
     release = read_release(target)
-    infos = {info["config_name"]: info for info in card_metadata(target / "README.md").get("dataset_info") or []}
+    infos = {info["config_name"]: info for info in read_card(target / "README.md")[0].get("dataset_info") or []}
     return {name: info for name, info in infos.items() if name in release}, release
 
 
@@ -182,9 +182,7 @@ def _write_config(
 
 
 def _write_card(dataset: SmallDataset, infos: Mapping[str, Mapping[str, Any]], folder: Path) -> None:
-    template = (CARDS / f"{dataset.name}.md").read_text(encoding="utf-8")
-    _, _, prose = template.split("---\n", 2)
-    metadata = card_metadata(CARDS / f"{dataset.name}.md")
+    metadata, prose = read_card(CARDS / f"{dataset.name}.md")
     default = dataset.default if dataset.default in infos else next(iter(infos))
     rows = sum(split["num_examples"] for info in infos.values() for split in info["splits"])
     metadata["size_categories"] = [size_category(rows)]
@@ -221,20 +219,6 @@ def read_records_table(folder: Path, config: str) -> dict[str, dict[int, str]]:
     for file, line, text in zip(*(table[name].to_pylist() for name in RECORDS.names), strict=True):
         kept.setdefault(file, {})[line] = text
     return kept
-
-
-def read_split(folder: Path, config: str, split: str, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """The rows of a split, in order. Raises DataError where the files are missing or damaged."""
-    paths = sorted((Path(folder) / config).glob(f"{split}-*.parquet"))
-    if not paths:
-        raise DataError(f"expected {config}/{split}-*.parquet, found no such file", file=folder)
-    rows: list[dict[str, Any]] = []
-    for path in paths:
-        try:
-            rows += pq.ParquetFile(path).read(columns=None if columns is None else list(columns)).to_pylist()
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"cannot be read as Parquet ({str(error).splitlines()[0]})", file=path) from None
-    return rows
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from eraser_hub.conversion.checks import read_card
 from eraser_hub.conversion.croissant import dataset_version, verify_digests
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, DataErrors, summary
 from eraser_hub.version import __version__
 
@@ -138,7 +138,7 @@ def evaluate_tag() -> str:
 
 def _version(folder: Path, kind: str) -> str:
     """A dataset's version stands in its card; the metrics share the package's."""
-    return dataset_version(read_card(folder)) if kind == "dataset" else __version__
+    return dataset_version(open_built(folder).card) if kind == "dataset" else __version__
 
 
 # -- what may be published --------------------------------------------------------------------------------------------

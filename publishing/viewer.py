@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from eraser_hub.conversion.checks import Finding, Level, Report, SplitReport, chosen_configs, read_card, split_files
-from eraser_hub.conversion.croissant import class_labels
+from eraser_hub.conversion.checks import Finding, Level, Report, SplitReport
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, shown
 
 LARGEST_READ = 300_000_000
@@ -62,7 +62,7 @@ class SplitView:
     cut_rows: int
     columns: list[Column]
     findings: list[Finding]
-    labels: dict[str, list[str]]
+    labels: Mapping[str, Sequence[str]]
 
 
 @dataclass(slots=True)
@@ -126,10 +126,10 @@ def viewer_report(folder: Path, configs: Sequence[str] | None = None) -> ViewerR
 def viewer_views(folder: Path, configs: Sequence[str] | None = None) -> Iterator[SplitView]:
     """Each split as a browser will show it; see `viewer_report`."""
     folder = Path(folder)
-    card = read_card(folder)
-    for config in chosen_configs(card, configs, folder):
-        labels = class_labels(card, config)
-        for split, paths in split_files(card, config, folder).items():
+    built = open_built(folder)
+    for config in built.chosen(configs):
+        labels = built.class_labels(config)
+        for split, paths in built.splits(config).items():
             try:
                 yield _view(config, split, paths, labels)
             except (pa.ArrowException, OSError) as error:
@@ -149,7 +149,7 @@ def _view_lines(view: SplitView) -> Iterator[str]:
 # -- one split --------------------------------------------------------------------------------------------------------
 
 
-def _view(config: str, split: str, paths: Sequence[Path], labels: dict[str, list[str]]) -> SplitView:
+def _view(config: str, split: str, paths: Sequence[Path], labels: Mapping[str, Sequence[str]]) -> SplitView:
     schema = pq.read_schema(paths[0])
     columns = [column for name in schema if (column := _column(name, labels)) is not None]
     rows, findings = 0, list(_file_findings(paths))
@@ -187,7 +187,7 @@ def _shown_rows(sizes: Sequence[int]) -> int:
     return len(sizes)
 
 
-def _column(column: pa.Field, labels: dict[str, list[str]]) -> Column | None:
+def _column(column: pa.Field, labels: Mapping[str, Sequence[str]]) -> Column | None:
     """The statistics that the viewer makes of a column; None for structs, which it has none for."""
     kind = column.type
     if column.name in labels:
@@ -235,7 +235,7 @@ def _folder_findings(folder: Path) -> Iterator[Finding]:
         yield Finding(
             "script", "violation", 1, (f"{script.name}: load_dataset refuses a folder with a loading script",)
         )
-    defaults = [entry.get("config_name") for entry in read_card(folder)["configs"] if entry.get("default")]
+    defaults = [entry.get("config_name") for entry in open_built(folder).card["configs"] if entry.get("default")]
     if len(defaults) != 1:
         yield Finding("default config", "violation", 1, (f"expected one, found {len(defaults)}",))
 
@@ -306,7 +306,7 @@ def _cell(value: Any) -> str:
     return text if len(text) <= CELL else f"{text[: CELL - 1]}…"
 
 
-def _drawn(column: Column, labels: dict[str, list[str]]) -> str:
+def _drawn(column: Column, labels: Mapping[str, Sequence[str]]) -> str:
     missing = f", {column.missing:,} null" if column.missing else ""
     if not column.values:
         return f"{column.name}: empty{missing}"

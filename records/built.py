@@ -131,6 +131,10 @@ class BuiltDataset:
             )
         return splits[dataset_split(split)]
 
+    def rows(self, config: str, split: str, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """The rows of a split as Python values, in order; errors as of `files` and `batches`."""
+        return [row for batch in batches(self.files(config, split), columns) for row in batch.to_pylist()]
+
     def info(self, config: str) -> Mapping[str, Any]:
         """The card's ``dataset_info`` of a config (version, features, splits, ..); empty where there is none."""
         infos = self.card.get("dataset_info") or []

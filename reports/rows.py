@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.built import batches, open_built
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 
@@ -45,8 +45,7 @@ def read_table(dataset: Path, config: str | None, split: str) -> Table:
     built = open_built(dataset)
     if config is None:
         config = built.default_config
-    files = built.files(config, split)
-    rows = [row for batch in batches(files) for row in batch.to_pylist()]
+    rows = built.rows(config, split)
     converted = bool(rows) and {"id", "tokens", "rationale_mask"} <= rows[0].keys()
     if converted:
         rows = [as_eraser_row(row) for row in rows]

@@ -13,10 +13,10 @@ from eraser_hub.conversion.small_dataset import (
     ends_of,
     export_files,
     read_release,
-    read_split,
     write_dataset,
 )
 from eraser_hub.papers import paper
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
 
 from .configs import CONFIGS, DEFAULT_CONFIG, PerturbationConfig
@@ -157,7 +157,7 @@ def export_bilingual_perturbation(dataset: Path, configs: Sequence[str] | None, 
 
     def lines_of(name: str, facts: Mapping[str, Any], kept: Mapping[int, str]) -> list[str]:
         if name not in rows:
-            rows[name] = read_split(dataset, name, SPLIT)
+            rows[name] = open_built(dataset).rows(name, SPLIT)
         return _lines(facts, rows[name], kept, CONFIGS[name], dataset)
 
     return ExportResult(out, export_files(dataset, chosen, lambda name: out, lines_of))

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, check_folder
-from eraser_hub.conversion.small_dataset import built_folder, read_split
+from eraser_hub.conversion.small_dataset import built_folder
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import shown
 
 from .configs import CONFIGS, PerturbationConfig
@@ -162,7 +163,7 @@ def _repeated_texts(folder: Path, config: str) -> list[Finding]:
     """Originals of one configuration whose input is the same, whitespace aside."""
     held: dict[tuple[str, ...], list[str]] = {}
     columns = ("id", "sample_type", "tokens", "question")
-    for row in read_split(folder, config, "test", columns):
+    for row in open_built(folder).rows(config, "test", columns):
         if row["sample_type"] == "ori":
             key = (*(spelled("".join(tokens)) for tokens in row["tokens"]), spelled(row["question"] or ""))
             held.setdefault(key, []).append(row["id"])

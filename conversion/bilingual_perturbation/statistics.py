@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.small_dataset import built_folder, read_release, read_split
+from eraser_hub.conversion.small_dataset import built_folder, read_release
 from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
 from eraser_hub.papers import paper
+from eraser_hub.records.built import open_built
 
 from .configs import CONFIGS
 
@@ -79,7 +80,7 @@ def overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, O
     """Configuration -> figures, of a built folder."""
     there = read_release(folder)
     return {
-        name: overview(read_split(folder, name, "test", COLUMNS))
+        name: overview(open_built(folder).rows(name, "test", COLUMNS))
         for name in CONFIGS
         if name in there and (configs is None or name in configs)
     }

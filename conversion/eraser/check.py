@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eraser_hub.conversion.arrays import ranges
-from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, UniqueStrings, batches, check_folder
+from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, UniqueStrings, check_folder
 from eraser_hub.conversion.download.unpack import SPLIT_FILES
 from eraser_hub.conversion.token_arrays import string_bytes
+from eraser_hub.records.built import batches
 from eraser_hub.records.errors import shown
 
 from .configs import CONFIGS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from eraser_hub.conversion.parquet import verify_folder
 from eraser_hub.conversion.registry import ExportResult
+from eraser_hub.records.built import batches
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.safe_folder import rebuilding
 
@@ -24,7 +25,6 @@ from .format import json_line, safe_name
 from .schema import SCHEMA
 
 COLUMNS = ["annotation_id", "classification", "query", "query_type", "documents", "evidences", "position"]
-ROWS_AT_A_TIME = 1_000
 
 
 def export_eraser(dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
@@ -59,9 +59,9 @@ def _export_config(dataset: Path, name: str, entry: dict[str, Any], folder: Path
             for file in (facts["file"], facts.get("backup", {}).get("file", facts["file"])):
                 if not safe_name(file):
                     raise DataError(f"expected a file name, found {shown(file)}", file=dataset / "release.json")
-            tables = _tables(sorted((dataset / name).glob(f"{split}-*-of-*.parquet")))
+            tables = batches(sorted((dataset / name).glob(f"{split}-*-of-*.parquet")), COLUMNS)
             written += write_split(tables, folder, facts, CONFIGS[name].label_names, kept.get(split, {}), documents)
-        for table in _tables([dataset / "documents" / f"{name}.parquet"], columns=["docid", "text"]):
+        for table in batches([dataset / "documents" / f"{name}.parquet"], ["docid", "text"]):
             for docid, text in zip(table["docid"].to_pylist(), table["text"].to_pylist(), strict=True):
                 documents.add(docid, text)
         positions = None
@@ -74,16 +74,6 @@ def _export_config(dataset: Path, name: str, entry: dict[str, Any], folder: Path
         documents.finish(positions, entry["documents"]["final_newline"])
         written.append("docs.jsonl" if documents.spool else "docs")
     return written
-
-
-def _tables(files: Sequence[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-    for path in files:
-        try:
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME, columns=list(columns or COLUMNS)):
-                    yield pa.Table.from_batches([batch])
-        except (OSError, pa.ArrowException) as error:
-            raise DataError(f"cannot be read as Parquet: {error}", file=path) from None
 
 
 def _kept_records(path: Path) -> dict[str, dict[int, dict[str, Any]]]:

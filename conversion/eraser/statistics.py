@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.checks import batches, chosen_configs, read_card, split_files
 from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
 from eraser_hub.papers import paper
+from eraser_hub.records.built import batches, open_built
 from eraser_hub.records.errors import DataError
 
 from .check import MAIN_SPLITS, built_folder
@@ -118,11 +118,11 @@ def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> Sta
         DataError: the folder cannot be read; an unknown configuration.
     """
     with built_folder(Path(folder), configs) as built:
-        card = read_card(built)
+        dataset = open_built(built)
         by_config: dict[str, dict[str, SplitStatistics]] = {}
-        for config in chosen_configs(card, configs, built):
+        for config in dataset.chosen(configs):
             splits = by_config[config] = {}
-            for split, paths in split_files(card, config, built).items():
+            for split, paths in dataset.splits(config).items():
                 splits[split] = SplitStatistics()
                 for batch in batches(paths, COLUMNS, kinds=SCHEMA):
                     splits[split].add(batch)

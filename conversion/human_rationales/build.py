@@ -15,10 +15,10 @@ from eraser_hub.conversion.small_dataset import (
     ends_of,
     export_files,
     read_release,
-    read_split,
     write_dataset,
 )
 from eraser_hub.papers import paper
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
 
 from .rows import DERIVED_INTEGERS, LABEL_NAMES, SCHEMA, SplitRows, tree_rows, wikiattack_rows
@@ -133,7 +133,7 @@ def export_human_rationales(dataset: Path, configs: Sequence[str] | None, *, out
     chosen = list(configs) if configs else [name for name in CONFIGS if name in read_release(dataset)]
 
     def lines_of(name: str, facts: Mapping[str, Any], kept: Mapping[int, str]) -> list[str]:
-        rows = read_split(dataset, name, facts["split"]) if facts["split"] else []
+        rows = open_built(dataset).rows(name, facts["split"]) if facts["split"] else []
         return (_tree_lines if name == "sst" else _csv_lines)(rows, kept)
 
     files = export_files(dataset, chosen, lambda name: out / name, lines_of)

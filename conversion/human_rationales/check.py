@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, UniqueStrings, check_folder
-from eraser_hub.conversion.small_dataset import built_folder, read_split
+from eraser_hub.conversion.small_dataset import built_folder
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, shown
 
 from .rows import SCHEMA
@@ -111,7 +112,7 @@ def check_human_rationales(folder: Path, configs: Sequence[str] | None = None, *
 def _repeated(folder: Path, config: str, splits: Mapping[str, Any]) -> list[Finding]:
     held: dict[str, list[str]] = {}
     for split in splits:
-        for row in read_split(folder, config, split, ("id", "text")):
+        for row in open_built(folder).rows(config, split, ("id", "text")):
             if row["text"]:
                 held.setdefault(row["text"], []).append(f"{split} {row['id']}")
     groups = [places for places in held.values() if len(places) > 1]

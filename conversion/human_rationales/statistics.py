@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.small_dataset import built_folder, read_release, read_split
+from eraser_hub.conversion.small_dataset import built_folder, read_release
 from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
 from eraser_hub.papers import paper
+from eraser_hub.records.built import open_built
 
 COLUMNS = ("label", "rationale_mask", "rationale_scores")
 
@@ -57,7 +58,7 @@ def lengths_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict
         together: list[dict[str, Any]] = []
         for file in facts["files"]:
             if file["split"]:
-                rows = read_split(folder, config, file["split"], COLUMNS)
+                rows = open_built(folder).rows(config, file["split"], COLUMNS)
                 found[config, file["split"]] = lengths(rows)
                 together += rows
         found[config, "all"] = lengths(together)

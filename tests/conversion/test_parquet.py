@@ -21,7 +21,6 @@ from eraser_hub.conversion.eraser.format import sentences_of, tokens_of
 from eraser_hub.conversion.eraser.rows import count_tokens
 from eraser_hub.conversion.eraser.schema import INTEGERS, SCHEMA, features_of
 from eraser_hub.conversion.parquet import (
-    card_metadata,
     content_version,
     size_category,
     verify_folder,
@@ -30,6 +29,7 @@ from eraser_hub.conversion.parquet import (
     write_parquet,
 )
 from eraser_hub.conversion.registry import HUB_DATASETS
+from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError
 
 ERASER = HUB_DATASETS["eraser"]
@@ -121,7 +121,7 @@ def test_the_version_reaches_the_cache_and_goes_by_the_contents(hub, samples, mo
 
 
 def test_card_has_what_the_hub_asks_for(hub):
-    metadata = card_metadata(hub / "eraser" / "README.md")
+    metadata = read_card(hub / "eraser" / "README.md")[0]
     assert [c["config_name"] for c in metadata["configs"] if c.get("default")] == ["movies"]
     assert metadata["language"] == ["en"] and metadata["size_categories"] == ["n<1K"]
     assert {info["config_name"]: info["license"] for info in metadata["dataset_info"]} == {

@@ -9,8 +9,8 @@ import pytest
 
 import eraser_hub.datasets_scripts.bilingual_perturbation as script
 from eraser_hub.conversion.registry import HUB_DATASETS
-from eraser_hub.conversion.small_dataset import read_split
 from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation, pairs
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
 
 DATASET = HUB_DATASETS["bilingual_perturbation"]
@@ -32,7 +32,7 @@ def test_a_builder_gives_the_rows_and_features_of_the_folder(
     builder.download_and_prepare()
     rows = builder.as_dataset(split="test")
     folder = DATASET.build([name], out=tmp_path / "hub", source=source).folder
-    assert list(rows) == read_split(folder, name, "test")
+    assert list(rows) == open_built(folder).rows(name, "test")
     monkeypatch.chdir(tmp_path / "hub")
     loaded = load_dataset("bilingual_perturbation", name, split="test", cache_dir=str(tmp_path / "loaded"))
     assert loaded.features == rows.features

@@ -9,8 +9,8 @@ import pytest
 
 import eraser_hub.datasets_scripts.human_rationales as script
 from eraser_hub.conversion.registry import HUB_DATASETS
-from eraser_hub.conversion.small_dataset import read_split
 from eraser_hub.datasets_scripts.human_rationales import HumanRationales
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
 
 DATASET = HUB_DATASETS["human_rationales"]
@@ -38,7 +38,7 @@ def test_a_builder_gives_the_rows_and_features_of_the_folder(
     streamed = builder.as_streaming_dataset()
     nullable = {"num_tokens", "position"}  # null in the folder where the viewer would stumble
     for split, part in rows.items():
-        stored = read_split(result.folder, name, split)
+        stored = open_built(result.folder).rows(name, split)
         for row, other in zip(part, stored, strict=True):
             assert {key: value for key, value in row.items() if other[key] is not None or key not in nullable} == {
                 key: value for key, value in other.items() if value is not None or key not in nullable

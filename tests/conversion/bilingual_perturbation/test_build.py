@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from eraser_hub.conversion.bilingual_perturbation.configs import CONFIGS
 from eraser_hub.conversion.bilingual_perturbation.pairs import map_references, pairs
 from eraser_hub.conversion.registry import HUB_DATASETS
-from eraser_hub.conversion.small_dataset import read_release, read_split
+from eraser_hub.conversion.small_dataset import read_release
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
 
 DATASET = HUB_DATASETS["bilingual_perturbation"]
@@ -51,7 +52,7 @@ def test_the_samples_come_back_letter_by_letter(built: Path, samples: Path, tmp_
 
 
 def test_every_config_has_the_same_columns_and_its_language(built: Path) -> None:
-    rows = {name: read_split(built, name, "test") for name in CONFIGS}
+    rows = {name: open_built(built).rows(name, "test") for name in CONFIGS}
     assert len({tuple(row) for each in rows.values() for row in each}) == 1
     for name, each in rows.items():
         assert {row["language"] for row in each} == {"zh" if name.endswith("_ch") else "en"}
@@ -64,7 +65,7 @@ def test_the_card_names_languages_and_loads(built: Path, tmp_path: Path, monkeyp
 
     monkeypatch.chdir(built.parent)
     rows = load_dataset("bilingual_perturbation", "mrc_ch", split="test", cache_dir=str(tmp_path))
-    assert list(rows) == read_split(built, "mrc_ch", "test")
+    assert list(rows) == open_built(built).rows("mrc_ch", "test")
     assert rows.features["label"].names == ["unanswerable", "answerable"]
     assert load_dataset("bilingual_perturbation", split="test", cache_dir=str(tmp_path)).num_rows == 64  # senti_en
     text = (built / "README.md").read_text(encoding="utf-8")
@@ -149,7 +150,7 @@ def test_whatever_was_built_is_exported_letter_by_letter(
     DATASET.export(folder, None, out=place / "raw")
     for path in source.iterdir():
         assert (place / "raw" / path.name).read_bytes() == path.read_bytes()
-    assert len(read_split(folder, "senti_en", "test")) == len(corpus[0])
+    assert len(open_built(folder).rows("senti_en", "test")) == len(corpus[0])
 
 
 def test_odd_lines_are_kept_whole(tmp_path: Path) -> None:
@@ -249,7 +250,7 @@ def test_gold_in_a_folder_of_its_own_and_gold_alone(tmp_path: Path, samples: Pat
     shutil.copy(source / "senti_en_golden.jsonl", tmp_path / "luge" / "senti_en_golden.jsonl")
     result = build(tmp_path, tmp_path / "hub")
     assert result.rows == {"senti_en": {"test": 64}, "senti_ch": {"test": 64}}
-    assert all(row["has_gold"] for row in read_split(result.folder, "senti_ch", "test"))
+    assert all(row["has_gold"] for row in open_built(result.folder).rows("senti_ch", "test"))
     DATASET.export(result.folder, None, out=tmp_path / "raw")
     for name in ("senti_ch", "golden/senti_ch", "senti_en_golden.jsonl"):
         assert (tmp_path / "raw" / name).read_bytes() == (tmp_path / "luge" / name).read_bytes()
@@ -261,14 +262,14 @@ def test_table_3_stands_beside_the_printed_figures(built: Path) -> None:
     assert row["config"] == "senti_ch"
     assert (row["pairs"]["value"], row["pairs"]["printed"]) == (32, "2160")
     assert row["rationale_percent"]["printed"] == "27.6"
-    rows = read_split(built, "senti_ch", "test")
+    rows = open_built(built).rows("senti_ch", "test")
     assert row["rationale_percent"]["value"] == pytest.approx(
         100 * sum(r["rationale_ratio"] for r in rows) / len(rows), abs=1e-5
     )
 
 
 def test_pairs_join_rows_and_predictions(built: Path, samples: Path) -> None:
-    rows = read_split(built, "senti_ch", "test")
+    rows = open_built(built).rows("senti_ch", "test")
     text = (samples / "predictions" / "bilingual_perturbation" / "senti_ch.jsonl").read_text(encoding="utf-8")
     predictions = [json.loads(line) for line in text.splitlines()]
     joined = pairs(rows, predictions)
@@ -323,6 +324,6 @@ def test_the_real_files_come_back_letter_by_letter(corpora: Path, tmp_path: Path
     assert len(files) == 7
     for path in files:
         assert path.read_bytes() == (corpora / "luge" / path.name).read_bytes()
-    rows = read_split(result.folder, "senti_ch", "test")
+    rows = open_built(result.folder).rows("senti_ch", "test")
     assert len(pairs(rows)) == 18  # the gold's two name records that are not in the excerpt
     assert sum(len(row["rel_ids"]) for row in map_references(rows)) == 18

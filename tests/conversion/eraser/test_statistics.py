@@ -14,6 +14,7 @@ from eraser_hub.conversion.eraser.format import read_annotations, read_documents
 from eraser_hub.conversion.eraser.statistics import eraser_statistics
 from eraser_hub.conversion.registry import HUB_DATASETS
 from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
+from eraser_hub.records.built import batches
 from eraser_hub.records.errors import DataError
 
 _spec = importlib.util.spec_from_file_location("built_for_statistics", Path(__file__).with_name("built.py"))
@@ -63,11 +64,10 @@ def test_figures_of_the_samples_equal_a_plain_recount(sample_folder, samples, co
 
 
 def test_figures_over_many_batches_are_those_of_one(sample_folder, monkeypatch):
-    from eraser_hub.conversion import checks
     from eraser_hub.conversion.eraser import statistics
 
     whole = eraser_statistics(sample_folder).as_dict()
-    monkeypatch.setattr(statistics, "batches", lambda paths, columns, kinds: checks.batches(paths, columns, 2, kinds))
+    monkeypatch.setattr(statistics, "batches", lambda paths, columns, kinds: batches(paths, columns, 2, kinds))
 
     def rounded(value: object) -> object:
         if isinstance(value, dict):

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from eraser_hub.conversion.human_rationales.sentiment_trees import parse_tree
 from eraser_hub.conversion.registry import HUB_DATASETS
-from eraser_hub.conversion.small_dataset import read_release, read_split
+from eraser_hub.conversion.small_dataset import read_release
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
 
 DATASET = HUB_DATASETS["human_rationales"]
@@ -53,14 +54,14 @@ def test_neutral_roots_are_skipped_counted_and_kept(built: Path, samples: Path) 
         trees = [parse_tree(line) for line in text.splitlines()]
         neutral = sum(tree.sentiment == 2 for tree in trees)
         assert facts[split]["skipped"] == {"neutral roots": neutral}
-        rows = read_split(built, "sst", split)
+        rows = open_built(built).rows("sst", split)
         assert len(rows) == len(trees) - neutral
         assert {row["sentiment"] > 2 for row in rows} >= {row["label"] == 1 for row in rows}
     assert "`trees/dev.txt` (sst): 1 neutral roots" in (built / "README.md").read_text(encoding="utf-8")
 
 
 def test_rows_carry_mask_scores_phrases_and_escapes_undone(built: Path) -> None:
-    rows = {row["id"]: row for row in read_split(built, "sst", "train")}
+    rows = {row["id"]: row for row in open_built(built).rows("sst", "train")}
     row = next(row for row in rows.values() if "-LRB-" in row["tree"])
     assert "(" in row["tokens"] and "(" in row["text"] and "-LRB-" not in row["text"]
     for each in rows.values():
@@ -70,7 +71,7 @@ def test_rows_carry_mask_scores_phrases_and_escapes_undone(built: Path) -> None:
 
 
 def test_comments_and_annotations_give_texts_and_labels(built: Path) -> None:
-    rows = {row["id"]: row for row in read_split(built, "wikiattack", "validation")}
+    rows = {row["id"]: row for row in open_built(built).rows("wikiattack", "validation")}
     attack = rows["1000023"]
     assert attack["label"] == 1 and attack["attack_share"] == pytest.approx(2 / 3)
     assert [t for t, bit in zip(attack["tokens"], attack["rationale_mask"], strict=True) if bit] == [
@@ -96,7 +97,7 @@ def test_the_folder_loads(built: Path, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(built.parent)
     rows = load_dataset("human_rationales", cache_dir=str(tmp_path))
     assert {split: list(part) for split, part in rows.items()} == {
-        split: read_split(built, "sst", split) for split in ("train", "validation", "test")
+        split: open_built(built).rows("sst", split) for split in ("train", "validation", "test")
     }
     wiki = load_dataset("human_rationales", "wikiattack", split="test", cache_dir=str(tmp_path))
     assert wiki.features["label"].names == ["no-attack", "personal-attack"]
@@ -113,7 +114,7 @@ def test_wikiattack_without_comments_builds_and_says_what_is_missing_and_where_i
     assert "attack_annotated_comments.tsv: not there" in notes and "figshare.com/files/7554634" in notes
     assert "attack_annotations.tsv: not there" in notes and "figshare.com/files/7554637" in notes
     assert "the configuration sst is left out" in notes and "trainDevTestTrees_PTB.zip" in notes
-    rows = read_split(result.folder, "wikiattack", "validation")
+    rows = open_built(result.folder).rows("wikiattack", "validation")
     assert all(row["text"] is None and row["label"] is None and row["rationale_mask"] for row in rows)
     report = DATASET.check(result.folder)
     assert {(f.check, f.level) for split in report.splits for f in split.findings} == {
@@ -279,7 +280,7 @@ def test_the_real_files(corpora: Path, tmp_path: Path) -> None:
     assert DATASET.check(result.folder).violations == 0
     for path in DATASET.export(result.folder, None, out=tmp_path / "raw").files:
         assert path.read_bytes() == (corpora / path.relative_to(tmp_path / "raw")).read_bytes()
-    rows = read_split(result.folder, "sst", "validation")
+    rows = open_built(result.folder).rows("sst", "validation")
     assert [(rows[n]["id"], rows[n]["label"], sum(rows[n]["rationale_mask"])) for n in (0, 9, -1)] == SST_ROWS
     (table,) = DATASET.stats(result.folder).as_dict()["tables"].values()
     figures = {row["config"]: row for row in table["rows"] if row["split"] == "all"}
