@@ -16,12 +16,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import open_built
+from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError, DataErrors
-from eraser_hub.records.safe_folder import atomic_write
 from eraser_hub.version import __version__
 
-from .parquet import content_version, file_digest
+from .parquet import content_version
 
 FILE = "croissant.json"
 CONTEXT: dict[str, Any] = {

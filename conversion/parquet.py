@@ -24,7 +24,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
+from eraser_hub.records.atomic import replacing
 from eraser_hub.records.built import read_card
+from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 
 COMPRESSION_LEVEL, COMPRESSION_LEVEL_OF_LONG, LONG = 3, 5, 24 << 10
@@ -197,18 +199,8 @@ def widened(one: Sequence[int] | None, other: Sequence[int]) -> tuple[int, int]:
     return (other[0], other[1]) if one is None else (min(one[0], other[0]), max(one[1], other[1]))
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
 def without_columns(path: Path, names: Sequence[str], schema: pa.Schema) -> FileFacts:
     """Rewrite a file with null in the columns ``names``; see `viewer_trips`."""
-    beside = path.with_name(f".{path.name}.nulls")
 
     def batches() -> Iterable[pa.Table]:
         with pq.ParquetFile(path) as file:
@@ -221,9 +213,8 @@ def without_columns(path: Path, names: Sequence[str], schema: pa.Schema) -> File
                     )
                 yield table
 
-    facts = write_parquet(beside, schema, batches())
-    beside.replace(path)
-    return facts
+    with replacing(path) as beside:
+        return write_parquet(beside, schema, batches())
 
 
 def viewer_trips(files: Iterable[FileFacts], names: Sequence[str]) -> list[str]:

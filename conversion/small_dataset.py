@@ -20,16 +20,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eraser_hub.conversion.eraser.schema import yaml_features
+from eraser_hub.records.atomic import link_or_copy, rebuilding
 from eraser_hub.records.built import read_card
+from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.safe_folder import link_or_copy, rebuilding
 
 from .croissant import write_croissant
 from .parquet import (
     FileFacts,
     card_text,
     content_version,
-    file_digest,
     size_category,
     verify_folder,
     viewer_trips,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 import orjson
 
+from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import BusyError, DataError, shown
 
 try:
@@ -197,21 +198,6 @@ def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
         else:
             words.append(f"{key} was {shown(left)}, now {shown(right)}")
     return words
-
-
-@contextmanager
-def replacing(out: Path) -> Iterator[Path]:
-    """A path beside ``out`` to write to, renamed into its place when all went well."""
-    beside = out.with_name(f".{out.name}.{os.getpid()}.new")
-    try:
-        yield beside
-        beside.replace(out)
-    except OSError as error:
-        if error.filename is None and error.errno is not None:  # an error of writing does not say where
-            raise OSError(error.errno, error.strerror, str(out)) from error
-        raise
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], kind: str) -> int:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from eraser_hub.conversion.croissant import dataset_version, verify_digests
 from eraser_hub.records.built import open_built
+from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError, DataErrors, summary
 from eraser_hub.version import __version__
 
@@ -198,21 +199,15 @@ def compare(files: Mapping[str, Path], remote: Mapping[str, tuple[str, str | Non
             changes.added.append(path)
             continue
         blob, lfs = remote[path]
-        same = _digest(file, hashlib.sha256()) == lfs if lfs else _digest(file, _blob_hash(file)) == blob
+        same = file_digest(file) == lfs if lfs else _blob_digest(file) == blob
         (changes.same if same else changes.changed).append(path)
     changes.removed = sorted(path for path in remote if path not in files and path.endswith(OURS))
     return changes
 
 
-def _blob_hash(file: Path) -> hashlib._Hash:
-    return hashlib.sha1(b"blob %d\0" % file.stat().st_size)
-
-
-def _digest(file: Path, digest: hashlib._Hash) -> str:
-    with file.open("rb") as stream:
-        while piece := stream.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
+def _blob_digest(file: Path) -> str:
+    """The name that git gives the file's content."""
+    return file_digest(file, hashlib.sha1(b"blob %d\0" % file.stat().st_size))
 
 
 def plan_lines(upload: Upload, changes: Changes | None) -> Iterator[str]:

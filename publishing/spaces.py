@@ -18,8 +18,8 @@ from pathlib import Path
 
 import yaml
 
+from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.errors import DataError, DataErrors
-from eraser_hub.records.safe_folder import rebuilding
 
 # what a Space installs (metrics/requirements.txt); a module may import these and the standard library
 LIBRARIES = frozenset({"evaluate", "datasets", "huggingface_hub", "numpy", "pyarrow"})

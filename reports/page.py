@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from eraser_hub.records.atomic import replacing
 
 from .figures import svg
 
@@ -42,19 +42,11 @@ def render(template: str, **values: Any) -> str:
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Write the text beside ``path`` and then rename it: a reader finds the old page or the new one."""
+    """Write the text all at once: a reader finds the old page or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        # a lone surrogate in a document cannot be written: it is shown as the replacement sign
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as stream:
-            for piece in pieces:
-                stream.write(piece)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    # a lone surrogate in a document cannot be written: it is shown as the replacement sign
+    with replacing(path) as beside, beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
+        stream.writelines(pieces)
 
 
 def write_report(

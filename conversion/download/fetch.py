@@ -11,7 +11,6 @@ archives (a mirror's address, to which ``/NAME.tar.gz`` is added).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -22,10 +21,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.locks import exclusive
 
 from .http import NotThere, Retries, download
-from .unpack import Limits, corpus_folders, folder_lock, unpack
+from .unpack import BUSY, Limits, corpus_folders, unpack
 
 __all__ = [
     "BusyError",
@@ -35,7 +37,6 @@ __all__ = [
     "archive_folder",
     "cache_folder",
     "corpus_folder",
-    "digest",
     "fetch_archive",
     "find_corpus",
     "sources",
@@ -134,12 +135,13 @@ def fetch_archive(
     folder = Path(cache_dir) / "archives"
     target = folder / f"{source.name}.tar.gz"
     pin = folder / f"{source.name}.tar.gz.sha256"
-    with folder_lock(folder / f".{source.name}.lock"):
+    lock = folder / f".{source.name}.lock"
+    with exclusive(lock, BUSY.format(lock)):
         expected = source.sha256 or _pinned(pin)
         if target.is_file():
             # the archive got its name after it had been verified; its digest is looked at again all the same, since
             # what follows trusts it
-            found = digest(target)
+            found = file_digest(target)
             if expected in (None, found):
                 _pin(pin, target, found, source, say)
                 return target
@@ -150,7 +152,7 @@ def fetch_archive(
             resumed = download(
                 source.url, part, name=source.name, size=source.size, progress=progress, say=say, retries=retries
             )
-            found = digest(part)
+            found = file_digest(part)
             if expected in (None, found):
                 break
             part.unlink()
@@ -180,7 +182,7 @@ def archive_folder(archive: str | os.PathLike[str], cache_dir: str | os.PathLike
     if not archive.is_file():
         raise DataError("expected an archive, found no such file", file=archive)
     cache = Path(cache_dir) if cache_dir is not None else cache_folder()
-    folder = cache / "unpacked" / digest(archive)[:16]
+    folder = cache / "unpacked" / file_digest(archive)[:16]
     if not folder.is_dir():
         unpack(archive, folder)
     return folder
@@ -195,15 +197,6 @@ def find_corpus(folder: Path, name: str) -> Path | None:
     known = {facts["folder"] for facts in sources()["configs"].values()}
     others = [entry for entry in found if entry.name not in known]
     return others[0] if len(others) == 1 and len(found) == 1 else None
-
-
-def digest(file: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file, read in blocks."""
-    sha = hashlib.sha256()
-    with Path(file).open("rb") as handle:
-        while block := handle.read(1 << 20):
-            sha.update(block)
-    return sha.hexdigest()
 
 
 def _source(name: str) -> Source:
@@ -226,9 +219,7 @@ def _pinned(pin: Path) -> str | None:
 def _pin(pin: Path, target: Path, found: str, source: Source, say: Say) -> None:
     if source.sha256 or pin.is_file():
         return
-    beside = pin.with_name(pin.name + ".part")
-    beside.write_text(f"{found}  {target.name}\n", encoding="utf-8")
-    beside.replace(pin)
+    atomic_write(pin, f"{found}  {target.name}\n".encode())
     say(f"{source.name}: the release publishes no digest; sha256 {found} is recorded in {pin}")
 
 

@@ -15,15 +15,15 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from eraser_hub.records.errors import BusyError, DataError, shown
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.locks import exclusive
 
 APPLE_DOUBLE = b"\x00\x05\x16\x07"  # the first bytes of the ``._NAME`` files that macOS adds to archives
 SPLIT_FILES = ("train.jsonl", "val.jsonl", "test.jsonl")
+BUSY = "another run is fetching or unpacking here (it holds {})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,29 +86,6 @@ class _Bounded(io.RawIOBase):
             )
 
 
-@contextmanager
-def folder_lock(path: Path) -> Iterator[None]:
-    """Hold ``path`` (a lock file, created where missing) for this process alone.
-
-    Raises:
-        BusyError: another process holds it.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as handle:
-        try:
-            import fcntl
-        except ImportError:  # Windows: the opened file alone has to do
-            yield
-            return
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
-                raise
-            raise BusyError(f"another run is fetching or unpacking here (it holds {path})") from None
-        yield
-
-
 def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str], limits: Limits | None = None) -> Path:
     """Unpack a ``.tar.gz`` into ``destination``, which must not exist or be empty, and return the corpus's folder.
 
@@ -127,7 +104,8 @@ def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str],
     archive, destination = Path(archive), Path(destination)
     if not archive.is_file():
         raise DataError("expected an archive, found no such file", file=archive)
-    with folder_lock(destination.parent / f".{destination.name}.lock"):
+    lock = destination.parent / f".{destination.name}.lock"
+    with exclusive(lock, BUSY.format(lock)):
         if destination.exists():
             if not destination.is_dir() or any(destination.iterdir()):
                 raise DataError("expected no such folder, found one: nothing is unpacked over it", file=destination)

@@ -7,7 +7,7 @@
     out/eraser/documents/CONFIG.order.parquet     where the other documents stood in docs.jsonl, if not in the rows' order
     out/eraser/documents/CONFIG.records.parquet   records that differ from what release.json says of their split, if any
 
-All of it appears at once (see `safe_folder`): a kill leaves what stood there, and a rerun takes up the finished files.
+All of it appears at once (see `atomic`): a kill leaves what stood there, and a rerun takes up the finished files.
 While it builds, the folder beside holds what was decoded, too (see `eraser_lines`): about as many bytes as the .jsonl files.
 """
 
@@ -27,9 +27,9 @@ from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.parquet import content_version, verify_folder, viewer_trips, without_columns, write_parquet
 from eraser_hub.conversion.registry import BuildResult
 from eraser_hub.conversion.workers import Workers
+from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.progress import Progress
-from eraser_hub.records.safe_folder import atomic_write, link_or_copy, rebuilding
 from eraser_hub.version import __version__
 
 from .card import eraser_card

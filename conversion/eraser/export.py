@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from eraser_hub.conversion.parquet import verify_folder
 from eraser_hub.conversion.registry import ExportResult
+from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.safe_folder import rebuilding
 
 from .build import LABELS, release_of
 from .configs import CONFIGS

@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.arrays import distinct
-from eraser_hub.conversion.parquet import FileFacts, file_digest, write_parquet
+from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.conversion.workers import Workers
-from eraser_hub.records.safe_folder import atomic_write
+from eraser_hub.records.atomic import atomic_write, replacing
+from eraser_hub.records.digests import file_digest
 
 from .plan import Shard
 from .rows import SplitFacts, Texts, rows_of
@@ -84,7 +85,6 @@ def convert(work: Work, advance: Callable[[int], None] = lambda _: None) -> Shar
     """Write one shard. Raises DataError at the first record that is not in order."""
     exceptions: list[tuple[int, str]] = []
     pairs, shares = 0, 0.0
-    beside = work.target.with_name(f".{work.target.name}.tmp")
     shard = work.shard
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -99,11 +99,8 @@ def convert(work: Work, advance: Callable[[int], None] = lambda _: None) -> Shar
             yield batch.rows
             advance(end - begin)
 
-    try:
+    with replacing(work.target) as beside:
         facts = write_parquet(beside, SCHEMA, batches())
-        beside.replace(work.target)
-    finally:
-        beside.unlink(missing_ok=True)
     remembered: dict[str, Any] = {
         "facts": facts.as_json(), "exceptions": exceptions, "pairs": pairs, "shares": shares,
     }  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 
 from eraser_hub.publishing.spaces import build_metrics, check_card, imported_leaves, metric_names, metrics_folder
 from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.locks import exclusive
 
 
 def test_the_folder_holds_exactly_what_is_imported(metric_source, tmp_path):
@@ -91,9 +92,7 @@ def test_unknown_metrics_and_occupied_names(metric_source, tmp_path):
 
 
 def test_two_builds_at_once_do_not_mix(metric_source, tmp_path):
-    from eraser_hub.records.safe_folder import exclusive
-
-    with exclusive(tmp_path / ".toy_overlap.lock"), pytest.raises(BusyError):
+    with exclusive(tmp_path / ".toy_overlap.lock", ""), pytest.raises(BusyError):
         build_metrics(tmp_path, source=metric_source)
     assert not (tmp_path / "toy_overlap").exists()
 

@@ -17,6 +17,7 @@ import pytest
 from eraser_hub.conversion.download import fetch
 from eraser_hub.conversion.download import http as downloading
 from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.locks import exclusive
 
 QUICK = downloading.Retries(attempts=3, wait=0.0, most_wait=0.0, timeout=5.0)
 
@@ -111,7 +112,7 @@ def test_a_download_is_verified_and_not_repeated(server, tmp_path):
     assert said == []
     assert fetched(url, tmp_path, sha)[0] == archive
     assert len(behaviour.requests) == 1
-    assert sorted(path.name for path in archive.parent.iterdir()) == [".movies.lock", "movies.tar.gz"]
+    assert sorted(path.name for path in archive.parent.iterdir()) == ["movies.tar.gz"]
 
 
 def test_an_unknown_digest_is_pinned_and_said_and_then_held_to(server, tmp_path):
@@ -312,9 +313,7 @@ def test_a_full_disk_is_said(server, tmp_path, monkeypatch):
 
 def test_one_at_a_time(server, tmp_path):
     url, _ = server
-    from eraser_hub.conversion.download.unpack import folder_lock
-
-    with folder_lock(tmp_path / "archives" / ".movies.lock"), pytest.raises(BusyError, match="another run"):
+    with exclusive(tmp_path / "archives" / ".movies.lock", ""), pytest.raises(BusyError, match="another run"):
         fetched(url, tmp_path)
 
 

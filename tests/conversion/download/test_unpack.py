@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.conversion.download import fetch
-from eraser_hub.conversion.download import unpack as archives
 from eraser_hub.conversion.download.unpack import Limits, unpack
 from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.locks import exclusive
 
 Add = Callable[[tarfile.TarFile], None]
 
@@ -86,7 +86,7 @@ def test_hostile_members_are_refused_and_nothing_is_left(tmp_path, bad, words):
     with pytest.raises(DataError, match=words) as raised:
         unpack(archive, room / "out")
     assert str(archive) in str(raised.value)
-    assert sorted(path.name for path in room.iterdir()) == [".out.lock", "movies.tar.gz"]
+    assert sorted(path.name for path in room.iterdir()) == ["movies.tar.gz"]
     assert not (tmp_path / "outside.txt").exists()
 
 
@@ -248,7 +248,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path):
 
 def test_two_at_a_time(tmp_path):
     archive = write(tmp_path / "a.tar.gz", *GOOD)
-    with archives.folder_lock(tmp_path / ".out.lock"), pytest.raises(BusyError):
+    with exclusive(tmp_path / ".out.lock", ""), pytest.raises(BusyError):
         unpack(archive, tmp_path / "out")
 
 

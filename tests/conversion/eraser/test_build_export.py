@@ -24,9 +24,10 @@ from eraser_hub.conversion.eraser import plan as eraser_plan
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
 from eraser_hub.conversion.registry import HUB_DATASETS
-from eraser_hub.records import safe_folder
+from eraser_hub.records import atomic
+from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.errors import BusyError, DataError
-from eraser_hub.records.safe_folder import exclusive, rebuilding
+from eraser_hub.records.locks import exclusive
 
 from .corpus_strategies import corpora as arbitrary_corpora
 from .corpus_strategies import values, write
@@ -429,7 +430,7 @@ def test_export_overwrites_nothing(sample_hub, tmp_path):
 
 def test_a_second_build_says_that_one_is_at_work(samples, tmp_path):
     tmp_path.joinpath("hub").mkdir()
-    with exclusive(tmp_path / "hub" / ".eraser.lock"), pytest.raises(BusyError, match="another build"):
+    with exclusive(tmp_path / "hub" / ".eraser.lock", ""), pytest.raises(BusyError, match="another build"):
         ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
     ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
     assert sorted(p.name for p in (tmp_path / "hub").iterdir()) == ["eraser"]
@@ -490,7 +491,7 @@ def test_a_full_disk_is_said_and_changes_nothing(samples, tmp_path, monkeypatch)
 @pytest.mark.parametrize("exchange", [True, False])
 def test_a_folder_changes_all_at_once(exchange, tmp_path, monkeypatch):
     if not exchange:
-        monkeypatch.setattr(safe_folder, "_exchange", lambda *_: False)
+        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     for number in range(3):
         with rebuilding(tmp_path / "x") as folder:
             (folder / "a").write_text(str(number))

@@ -1,8 +1,9 @@
-"""Folders that change all at once: write beside, then swap; one writer at a time; a rerun goes on where the last stopped.
+"""Files and folders that change all at once: written beside, then renamed.
 
-out/NAME                 what readers see: the old folder or the new one, never a mix
-out/.NAME.building/      the new one while it grows; kept after a kill, so that a rerun resumes; gone after an error
-out/.NAME.lock           held with flock by the one writer: the kernel releases it, however the writer ends
+out/NAME                 what readers see: the old file or folder or the new one, never a mix
+out/.NAME.PID.tmp        a new file while it grows; gone after an error
+out/.NAME.building/      a new folder while it grows; kept after a kill, so that a rerun resumes; gone after an error
+out/.NAME.lock           held by the one who builds the folder
 """
 
 from __future__ import annotations
@@ -17,45 +18,36 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from .errors import BusyError, DataError
-
-try:
-    import fcntl
-except ImportError:  # a platform without flock: the lock file itself, made exclusively, stands in for it
-    fcntl = None  # type: ignore[assignment]
+from .errors import DataError
+from .locks import exclusive
 
 STATE = ".resume.json"
+BUSY = "another build is at work in this folder; wait for it or stop it"
 
 
 @contextlib.contextmanager
-def exclusive(lock: Path) -> Iterator[None]:
-    """Hold ``lock`` for the block. Raises BusyError at once when another run holds it."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    busy = BusyError("another build is at work in this folder; wait for it or stop it", file=lock.parent)
-    if fcntl is None:
-        try:
-            handle = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_RDWR)
-        except FileExistsError:
-            raise busy from None
-    else:
-        while True:
-            handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(handle)
-                raise busy from None
-            # the holder before us removes the file on leaving: make sure that we hold the one that is there
-            with contextlib.suppress(FileNotFoundError):
-                if os.stat(lock).st_ino == os.fstat(handle).st_ino:
-                    break
-            os.close(handle)
+def replacing(path: Path) -> Iterator[Path]:
+    """A file beside ``path`` to write; it takes ``path``'s name when the block ends, and goes when it fails.
+
+    Raises:
+        OSError: of the block or the renaming; it names ``path`` where it names no file (writing to a full disk).
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        yield
+        yield beside
+        os.replace(beside, path)
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(lock)
-        os.close(handle)
+        beside.unlink(missing_ok=True)
+
+
+def atomic_write(path: Path, data: bytes) -> None:
+    """Write a file all at once."""
+    with replacing(path) as beside:
+        beside.write_bytes(data)
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -125,7 +117,7 @@ def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
     made = _missing_parents(target.parent)
     building = target.with_name(f".{target.name}.building")
     try:
-        with exclusive(target.with_name(f".{target.name}.lock")):
+        with exclusive(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
             recover(target)
             if building.exists() and (key is None or _state(building) != json.loads(json.dumps(key))):
                 shutil.rmtree(building)
@@ -176,16 +168,6 @@ def _remove_empty(folders: list[Path]) -> None:
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.rmdir()
-
-
-def atomic_write(path: Path, data: bytes) -> None:
-    """Write a file beside and rename it into place."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        beside.write_bytes(data)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def link_or_copy(old: Path, new: Path) -> None:

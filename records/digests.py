@@ -1,0 +1,16 @@
+"""Digests of files."""
+
+from __future__ import annotations
+
+import hashlib
+from os import PathLike
+from pathlib import Path
+
+
+def file_digest(file: str | PathLike[str], digest: hashlib._Hash | None = None) -> str:
+    """The digest of a file in hexadecimal digits, read in blocks: its SHA-256, or what ``digest`` goes on to."""
+    digest = digest or hashlib.sha256()
+    with Path(file).open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
