@@ -1,26 +1,24 @@
 """Agreement, pooled: counts per (annotation, document) key become additive statistics per annotation, and scores.
 
-`Pool` gathers columns of statistics, one row per annotation; `Pool.finalize` turns their sums into the scores of
-`eraser_agreement`. A macro average over keys is a sum of per-key values beside the number of keys, so that sums over
-any set of annotations give that set's score.
+`precision_recall_f1` divides, for spans, tokens and sentences alike. A macro average over keys is a sum of per-key values
+beside the number of keys, so that sums over any set of annotations give that set's score.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from .pool import Column, Pool, divide
+from .rankings import Ranked, Rankings
+from .spans import SpanCounts
+
 PRF = ("p", "r", "f1")
 SOFT = ("auprc", "average_precision", "roc_auc_score")
-
-
-def divide(numerator: np.ndarray, denominator: np.ndarray, empty: float = 0.0) -> np.ndarray:
-    """``numerator / denominator``; ``empty`` where the denominator is 0."""
-    numerator, denominator = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
-    out = np.full(np.broadcast(numerator, denominator).shape, empty)
-    return np.divide(numerator, denominator, out=out, where=denominator != 0)
+Counts = tuple[np.ndarray, np.ndarray, np.ndarray]  # truth, predicted, both
 
 
 def f1_of(p: np.ndarray, r: np.ndarray) -> np.ndarray:
@@ -28,9 +26,7 @@ def f1_of(p: np.ndarray, r: np.ndarray) -> np.ndarray:
     return np.where((p == 0) | (r == 0), 0.0, divide(2 * p * r, p + r))
 
 
-def precision_recall_f1(
-    n_truth: np.ndarray, n_predicted: np.ndarray, hits: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def precision_recall_f1(n_truth: np.ndarray, n_predicted: np.ndarray, hits: np.ndarray) -> Counts:
     """Elementwise precision, recall and F1 of counts, of any shape; each 0 where its denominator is 0."""
     p, r = divide(hits, n_predicted), divide(hits, n_truth)
     return p, r, f1_of(p, r)
@@ -50,150 +46,109 @@ def thresholds_said(thresholds: Sequence[float], main: float) -> list[float]:
 SENTENCES_BY_SPANS = "sentence_by_spans"
 
 
-class Pool:
-    """Columns of additive statistics, one row per annotation.
+@dataclass(frozen=True)
+class PrecisionRecall:
+    """Micro and macro precision, recall and F1 (``NAME_micro_p`` ..) of the columns ``SOURCE.truth`` ..
 
-    Args:
-        owner: the annotation of each key, int (keys,).
-        n: how many annotations there are.
-        totals: keep one row, the sums over all annotations.
+    Macro: the mean of each key's own values, over the keys with anything on either side.
     """
 
-    def __init__(self, owner: np.ndarray, n: int, totals: bool = False) -> None:
-        self.owner, self.n, self.totals = owner, n, totals
-        self.columns: list[np.ndarray] = []
-        self.place: dict[str, int] = {}
-        self.prf_names: dict[str, str] = {}  # name -> what its columns begin with
-        self.iou_names: list[str] = []
-        self.means: dict[str, str] = {}
+    name: str
+    source: str
+    PLACE: ClassVar[int] = 0
 
-    def _add(self, name: str, per_key: np.ndarray, owner: np.ndarray | None = None) -> None:
-        owner = self.owner if owner is None else owner
-        if self.totals:
-            self.add_row(name, np.asarray([per_key.sum()]))
-            return
-        self.add_row(name, np.bincount(owner, weights=per_key, minlength=self.n))
+    def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        name, source = self.name, self.source
+        p, r, f1 = precision_recall_f1(*(column(f"{source}.{part}") for part in ("truth", "predicted", "hits")))
+        scores = {f"{name}_micro_p": p, f"{name}_micro_r": r, f"{name}_micro_f1": f1}
+        for part in PRF:
+            scores[f"{name}_macro_{part}"] = divide(column(f"{source}.sum_{part}"), column(f"{source}.keys"))
+        return scores
 
-    def add_row(self, name: str, per_annotation: np.ndarray) -> None:
-        self.place[name] = len(self.columns)
-        self.columns.append(np.asarray(per_annotation, dtype=np.float64))
 
-    def add_spans(self, counts: Any, main: float) -> None:
-        """Everything that `spans.count_spans` counted; ``main`` is the IOU threshold whose keys have no suffix."""
-        self.add_prf("exact", counts.exact)
-        self.add_prf("token", counts.token)
-        n_truth, n_predicted, _ = counts.exact
-        for threshold, hits, matched in counts.iou:
-            self.add_iou(suffix(threshold, main), n_truth, n_predicted, hits, matched)
+@dataclass(frozen=True)
+class Iou:
+    """IOU at one threshold: micro, macro (F1 of the mean p and r), and the one-to-one matched variant."""
 
-    def add_coverage(self, whole: np.ndarray, best: np.ndarray) -> None:
-        """What `group_coverage` found, per annotation."""
-        everyone = np.arange(self.n)
-        self.add_mean("any_group_coverage", whole, everyone)
-        self.add_mean("best_group_recall", best, everyone)
+    end: str  # see `suffix`
+    PLACE: ClassVar[int] = 1
 
-    def add_ranked(
-        self, ranked: Any, chosen: np.ndarray, owner: np.ndarray, prefix: str = "", decided: bool = True
-    ) -> None:
-        """Means of a `rankings.Ranked` over documents; sentences' decisions as well.
+    def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        end, name = self.end, f"iou{self.end}"
+        scores: dict[str, np.ndarray] = {}
+        for kind, hits in (("micro", "hits"), ("matched", "matched")):
+            p, r, f1 = precision_recall_f1(*(column(f"{name}.{part}") for part in ("truth", "predicted", hits)))
+            scores |= {f"iou_{kind}_p{end}": p, f"iou_{kind}_r{end}": r, f"iou_{kind}_f1{end}": f1}
+        p, r = (divide(column(f"{name}.sum_{part}"), column(f"{name}.keys_{part}")) for part in ("p", "r"))
+        return scores | {f"iou_macro_p{end}": p, f"iou_macro_r{end}": r, f"iou_macro_f1{end}": f1_of(p, r)}
 
-        Args:
-            chosen: the rationales that have scores.
-            owner: the annotation of each of those.
-            prefix: "" for tokens, "sentence_" for sentences.
-            decided: whether sentences' precision and recall mean something: the evidence says its sentences.
-        """
-        if prefix and decided:
-            truth, predicted, hits = ranked.decided[chosen].T
-            self.add_prf(prefix.rstrip("_"), (truth, predicted, hits), owner)
-        self._add_rankings(ranked.rankings(chosen), owner, prefix, "")
-        if ranked.random.shape[0]:
-            self._add_rankings(ranked.rankings(chosen, random=True), owner, prefix, "_random")
 
-    def _add_rankings(self, rankings: Any, owner: np.ndarray, prefix: str, suffix: str) -> None:
-        for key in SOFT:
-            self.add_mean(f"{prefix}{key}{suffix}", getattr(rankings, key), owner)
+def add_prf(pool: Pool, name: str, counts: Counts, owner: np.ndarray, source: str | None = None) -> None:
+    """Precision, recall and F1 of counts per key.
 
-    def add_prf(
-        self,
-        name: str,
-        counts: tuple[np.ndarray, np.ndarray, np.ndarray],
-        owner: np.ndarray | None = None,
-        columns: str | None = None,
-    ) -> None:
-        """Micro and macro precision, recall and F1 of counts per key (``NAME_micro_p`` ..).
+    Args:
+        owner: the annotation of each key.
+        source: what the columns' names begin with, where the counts are made otherwise than those named ``name``.
+    """
+    source = name if source is None else source
+    n_truth, n_predicted, hits = counts
+    p, r, f1 = precision_recall_f1(n_truth, n_predicted, hits)
+    used = (n_truth > 0) | (n_predicted > 0)
+    values = (n_truth, n_predicted, hits, used, p * used, r * used, f1 * used)
+    parts = ("truth", "predicted", "hits", "keys", "sum_p", "sum_r", "sum_f1")
+    columns = {f"{source}.{part}": column for part, column in zip(parts, values, strict=True)}
+    pool.add(PrecisionRecall(name, source), columns, owner)
 
-        Macro: the mean of each key's own values, over the keys with anything on either side.
 
-        Args:
-            columns: what the columns' names begin with, where the counts are made otherwise than those named ``name``.
-        """
-        source = name if columns is None else columns
-        n_truth, n_predicted, hits = counts
-        p, r, f1 = precision_recall_f1(n_truth, n_predicted, hits)
-        used = (n_truth > 0) | (n_predicted > 0)
-        values = (n_truth, n_predicted, hits, used, p * used, r * used, f1 * used)
-        parts = ("truth", "predicted", "hits", "keys", "sum_p", "sum_r", "sum_f1")
-        for part, column in zip(parts, values, strict=True):
-            self._add(f"{source}.{part}", column, owner)
-        self.prf_names[name] = source
+def add_spans(pool: Pool, counts: SpanCounts, main: float, owner: np.ndarray) -> None:
+    """Everything that `spans.count_spans` counted.
 
-    def add_iou(
-        self, end: str, n_truth: np.ndarray, n_predicted: np.ndarray, hits: np.ndarray, matched: np.ndarray
-    ) -> None:
-        """IOU at one threshold: micro, macro (F1 of the mean p and r), and the one-to-one matched variant."""
-        name = f"iou{end}"
-        columns = (
+    Args:
+        main: the IOU threshold whose keys have no suffix.
+        owner: the annotation of each key.
+    """
+    add_prf(pool, "exact", counts.exact, owner)
+    add_prf(pool, "token", counts.token, owner)
+    n_truth, n_predicted, _ = counts.exact
+    parts = ("truth", "predicted", "hits", "matched", "sum_p", "keys_p", "sum_r", "keys_r")
+    for threshold, hits, matched in counts.iou:
+        end = suffix(threshold, main)
+        values = (
             n_truth, n_predicted, hits, matched,
             divide(hits, n_predicted), n_predicted > 0, divide(hits, n_truth), n_truth > 0,
         )  # fmt: skip
-        parts = ("truth", "predicted", "hits", "matched", "sum_p", "keys_p", "sum_r", "keys_r")
-        for part, column in zip(parts, columns, strict=True):
-            self._add(f"{name}.{part}", column)
-        self.iou_names.append(end)
+        columns = {f"iou{end}.{part}": column for part, column in zip(parts, values, strict=True)}
+        pool.add(Iou(end), columns, owner)
 
-    def add_mean(self, key: str, values: np.ndarray, owner: np.ndarray | None = None) -> None:
-        """The mean of one value per key (or per ``owner``), NaN values left out; NaN where none is left."""
-        real = ~np.isnan(values)
-        self._add(f"{key}.sum", np.where(real, values, 0.0), owner)
-        self._add(f"{key}.count", real, owner)
-        self.means[key] = key
 
-    @property
-    def names(self) -> list[str]:
-        """What each column is."""
-        return list(self.place)
+def add_coverage(pool: Pool, whole: np.ndarray, best: np.ndarray) -> None:
+    """What `group_coverage` gives, per annotation."""
+    pool.add_mean("any_group_coverage", whole)
+    pool.add_mean("best_group_recall", best)
 
-    def values(self) -> np.ndarray:
-        """float64 (annotations, statistics)."""
-        return np.stack(self.columns, axis=1) if self.columns else np.zeros((1 if self.totals else self.n, 0))
 
-    def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
-        """Scores of sums (..., statistics): {key: (...)}."""
+def add_ranked(
+    pool: Pool, ranked: Ranked, chosen: np.ndarray, owner: np.ndarray, prefix: str = "", decided: bool = True
+) -> None:
+    """Means of a `rankings.Ranked` over documents; sentences' decisions as well.
 
-        def get(name: str) -> np.ndarray:
-            return sums[..., self.place[name]]
+    Args:
+        chosen: the rationales that have scores.
+        owner: the annotation of each of those.
+        prefix: "" for tokens, "sentence_" for sentences.
+        decided: whether sentences' precision and recall mean something: the evidence says its sentences.
+    """
+    if prefix and decided:
+        truth, predicted, hits = ranked.decided[chosen].T
+        add_prf(pool, prefix.rstrip("_"), (truth, predicted, hits), owner)
+    _add_rankings(pool, ranked.rankings(chosen), owner, prefix, "")
+    if ranked.random.shape[0]:
+        _add_rankings(pool, ranked.rankings(chosen, random=True), owner, prefix, "_random")
 
-        scores: dict[str, np.ndarray] = {}
-        for name, source in self.prf_names.items():
-            p, r, f1 = precision_recall_f1(get(f"{source}.truth"), get(f"{source}.predicted"), get(f"{source}.hits"))
-            scores |= {f"{name}_micro_p": p, f"{name}_micro_r": r, f"{name}_micro_f1": f1}
-            for part in PRF:
-                scores[f"{name}_macro_{part}"] = divide(get(f"{source}.sum_{part}"), get(f"{source}.keys"))
-        for end in self.iou_names:
-            name = f"iou{end}"
-            truth, predicted = get(f"{name}.truth"), get(f"{name}.predicted")
-            for kind, hits in (("micro", get(f"{name}.hits")), ("matched", get(f"{name}.matched"))):
-                p, r, f1 = precision_recall_f1(truth, predicted, hits)
-                scores |= {f"iou_{kind}_p{end}": p, f"iou_{kind}_r{end}": r, f"iou_{kind}_f1{end}": f1}
-            p, r = (
-                divide(get(f"{name}.sum_p"), get(f"{name}.keys_p")),
-                divide(get(f"{name}.sum_r"), get(f"{name}.keys_r")),
-            )
-            scores |= {f"iou_macro_p{end}": p, f"iou_macro_r{end}": r, f"iou_macro_f1{end}": f1_of(p, r)}
-        for key in self.means:
-            scores[key] = divide(get(f"{key}.sum"), get(f"{key}.count"), empty=np.nan)
-        return scores
+
+def _add_rankings(pool: Pool, rankings: Rankings, owner: np.ndarray, prefix: str, end: str) -> None:
+    for key, values in rankings._asdict().items():
+        pool.add_mean(f"{prefix}{key}{end}", values, owner)
 
 
 def group_coverage(

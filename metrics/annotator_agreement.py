@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import datasets
 import evaluate
 import numpy as np
 
 from .annotators import agreement
-from .resampling import intervals
-from .results import Statistics, ratio, report
-from .rows import Faults, Row, RowBatches, as_list, by_id, column, found, rows_of
+from .batches import info
+from .offences import Offences, cut
+from .pool import Statistics, divide
+from .resampling import intervals as intervals
+from .results import report
+from .rows import Row, RowBatches, as_list, by_id, column, rows_of
 
 NAME = "annotator_agreement"
 KEYS = ("cohen_kappa", "p", "r", "f1")
@@ -72,8 +74,8 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
     scores = {}
     for at, key in enumerate(KEYS):
         count = sums[..., 8 if key == "cohen_kappa" else 9]
-        mean = ratio(sums[..., 2 * at], count)
-        variance = ratio(sums[..., 2 * at + 1], count) - mean**2
+        mean = divide(sums[..., 2 * at], count, np.nan)
+        variance = divide(sums[..., 2 * at + 1], count, np.nan) - mean**2
         scores[key] = mean
         # what the subtraction leaves of equal numbers is rounding, not spread
         scores[f"{key}_std"] = np.sqrt(np.where(variance < 1e-14, 0 * variance, variance))
@@ -85,23 +87,23 @@ def _plain(marks: list[Any] | None) -> list[Any] | None:
     return None if marks is None else [mark.item() if isinstance(mark, np.generic) else mark for mark in marks]
 
 
-def _marks(name: str, row: Row, side: str, faults: Faults) -> np.ndarray | None:
+def _marks(name: str, row: Row, side: str, offences: Offences) -> np.ndarray | None:
     """0/1 (annotators, tokens), or None and a fault."""
     value = as_list(row.get("annotators"))
     if value is None or len(value) < 2:
-        faults.say(
-            side, name, "annotators", f"expected at least two annotators' lists, found {found(row.get('annotators'))}"
+        offences.say_of(
+            side, name, "annotators", f"expected at least two annotators' lists, found {cut(row.get('annotators'))}"
         )
         return None
     lists = [_plain(as_list(marks)) for marks in value]
     for at, marks in enumerate(lists):
         if not marks or len(marks) != len(lists[0] or ()):
-            what = f"expected {len(lists[0] or ()) or 'a list of'} marks, found {found(value[at])}"
-            faults.say(side, name, f"annotators[{at}]", what)
+            what = f"expected {len(lists[0] or ()) or 'a list of'} marks, found {cut(value[at])}"
+            offences.say_of(side, name, f"annotators[{at}]", what)
             return None
         wrong = next((mark for mark in marks if type(mark) not in (int, bool) or mark not in (0, 1)), None)
         if wrong is not None or None in marks:
-            faults.say(side, name, f"annotators[{at}]", f"expected 0 or 1, found {found(wrong)}")
+            offences.say_of(side, name, f"annotators[{at}]", f"expected 0 or 1, found {cut(wrong)}")
             return None
     return np.array(lists, dtype=bool)
 
@@ -110,17 +112,8 @@ class AnnotatorAgreement(RowBatches, evaluate.Metric):
     """Agreement of annotators with their majority; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        info = evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS_DESCRIPTION,
-            features=datasets.Features(
-                {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
-            ),
-            reference_urls=["https://aclanthology.org/2020.acl-main.408/"],
-        )
-        info.higher_is_better, info.ranges = HIGHER_IS_BETTER, RANGES
-        return info
+        url = "https://aclanthology.org/2020.acl-main.408/"
+        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
 
     def statistics(self, predictions: Any = None, references: Any = None) -> Statistics:
         """Per text: sums over its annotators of each score and of its square, and the counts.
@@ -139,18 +132,18 @@ class AnnotatorAgreement(RowBatches, evaluate.Metric):
         given = [(side, rows) for side, rows in given if rows]
         if not given:
             raise ValueError("expected rows with annotators, found none")
-        faults = Faults()
-        tables = [(side, by_id(rows, side, faults)) for side, rows in given]
+        offences = Offences()
+        tables = [(side, by_id(rows, side, offences)) for side, rows in given]
         side, rows = tables[0]
         further = tables[1][1] if len(tables) > 1 else {}
         if further:
             for name in [name for name in rows if name not in further]:
-                faults.say("prediction", name, "", "expected a reference of this id, found none")
+                offences.say_of("prediction", name, "", "expected a reference of this id, found none")
             for name in [name for name in further if name not in rows]:
-                faults.say("reference", name, "", "expected a prediction of this id, found none")
+                offences.say_of("reference", name, "", "expected a prediction of this id, found none")
         values, means = np.zeros((len(rows), 10)), np.full((len(rows), 4), np.nan)
         for at, (name, row) in enumerate(rows.items()):
-            marks = _marks(name, row, side, faults)
+            marks = _marks(name, row, side, offences)
             if marks is None:
                 continue
             scores = agreement(marks)
@@ -160,7 +153,7 @@ class AnnotatorAgreement(RowBatches, evaluate.Metric):
                 values[at, 2 * number : 2 * number + 2] = one.sum(), (one**2).sum()
                 means[at, number] = one.mean() if len(one) else np.nan
             values[at, 8:] = told.sum(), len(marks)
-        faults.stop()
+        offences.stop()
         per_instance = {key: means[:, number] for number, key in enumerate(KEYS)}
         statistics = Statistics(list(rows), values, _finalize, per_instance)
         return statistics, [[row, further.get(name)] for name, row in rows.items()]
@@ -174,7 +167,6 @@ class AnnotatorAgreement(RowBatches, evaluate.Metric):
             statistics,
             NAME,
             {"majority": "strict", "std": "population"},
-            intervals,
             by_values=by_values,
             extra=extra,
             **options,

@@ -10,6 +10,7 @@ import ast
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
@@ -62,8 +63,8 @@ def defines_metric(path: Path) -> bool:
 
 
 def tokens_of(text: str) -> list[str]:
-    """A document's tokens: lines are sentences, blanks part tokens."""
-    return [token for line in text.split("\n") for token in line.split(" ") if token]
+    """A document's tokens, as `tokens.tokens_of` gives them: not every Space has that leaf."""
+    return re.findall(r"[^ \n]+", text)
 
 
 def segments(tokens: Sequence[str], labels: Sequence[str | None]) -> Segments:

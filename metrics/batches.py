@@ -1,107 +1,143 @@
-"""Batches of flat records: joined into one, and packed into bytes for the file in which an evaluate module keeps them.
+"""What all modules have between evaluate's API and their own scores: ``add``, ``add_batch``, ``compute``, and `info`.
 
-A record is a dataclass whose fields are lists of strings and numpy arrays (`inputs.Predictions`, `inputs.References`).
+With one process batches stay in memory as they are kept; with several (``num_process``) they travel as bytes through
+evaluate's shared files.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
-import numpy as np
+import datasets
+import evaluate
 
-Record = TypeVar("Record")
-
-
-def pack(record: Any) -> bytes:
-    """One record as bytes: the length of a JSON header, the header (strings, types and shapes), the arrays' bytes."""
-    header: dict[str, Any] = {}
-    body: list[bytes] = []
-    for item in fields(record):
-        value = getattr(record, item.name)
-        if isinstance(value, np.ndarray):
-            value = np.ascontiguousarray(value)
-            header[item.name] = [value.dtype.str, list(value.shape)]
-            body.append(value.tobytes())
-        else:
-            header[item.name] = list(value)
-    head = json.dumps(header).encode()
-    return b"".join([len(head).to_bytes(8, "little"), head, *body])
+Kept = TypeVar("Kept")
 
 
-def unpack(kind: type[Record], data: bytes) -> Record:
-    """The record that `pack` made the bytes of."""
-    at = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:at])
-    values: dict[str, Any] = {}
-    for item in fields(kind):  # type: ignore[arg-type]
-        value = header[item.name]
-        if len(value) == 2 and isinstance(value[1], list):
-            dtype, shape = np.dtype(value[0]), tuple(value[1])
-            size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-            values[item.name] = np.frombuffer(data[at : at + size], dtype=dtype).reshape(shape)
-            at += size
-        else:
-            values[item.name] = value
-    return kind(**values)
-
-
-def _merged(parts: Sequence[Any], name: str) -> tuple[list[str], list[np.ndarray]]:
-    """The union of the parts' vocabularies, and for each part its codes in it; code -1 stays -1."""
-    codes: dict[str, int] = {}
-    maps = []
-    for part in parts:
-        own = [codes.setdefault(word, len(codes)) for word in getattr(part, name)]
-        maps.append(np.array([*own, -1], dtype=np.int64))
-    return list(codes), maps
-
-
-def concatenate(
-    parts: Sequence[Record],
-    *,
-    coded: dict[str, str],
-    shifted: dict[str, str],
-    labelled: Sequence[str] = (),
-) -> Record:
-    """Several records as one, in order.
+def info(
+    description: str,
+    citation: str,
+    inputs_description: str,
+    url: str,
+    higher_is_better: Mapping[str, bool | None],
+    ranges: Mapping[str, tuple[float | None, float | None]],
+    homepage: str = "",
+) -> evaluate.MetricInfo:
+    """What a module says of itself.
 
     Args:
-        parts: at least one, all of one class.
-        coded: array field -> the field that holds its vocabulary; the vocabularies are merged.
-        shifted: array field of row numbers -> the field whose length shifts them; negative numbers stay.
-        labelled: matrices with a column per label of ``labels``; NaN where a part does not know a label.
+        url: of the paper that defines the scores.
+        higher_is_better: per key; None: it has no direction.
+        ranges: per key the lowest and the highest value; None: no end.
     """
-    if len(parts) == 1:
-        return parts[0]
-    vocabularies = {name: _merged(parts, name) for name in set(coded.values()) | ({"labels"} if labelled else set())}
-    values: dict[str, Any] = {}
-    for item in fields(parts[0]):  # type: ignore[arg-type]
-        name = item.name
-        columns = [getattr(part, name) for part in parts]
-        if name in vocabularies:
-            values[name] = vocabularies[name][0]
-            continue
-        if not isinstance(columns[0], np.ndarray):
-            values[name] = [word for column in columns for word in column]
-            continue
-        if name in coded:
-            columns = [own[column] for own, column in zip(vocabularies[coded[name]][1], columns, strict=True)]
-        elif name in shifted:
-            sizes = [len(getattr(part, shifted[name])) for part in parts]
-            before = np.cumsum([0, *sizes[:-1]])
-            columns = [
-                np.where(column < 0, column, column + shift) for column, shift in zip(columns, before, strict=True)
-            ]
-        elif name in labelled:
-            words, maps = vocabularies["labels"]
-            columns = [_widen(column, own[:-1], len(words)) for column, own in zip(columns, maps, strict=True)]
-        values[name] = np.concatenate(columns)
-    return type(parts[0])(**values)
+    features = {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
+    made = evaluate.MetricInfo(
+        description=description,
+        citation=citation,
+        inputs_description=inputs_description,
+        features=datasets.Features(features),
+        homepage=homepage,
+        reference_urls=[url],
+    )
+    made.higher_is_better, made.ranges = higher_is_better, ranges
+    return made
 
 
-def _widen(matrix: np.ndarray, places: np.ndarray, width: int) -> np.ndarray:
-    out = np.full((matrix.shape[0], width), np.nan)
-    out[:, places] = matrix
-    return out
+class Batches(Generic[Kept]):
+    """A mixin before ``evaluate.Metric``.
+
+    A class that uses it says what is kept of a batch (`_keep`), how that travels between processes (`_packed`,
+    `_unpacked`), and what the scores of all that was kept are (`_together`). A side is "prediction" or "reference".
+    """
+
+    num_process: int
+
+    def _keep(self, data: Any, side: str) -> Kept:
+        """What is kept of one side of a batch; it has a length, its number of rows."""
+        raise NotImplementedError
+
+    def _packed(self, kept: Kept, side: str) -> bytes:
+        raise NotImplementedError
+
+    def _unpacked(self, data: bytes, side: str) -> Kept:
+        raise NotImplementedError
+
+    def _together(
+        self, predictions: Sequence[Kept], references: Sequence[Kept], settings: dict[str, Any]
+    ) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        """How many predictions are kept."""
+        held = self.__dict__.get("_held")
+        return sum(map(len, held["prediction"])) if held else super().__len__()  # type: ignore[misc]
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None) -> None:
+        """Keep a batch of predictions and references; both may come in any order, and in different batches.
+
+        Args:
+            predictions: a list of dicts, a Dataset, or an Arrow table; see below.
+            references: likewise.
+
+        Raises:
+            ValueError: a field of the wrong type; names the instance and the field.
+        """
+        sides = (("prediction", predictions), ("reference", references))
+        kept = {side: None if data is None else self._keep(data, side) for side, data in sides}
+        if self.num_process > 1:
+            packed = [b"" if batch is None else self._packed(batch, side) for side, batch in kept.items()]
+            super().add_batch(predictions=packed[:1], references=packed[1:])  # type: ignore[misc]
+            return
+        held = self.__dict__.setdefault("_held", {"prediction": [], "reference": []})
+        for side, batch in kept.items():
+            if batch is not None:
+                held[side].append(batch)
+
+    def add(
+        self, *, prediction: Any = None, reference: Any = None, predictions: Any = None, references: Any = None
+    ) -> None:
+        """Keep one prediction and one reference.
+
+        Args:
+            prediction: a row, see below.
+            reference: a row, see below.
+            predictions, references: the same under the names that ``evaluate.combine`` uses.
+        """
+        one = (
+            prediction if prediction is not None else predictions,
+            reference if reference is not None else references,
+        )
+        batch = [None if row is None else [row] for row in one]
+        self.add_batch(predictions=batch[0], references=batch[1])
+
+    def compute(self, *, predictions: Any = None, references: Any = None, **settings: Any) -> dict[str, Any] | None:
+        """The scores of all that was added and of what comes here.
+
+        Args:
+            predictions: as for ``add_batch``.
+            references: as for ``add_batch``.
+            **settings: see below; an unknown one is a TypeError.
+
+        Returns:
+            A flat dict of plain Python numbers; None on processes other than the first.
+
+        Raises:
+            ValueError: wrong input; names the instance and the field.
+        """
+        if predictions is not None or references is not None:
+            try:
+                self.add_batch(predictions=predictions, references=references)
+            except ValueError:
+                self.__dict__.pop("_held", None)
+                raise
+        if self.num_process > 1:
+            return super().compute(**settings)  # type: ignore[misc]
+        held = self.__dict__.pop("_held", {"prediction": [], "reference": []})
+        return self._together(held["prediction"], held["reference"], settings)
+
+    def _compute(self, *, predictions: Any = None, references: Any = None, **settings: Any) -> dict[str, Any]:
+        """What evaluate calls with the bytes of all processes."""
+        sides = (("prediction", predictions), ("reference", references))
+        kept = [[self._unpacked(data, side) for data in packed or () if data] for side, packed in sides]
+        return self._together(kept[0], kept[1], settings)

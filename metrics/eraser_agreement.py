@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import datasets
 import evaluate
 import numpy as np
 
-from .agreement_scores import SENTENCES_BY_SPANS, Pool, group_coverage, info_of, keys_of, thresholds_said
-from .arrow_inputs import predictions_from_arrow, references_from_arrow
-from .batches import concatenate, pack, unpack
-from .input_policy import check_classes, check_documents, check_fields, check_finite, check_score_lengths, name_labels
-from .inputs import Offences, PredictionFlattener, Predictions, ReferenceFlattener, References
-from .instance_batches import InstanceBatches, Tools, stop
+from .agreement_scores import (
+    SENTENCES_BY_SPANS,
+    add_coverage,
+    add_prf,
+    add_ranked,
+    add_spans,
+    group_coverage,
+    info_of,
+    keys_of,
+    thresholds_said,
+)
+from .batches import info
+from .checks import check_classes, check_documents, check_fields, check_finite, check_score_lengths, name_labels
+from .fields import SOFT_FIELDS
+from .flat import Predictions, References
+from .flatten_arrow import references_from_arrow as references_from_arrow
+from .flatten_rows import ReferenceFlattener as ReferenceFlattener
+from .instances import Columns, InstanceBatches, flat_predictions, flat_references
 from .joining import (
     Documents,
     EvidenceIndex,
@@ -25,10 +36,13 @@ from .joining import (
     says_sentences,
     touched_sentences,
 )
+from .offences import Offences
+from .pool import Pool, Statistics
 from .rankings import baseline_seeds, check_policy, rank_rationales
-from .resampling import intervals
-from .results import Statistics, report
+from .resampling import intervals as intervals
+from .results import report
 from .spans import as_spans, count_spans, group_counts, token_counts
+from .tokens import masks as masks
 
 NAME = "eraser_agreement"
 SHUFFLES = 10
@@ -100,32 +114,9 @@ Examples:
 class EraserAgreement(InstanceBatches, evaluate.Metric):
     """Agreement with human rationales; see ``inputs_description``."""
 
-    tools = Tools(
-        Predictions,
-        References,
-        PredictionFlattener,
-        ReferenceFlattener,
-        predictions_from_arrow,
-        references_from_arrow,
-        Offences,
-        pack,
-        unpack,
-        concatenate,
-    )
-
     def _info(self) -> evaluate.MetricInfo:
-        info = evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS_DESCRIPTION,
-            features=datasets.Features(
-                {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
-            ),
-            homepage="https://www.eraserbenchmark.com",
-            reference_urls=["https://aclanthology.org/2020.acl-main.408"],
-        )
-        info.higher_is_better, info.ranges = info_of(keys_of())
-        return info
+        url, homepage = "https://aclanthology.org/2020.acl-main.408", "https://www.eraserbenchmark.com"
+        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, *info_of(keys_of()), homepage)
 
     def statistics(
         self, predictions: Any, references: Any, label_names: Sequence[str] | None = None, **settings: Any
@@ -135,9 +126,9 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         Args:
             predictions, references, settings: as for ``compute``.
         """
-        batches = self._flatten(predictions, "prediction"), self._flatten(references, "reference")
-        names = label_names if label_names is not None else batches[1].label_names
-        return self._statistics(batches[0].record, batches[1].record, names, **settings)[0]
+        p, r = flat_predictions(predictions), flat_references(references)
+        names = label_names if label_names is not None else r.label_names
+        return self._statistics(p.record, r.record, names, **settings)[0]
 
     def _statistics(
         self,
@@ -158,25 +149,25 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         if label_names is not None:
             name_labels(r, label_names, offences)
         joined = join(p, r, offences)
-        stop(offences, names)
+        offences.stop(names)
         documents = Documents(r, joined.docs)
         check_documents(p, r, joined, used, documents, offences)
         if label_names is not None:
             check_classes(p, r, used, label_names, offences)
-        stop(offences, names)
+        offences.stop(names)
 
         keys = number_keys(r, p, joined)
-        pool = Pool(keys.owner, len(r.ids))
+        pool = Pool(len(r.ids))
         if used.hard:
             truth, predicted = as_spans(keys.evidence, r.start, r.end), as_spans(keys.span, p.start, p.end)
-            pool.add_spans(count_spans(truth, predicted, keys.owner.size, thresholds), iou_threshold)
+            add_spans(pool, count_spans(truth, predicted, keys.owner.size, thresholds), iou_threshold, keys.owner)
             sizes = group_counts(r.group, truth, predicted, r.group_instance.size)
-            pool.add_coverage(*group_coverage(r.group_instance, *sizes, len(r.ids)))
+            add_coverage(pool, *group_coverage(r.group_instance, *sizes, len(r.ids)))
         from_spans = used.hard and not used.sentence and says_sentences(r)
         if from_spans:
             gold, touched = touched_sentences(r, p, joined, keys, documents)
             counts = token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size)
-            pool.add_prf("sentence", counts, columns=SENTENCES_BY_SPANS)
+            add_prf(pool, "sentence", counts, keys.owner, SENTENCES_BY_SPANS)
         owner = joined.reference[p.instance]
         where, evidence = EvidenceIndex(r, max(joined.docs, 1)).find(pairs(owner, joined.doc, max(joined.docs, 1)))
         lengths = documents.lengths(owner, joined.doc)
@@ -188,15 +179,15 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
             if not getattr(used, kind):
                 continue
             sizes, scores = getattr(p, kind), getattr(p, f"{kind}_scores")
-            field, unit, prefix = _WORDS[kind]
+            field, unit, prefix = SOFT_FIELDS[kind]
             check_score_lengths(p, sizes, length, field, unit, offences)
-            check_finite(p, 0, sizes, scores, field, offences)
-            stop(offences, names)
+            check_finite(p, sizes, scores, field, offences)
+            offences.stop(names)
             spans = where, bounds[0][evidence], bounds[1][evidence]
             decide = sentence_threshold if kind == "sentence" else None
             ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, shuffles, decide)
             chosen = np.flatnonzero(sizes >= 0)
-            pool.add_ranked(ranked, chosen, owner[chosen], prefix, has_sentences(r))
+            add_ranked(pool, ranked, chosen, owner[chosen], prefix, has_sentences(r))
         settings: dict[str, object] = {"iou": thresholds_said(thresholds, iou_threshold)} if used.hard else {}
         if used.soft or used.sentence:
             settings["auprc_no_positives"] = auprc_policy
@@ -208,14 +199,13 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
             settings["sentences"] = "[start,end)"
         if shuffles:
             settings["shuffles"] = shuffles
-        values = pool.values()
-        return Statistics(r.ids, values, pool.finalize, pool.finalize(values), pool.names), settings
+        return pool.statistics(r.ids), settings
 
     def _score(
         self,
         p: Predictions,
         r: References,
-        column: Callable[[str], list[Any] | None],
+        columns: Columns,
         *,
         per_instance: bool = False,
         confidence_level: float | None = None,
@@ -231,8 +221,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
             statistics,
             NAME,
             made,
-            intervals,
-            by_values=self._by(by, r, column),
+            by_values=columns(by),
             per_instance=per_instance,
             confidence_level=confidence_level,
             n_resamples=n_resamples,
@@ -240,12 +229,6 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
             ci_method=ci_method,
             by=by,
         )
-
-
-_WORDS = {
-    "soft": ("soft_rationale_predictions", "tokens", ""),
-    "sentence": ("soft_sentence_predictions", "sentences", "sentence_"),
-}
 
 
 def _thresholds(main: float, further: Sequence[float]) -> list[float]:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import datasets
 import evaluate
 import numpy as np
 
-from .arrow_inputs import predictions_from_arrow, references_from_arrow
-from .batches import concatenate, pack, unpack
+from .batches import info
+from .checks import check_classes, check_fields, check_thresholds, name_labels
 from .erasure import AOPC_THRESHOLDS, info_of, pool, random_draws
-from .input_policy import check_classes, check_fields, check_thresholds, name_labels
-from .inputs import Offences, PredictionFlattener, Predictions, ReferenceFlattener, References
-from .instance_batches import InstanceBatches, Tools, stop
+from .fields import ERASED as ERASED
+from .flat import Predictions, References
+from .flatten_arrow import references_from_arrow as references_from_arrow
+from .flatten_rows import ReferenceFlattener as ReferenceFlattener
+from .instances import Columns, InstanceBatches, flat_predictions, flat_references
 from .joining import Documents, check_ids, join
-from .resampling import against_chance, intervals
-from .results import Statistics, plain, report
+from .offences import Offences
+from .pool import Statistics
+from .resampling import against_chance
+from .results import plain, report
+from .tokens import sentence_sizes as sentence_sizes
 
 NAME = "eraser_faithfulness"
 
@@ -82,32 +86,10 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
     """Faithfulness of rationales; see ``inputs_description``."""
 
     references_needed = False
-    tools = Tools(
-        Predictions,
-        References,
-        PredictionFlattener,
-        ReferenceFlattener,
-        predictions_from_arrow,
-        references_from_arrow,
-        Offences,
-        pack,
-        unpack,
-        concatenate,
-    )
 
     def _info(self) -> evaluate.MetricInfo:
-        info = evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS_DESCRIPTION,
-            features=datasets.Features(
-                {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
-            ),
-            homepage="https://www.eraserbenchmark.com",
-            reference_urls=["https://aclanthology.org/2020.acl-main.408"],
-        )
-        info.higher_is_better, info.ranges = info_of()
-        return info
+        url, homepage = "https://aclanthology.org/2020.acl-main.408", "https://www.eraserbenchmark.com"
+        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, *info_of(), homepage)
 
     def statistics(
         self, predictions: Any, references: Any = None, label_names: Sequence[str] | None = None, **settings: Any
@@ -117,8 +99,8 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
         Args:
             predictions, references, settings: as for ``compute``.
         """
-        p = self._flatten(predictions, "prediction").record
-        batch = None if references is None else self._flatten(references, "reference")
+        p = flat_predictions(predictions).record
+        batch = None if references is None else flat_references(references)
         names = label_names if label_names is not None or batch is None else batch.label_names
         return self._statistics(p, None if batch is None else batch.record, names, **settings)[0]
 
@@ -135,17 +117,17 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
         used = check_fields(p, offences)
         if r is None:
             check_ids(p, offences)
-            stop(offences, names)
+            offences.stop(names)
             rows, evidence = np.arange(len(p.ids)), None
         else:
             name_labels(r, label_names, offences)
             joined = join(p, r, offences)
-            stop(offences, names)
+            offences.stop(names)
             rows = joined.row
             documents = Documents(r, joined.docs)
             evidence = documents.evidence_tokens(r) if used.tokens_to_flip and r.tokens.size else None
         known = check_classes(p, r, used, label_names, offences)
-        stop(offences, names)
+        offences.stop(names)
         if not (used.full or used.classification or used.tokens_to_flip):
             raise ValueError("predictions: expected classification or classification_scores, found neither")
         pooled, good = pool(p, r, rows, known, asked, evidence)
@@ -153,22 +135,20 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
         extra: dict[str, object] = {}
         if used.thresholds:
             check_thresholds(good, asked, p, offences)
-            stop(offences, names)
+            offences.stop(names)
             settings["aopc"] = extra["aopc_thresholds"] = asked
         for side, (observed, draws) in random_draws(p, rows).items():
             up = side == "comprehensiveness"
             found = against_chance(np.asarray(observed.mean()), draws.mean(axis=0), up)
             own = against_chance(observed, draws, up)
             extra[f"{side}_chance"] = plain({**found, "draws": draws.shape[1], "mean_win_rate": own["win_rate"].mean()})
-        values = pooled.values()
-        ids = r.ids if r is not None else p.ids
-        return Statistics(ids, values, pooled.finalize, pooled.finalize(values), pooled.names), settings, extra
+        return pooled.statistics(r.ids if r is not None else p.ids), settings, extra
 
     def _score(
         self,
         p: Predictions,
         r: References | None,
-        column: Callable[[str], list[Any] | None],
+        columns: Columns,
         *,
         per_instance: bool = False,
         confidence_level: float | None = None,
@@ -184,8 +164,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
             statistics,
             NAME,
             made,
-            intervals,
-            by_values=self._by(by, r, column),
+            by_values=columns(by),
             extra=extra,
             per_instance=per_instance,
             confidence_level=confidence_level,

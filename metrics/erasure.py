@@ -1,8 +1,7 @@
 """Faithfulness from class probabilities: what a prediction loses without its rationale, and keeps with it alone.
 
 Probabilities stand in matrices (instances, labels); a label that an instance's scores do not name is 0 there. Every
-function returns one value per instance; means are taken last: `Pool` holds columns of additive statistics, one row per
-instance, and turns sums over any set of instances into means, accuracy and macro F1.
+function returns one value per instance; means are taken last, of the columns of a `pool.Pool`.
 
 Source: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, sufficiency, AOPC).
 """
@@ -10,9 +9,14 @@ Source: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, suffici
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+
+from .fields import ERASED
+from .flat import Predictions, References
+from .pool import Column, Pool, divide
 
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 
@@ -113,131 +117,104 @@ def threshold_columns(thresholds: np.ndarray, offsets: np.ndarray, asked: np.nda
     return positions, good
 
 
-def divide(numerator: np.ndarray, denominator: np.ndarray, empty: float = 0.0) -> np.ndarray:
-    """``numerator / denominator``; ``empty`` where the denominator is 0."""
-    numerator, denominator = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
-    out = np.full(np.broadcast(numerator, denominator).shape, empty)
-    return np.divide(numerator, denominator, out=out, where=denominator != 0)
+@dataclass(frozen=True)
+class Curve:
+    """AOPC: ``KEY_points``, the mean per threshold, and ``KEY``, the mean of the points."""
+
+    key: str
+    size: int
+    PLACE: ClassVar[int] = 3
+
+    def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        count = column(f"{self.key}.count")
+        if not self.size:
+            return {self.key: np.full(count.shape, np.nan), f"{self.key}_points": np.zeros((*count.shape, 0))}
+        sums = np.stack([column(f"{self.key}.sum{number}") for number in range(self.size)], axis=-1)
+        points = divide(sums, count[..., None], empty=np.nan)
+        return {self.key: points.mean(axis=-1), f"{self.key}_points": points}
 
 
-class Pool:
-    """Columns of additive statistics, one row per instance.
+@dataclass(frozen=True)
+class Labels:
+    """Accuracy and macro F1, from the counts that a report per label needs."""
 
-    Args:
-        n: how many instances there are.
-        totals: keep one row, the sums over all instances.
-    """
+    labels: tuple[str, ...]
+    PLACE: ClassVar[int] = 4
 
-    def __init__(self, n: int, totals: bool = False) -> None:
-        self.n, self.totals = n, totals
-        self.names: list[str] = []
-        self.columns: list[np.ndarray] = []
-        self.means: dict[str, tuple[int, int]] = {}
-        self.curves: dict[str, tuple[int, int]] = {}
-        self.labels: list[str] = []
-        self.first_label = -1
+    def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        accuracy = divide(column("labels.hits"), column("labels.count"), empty=np.nan)
+        report = self.per_label(column)
+        total = (report["f1-score"] * report["used"]).sum(axis=-1)
+        return {"accuracy": accuracy, "macro_f1": divide(total, report["used"].sum(axis=-1), empty=np.nan)}
 
-    def _column(self, name: str, values: np.ndarray) -> int:
-        self.names.append(name)
-        self.columns.append(np.asarray([values.sum()] if self.totals else values, dtype=np.float64))
-        return len(self.columns) - 1
-
-    def add_mean(self, key: str, values: np.ndarray) -> None:
-        """The mean of one value per instance; NaN values are left out, and NaN where none is left."""
-        real = ~np.isnan(values)
-        self.means[key] = (
-            self._column(f"{key}.sum", np.where(real, values, 0.0)),
-            self._column(f"{key}.count", real),
+    def per_label(self, column: Column) -> dict[str, np.ndarray]:
+        """Per label ``support precision recall f1-score used``: each (..., labels)."""
+        count = column("labels.count")
+        support, predicted, hits = (
+            np.stack([column(f"label {label}.{part}") for label in self.labels], axis=-1)
+            if self.labels
+            else np.zeros((*count.shape, 0))
+            for part in ("truth", "predicted", "hits")
         )
-
-    def add_curve(self, key: str, values: np.ndarray) -> None:
-        """AOPC: ``KEY_points``, the mean per threshold, and ``KEY``, the mean of the points.
-
-        Args:
-            values: float64 (n, thresholds).
-        """
-        first = len(self.columns)
-        for number, column in enumerate(values.T):
-            self._column(f"{key}.sum{number}", column)
-        self._column(f"{key}.count", np.ones(self.n))
-        self.curves[key] = (first, values.shape[1])
-
-    def add_labels(self, labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> None:
-        """Accuracy, macro F1, and the counts that a report per label needs.
-
-        Args:
-            labels: names; ``truth`` and ``predicted`` are codes into them, int (n,).
-        """
-        self.labels = list(labels)
-        self.first_label = len(self.columns)
-        for code, label in enumerate(self.labels):
-            self._column(f"label {label}.truth", truth == code)
-            self._column(f"label {label}.predicted", predicted == code)
-            self._column(f"label {label}.hits", (truth == code) & (predicted == code))
-        self._column("labels.hits", truth == predicted)
-        self._column("labels.count", np.ones(self.n))
-
-    def values(self) -> np.ndarray:
-        """float64 (instances, statistics)."""
-        return np.stack(self.columns, axis=1) if self.columns else np.zeros((1 if self.totals else self.n, 0))
-
-    def per_label(self, sums: np.ndarray) -> dict[str, np.ndarray]:
-        """Per label ``support predicted precision recall f1-score used``: each (..., labels)."""
-        stop = self.first_label + 3 * len(self.labels)
-        support, predicted, hits = (sums[..., self.first_label + k : stop : 3] for k in range(3))
         # 2PR / (P + R), as 2 hits / (support + predicted): the same number, and 0 where nothing is there
         return {
             "support": support,
-            "predicted": predicted,
             "precision": divide(hits, predicted),
             "recall": divide(hits, support),
             "f1-score": divide(2 * hits, support + predicted),
             "used": (support + predicted) > 0,
         }
 
-    def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
-        """Scores of sums (..., statistics): {key: (...)}, points (..., thresholds)."""
-        scores: dict[str, np.ndarray] = {}
-        for key, (column, number) in self.means.items():
-            scores[key] = divide(sums[..., column], sums[..., number], empty=np.nan)
-        for key, (first, size) in self.curves.items():
-            count = sums[..., first + size]
-            points = divide(sums[..., first : first + size], count[..., None], empty=np.nan)
-            scores[key] = points.mean(axis=-1) if size else np.full(count.shape, np.nan)
-            scores[f"{key}_points"] = points
-        if self.first_label >= 0:
-            end = self.first_label + 3 * len(self.labels)
-            scores["accuracy"] = divide(sums[..., end], sums[..., end + 1], empty=np.nan)
-            report = self.per_label(sums)
-            total = (report["f1-score"] * report["used"]).sum(axis=-1)
-            scores["macro_f1"] = divide(total, report["used"].sum(axis=-1), empty=np.nan)
-        return scores
 
-    def report(self) -> dict[str, object]:
-        """Precision, recall, F1 and support per label and averaged, in the shape of scikit-learn's report.
+def add_curve(pool: Pool, key: str, values: np.ndarray) -> None:
+    """AOPC of the values of each instance at each threshold: float64 (n, thresholds)."""
+    columns = {f"{key}.sum{number}": column for number, column in enumerate(values.T)}
+    pool.add(Curve(key, values.shape[1]), {**columns, f"{key}.count": np.ones(len(values))})
 
-        Labels that neither truth nor prediction holds are left out.
-        """
-        sums = self.values().sum(axis=0)
-        found = self.per_label(sums)
-        used = found["used"]
-        parts = ("precision", "recall", "f1-score")
-        result: dict[str, object] = {}
-        for code, label in sorted(enumerate(self.labels), key=lambda pair: pair[1]):
-            if used[code]:
-                result[label] = {part: float(found[part][code]) for part in (*parts, "support")}
-        support = found["support"][used]
-        result["accuracy"] = float(self.finalize(sums)["accuracy"])
-        macro = {part: float(divide(found[part][used].sum(), used.sum())) for part in parts}
-        weighted = {part: float(divide((found[part][used] * support).sum(), support.sum())) for part in parts}
-        result["macro avg"] = {**macro, "support": float(support.sum())}
-        result["weighted avg"] = {**weighted, "support": float(support.sum())}
-        return result
+
+def add_labels(pool: Pool, labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> None:
+    """Accuracy, macro F1, and the counts that a report per label needs.
+
+    Args:
+        labels: names; ``truth`` and ``predicted`` are codes into them, int (n,).
+    """
+    columns: dict[str, np.ndarray] = {}
+    for code, label in enumerate(labels):
+        columns[f"label {label}.truth"] = truth == code
+        columns[f"label {label}.predicted"] = predicted == code
+        columns[f"label {label}.hits"] = (truth == code) & (predicted == code)
+    columns |= {"labels.hits": truth == predicted, "labels.count": np.ones(truth.size)}
+    pool.add(Labels(tuple(labels)), columns)
+
+
+def classification_report(pool: Pool) -> dict[str, object] | None:
+    """Precision, recall, F1 and support per label and averaged, in the shape of scikit-learn's report.
+
+    Labels that neither truth nor prediction holds are left out; None where the pool has no labels.
+    """
+    score = next((score for score in pool.scores if isinstance(score, Labels)), None)
+    if score is None:
+        return None
+    sums = {name: np.asarray(column.sum()) for name, column in pool.columns.items()}
+    table = score.per_label(sums.__getitem__)
+    used = table["used"]
+    parts = ("precision", "recall", "f1-score")
+    report: dict[str, object] = {}
+    for code, label in sorted(enumerate(score.labels), key=lambda pair: pair[1]):
+        if used[code]:
+            report[label] = {part: float(table[part][code]) for part in (*parts, "support")}
+    support = table["support"][used]
+    report["accuracy"] = float(score.finalize(sums.__getitem__)["accuracy"])
+    macro = {part: float(divide(table[part][used].sum(), used.sum())) for part in parts}
+    weighted = {part: float(divide((table[part][used] * support).sum(), support.sum())) for part in parts}
+    report["macro avg"] = {**macro, "support": float(support.sum())}
+    report["weighted avg"] = {**weighted, "support": float(support.sum())}
+    return report
 
 
 def pool(
-    p: Any,
-    r: Any,
+    p: Predictions,
+    r: References | None,
     rows: np.ndarray,
     known: Sequence[str],
     aopc_thresholds: Sequence[float],
@@ -247,8 +224,7 @@ def pool(
     """The statistics of `eraser_faithfulness`, one row per reference, of checked predictions.
 
     Args:
-        p: an `inputs.Predictions`.
-        r: an `inputs.References`, or None: no accuracy then.
+        r: None: no accuracy then.
         rows: the prediction of each row.
         known: the labels that count for accuracy and macro F1.
         aopc_thresholds: those asked for.
@@ -261,7 +237,7 @@ def pool(
     pooled = Pool(rows.size, totals)
     label = p.classification[rows]
     full = np.nan_to_num(p.full[rows], nan=0.0)
-    for side in ("comprehensiveness", "sufficiency"):
+    for side in ERASED:
         matrix = getattr(p, side)[rows]
         if not np.isnan(matrix).all():
             erased = np.nan_to_num(matrix, nan=0.0)
@@ -273,32 +249,32 @@ def pool(
         offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
         positions, good = threshold_columns(p.threshold, offsets, np.unique(np.asarray(aopc_thresholds, dtype=float)))
         if good.all():
-            for side in ("comprehensiveness", "sufficiency"):
+            for side in ERASED:
                 matrix = getattr(p, f"threshold_{side}")
                 if not np.isnan(matrix).all():
                     drops = [
                         aopc(full[part], np.nan_to_num(matrix[positions[rows[part]]], nan=0.0), label[part])
                         for part in (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
                     ]
-                    pooled.add_curve(f"{side}_aopc", np.concatenate(drops))
+                    add_curve(pooled, f"{side}_aopc", np.concatenate(drops))
     if r is not None and (label >= 0).all() and (r.classification >= 0).any():
         codes = {name: code for code, name in enumerate(known)}
         truth = np.array([*(codes.get(name, -1) for name in r.labels), -1], dtype=np.int64)[r.classification]
         predicted = np.array([*(codes.get(name, -1) for name in p.labels), -1], dtype=np.int64)[label]
-        pooled.add_labels(known, truth, predicted)
+        add_labels(pooled, known, truth, predicted)
     if evidence_tokens is not None and not np.isnan(p.tokens_to_flip).all():
         pooled.add_mean("tokens_to_flip_ratio", tokens_to_flip_ratio(p.tokens_to_flip[rows], evidence_tokens))
     return pooled, good
 
 
-def random_draws(p: Any, rows: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def random_draws(p: Predictions, rows: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """{score: (observed (n,), the same for each random rationale (n, draws))}, where all have as many draws."""
     count = int(p.draws.max(initial=0))
     if count <= 0 or (p.draws != count).any():
         return {}
     full, label = np.nan_to_num(p.full, nan=0.0), p.classification
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for side in ("comprehensiveness", "sufficiency"):
+    for side in ERASED:
         drawn, own = getattr(p, f"draw_{side}"), getattr(p, side)
         if not np.isnan(drawn).all() and not np.isnan(own).all():
             erased = np.nan_to_num(drawn, nan=0.0).reshape(len(p.ids), count, -1)

@@ -1,14 +1,14 @@
-"""Predictions and references, matched: instances by annotation id, documents by docid, both in any order.
-
-The arrays are those of `inputs.Predictions` and `inputs.References`; ``offences`` is an `inputs.Offences`.
-"""
+"""Predictions and references, matched: instances by annotation id, documents by docid, both in any order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from .flat import Predictions, References
+from .offences import Offences
 
 
 class Join(NamedTuple):
@@ -20,7 +20,7 @@ class Join(NamedTuple):
     docs: int  # how many document codes there are
 
 
-def _positions(names: Sequence[str], side: str, offences: Any) -> dict[str, int]:
+def _positions(names: Sequence[str], side: str, offences: Offences) -> dict[str, int]:
     places: dict[str, int] = {}
     for row, name in enumerate(names):
         if places.setdefault(name, row) != row:
@@ -28,21 +28,21 @@ def _positions(names: Sequence[str], side: str, offences: Any) -> dict[str, int]
     return places
 
 
-def check_ids(predictions: Any, offences: Any) -> None:
+def check_ids(predictions: Predictions, offences: Offences) -> None:
     """At least one instance, and each id once."""
     if not predictions.ids:
         offences.say("prediction", 0, "", "expected at least one instance, found none")
     _positions(predictions.ids, "prediction", offences)
 
 
-def join(predictions: Any, references: Any, offences: Any) -> Join:
+def join(predictions: Predictions, references: References, offences: Offences) -> Join:
     """Match instances and annotations by id, and documents by docid; order does not matter."""
     if not predictions.ids:
         offences.say("prediction", 0, "", "expected at least one instance, found none")
-    places = _positions(references.ids, "reference", offences)
-    own = _positions(predictions.ids, "prediction", offences)
-    reference = np.array([places.get(name, -1) for name in predictions.ids], dtype=np.int64)
-    row = np.array([own.get(name, -1) for name in references.ids], dtype=np.int64)
+    annotations = _positions(references.ids, "reference", offences)
+    instances = _positions(predictions.ids, "prediction", offences)
+    reference = np.array([annotations.get(name, -1) for name in predictions.ids], dtype=np.int64)
+    row = np.array([instances.get(name, -1) for name in references.ids], dtype=np.int64)
     ids = predictions.ids
     lost = np.flatnonzero(reference < 0)
     offences.say_all("prediction", lost, "annotation_id", lambda k: f"no annotation has the id {ids[lost[k]]!r}")
@@ -65,7 +65,7 @@ class Keys(NamedTuple):
     span: np.ndarray  # the key of each predicted span
 
 
-def number_keys(references: Any, predictions: Any, joined: Join) -> Keys:
+def number_keys(references: References, predictions: Predictions, joined: Join) -> Keys:
     """Number the (annotation, document) pairs that either side speaks of."""
     width = max(joined.docs, 1)
     evidence = pairs(references.group_instance[references.group], references.doc, width)
@@ -85,7 +85,7 @@ def pairs(annotation: np.ndarray, doc: np.ndarray, width: int) -> np.ndarray:
 class EvidenceIndex:
     """The evidences of (annotation, document) pairs, to be looked up for some rationales at a time."""
 
-    def __init__(self, references: Any, width: int) -> None:
+    def __init__(self, references: References, width: int) -> None:
         packed = pairs(references.group_instance[references.group], references.doc, width)
         self.order = np.argsort(packed, kind="stable")
         self.packed = packed[self.order]
@@ -100,42 +100,42 @@ class EvidenceIndex:
         return where, self.order[at]
 
 
-def has_sentences(references: Any) -> bool:
+def has_sentences(references: References) -> bool:
     """Whether evidences say their sentences (a release that does not know them writes -1)."""
     return not references.start.size or bool((references.start_sentence >= 0).any())
 
 
-def says_sentences(references: Any) -> bool:
+def says_sentences(references: References) -> bool:
     """Whether some evidence says its sentences."""
     return bool((references.start_sentence >= 0).any())
 
 
 def touched_sentences(
-    references: Any, predictions: Any, joined: Join, keys: Keys, documents: Any
+    r: References, p: Predictions, joined: Join, keys: Keys, documents: Documents
 ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Sentences by spans: those of the evidence, and those of which a predicted span covers at least one token.
 
     Returns:
         two of (key, first sentence, end sentence); evidence that does not say its sentences has none.
     """
-    r, p = references, predictions
-    given = np.flatnonzero((r.start_sentence >= 0) & (r.end_sentence >= r.start_sentence))
+    with_sentences = np.flatnonzero((r.start_sentence >= 0) & (r.end_sentence >= r.start_sentence))
     rationale = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
     owner = joined.reference[p.instance[rationale]]
     first, end = documents.sentence_spans(owner, joined.doc[rationale], p.start, p.end)
-    return (keys.evidence[given], r.start_sentence[given], r.end_sentence[given]), (keys.span, first, end)
+    gold = keys.evidence[with_sentences], r.start_sentence[with_sentences], r.end_sentence[with_sentences]
+    return gold, (keys.span, first, end)
 
 
 class Documents:
     """Lengths of documents: of an annotation's own ones first, else of the one document of that name."""
 
-    def __init__(self, references: Any, n_docs: int) -> None:
+    def __init__(self, references: References, n_docs: int) -> None:
         self.n_docs = max(n_docs, 1)
         self.tokens, self.sentences = references.tokens, references.sentences
         self.first_sentence, self.sentence_tokens = references.first_sentence, references.sentence_tokens
-        own = references.document_instance * self.n_docs + references.document
-        self.order = np.argsort(own, kind="stable")
-        self.packed = own[self.order]
+        packed = references.document_instance * self.n_docs + references.document
+        self.order = np.argsort(packed, kind="stable")
+        self.packed = packed[self.order]
         # by name alone: only where all documents of that name are as long
         by_name = np.lexsort((references.tokens, references.document))
         names, first, size = np.unique(references.document[by_name], return_index=True, return_counts=True)
@@ -150,8 +150,8 @@ class Documents:
         if self.packed.size:
             wanted = annotation * self.n_docs + doc
             at = np.minimum(np.searchsorted(self.packed, wanted), self.packed.size - 1)
-            own = (self.packed[at] == wanted) & (annotation >= 0) & (doc >= 0)
-            rows[own] = self.order[at[own]]
+            known = (self.packed[at] == wanted) & (annotation >= 0) & (doc >= 0)
+            rows[known] = self.order[at[known]]
         return rows
 
     def lengths(self, annotation: np.ndarray, doc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -159,11 +159,11 @@ class Documents:
         rows = self.find(annotation, doc)
         return _at(self.tokens, rows), _at(self.sentences, rows)
 
-    def evidence_tokens(self, references: Any) -> np.ndarray:
+    def evidence_tokens(self, references: References) -> np.ndarray:
         """Tokens of each annotation's evidence documents, each document once: int64 (annotations,)."""
-        own = np.unique(references.group_instance[references.group] * self.n_docs + references.doc)
-        tokens, _ = self.lengths(own // self.n_docs, own % self.n_docs)
-        return np.bincount(own // self.n_docs, weights=tokens, minlength=len(references.ids)).astype(np.int64)
+        packed = np.unique(references.group_instance[references.group] * self.n_docs + references.doc)
+        tokens, _ = self.lengths(packed // self.n_docs, packed % self.n_docs)
+        return np.bincount(packed // self.n_docs, weights=tokens, minlength=len(references.ids)).astype(np.int64)
 
     def sentence_spans(
         self, annotation: np.ndarray, doc: np.ndarray, start: np.ndarray, end: np.ndarray

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import datasets
 import evaluate
 import numpy as np
 
+from .batches import info
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
-from .resampling import intervals
-from .results import Statistics, ratio, report
-from .rows import ID_FIELDS, Faults, Row, RowBatches, as_list, as_number, by_id, column, found, optional_fields, rows_of
+from .offences import Offences, cut
+from .pool import Statistics, divide
+from .resampling import intervals as intervals
+from .results import report
+from .rows import ID_FIELDS, Row, RowBatches, as_list, as_number, by_id, column, optional_fields, rows_of
 
 NAME = "normalized_fidelity"
 PROBABILITIES = ("p_full", "p_rationale", "p_complement", "p_empty")
@@ -94,103 +96,107 @@ class _Point(NamedTuple):
     p: tuple[float, float, float, float]
 
 
-def _probability(value: Any, name: str, field: str, faults: Faults) -> float:
+def _probability(value: Any, name: str, field: str, offences: Offences) -> float:
     number = as_number(value)
     if number is None or not 0 <= number <= 1:
-        faults.say("prediction", name, field, f"expected a probability in [0, 1], found {found(value)}")
+        offences.say_of("prediction", name, field, f"expected a probability in [0, 1], found {cut(value)}")
         return 0.0
     return number
 
 
-def _of_label(scores: Any, label: Any, name: str, field: str, faults: Faults) -> float:
+def _of_label(scores: Any, label: Any, name: str, field: str, offences: Offences) -> float:
     """The label's probability in {label: probability}; a fault where that is no distribution or lacks the label."""
     if not isinstance(scores, Mapping) or scores.get(label) is None:
-        faults.say("prediction", name, field, f"expected a probability of the label {label!r}, found {found(scores)}")
+        offences.say_of(
+            "prediction", name, field, f"expected a probability of the label {label!r}, found {cut(scores)}"
+        )
         return 0.0
-    before = faults.total
-    numbers = [_probability(p, name, field, faults) for p in scores.values() if p is not None]
-    if faults.total == before and abs(sum(numbers) - 1) > 1e-3:
-        faults.say("prediction", name, field, f"expected probabilities that sum to 1, found a sum of {sum(numbers):g}")
+    before = offences.total
+    numbers = [_probability(p, name, field, offences) for p in scores.values() if p is not None]
+    if offences.total == before and abs(sum(numbers) - 1) > 1e-3:
+        offences.say_of(
+            "prediction", name, field, f"expected probabilities that sum to 1, found a sum of {sum(numbers):g}"
+        )
     return as_number(scores[label]) or 0.0
 
 
-def _place(row: Row, name: str, where: str, faults: Faults) -> tuple[float, int]:
+def _place(row: Row, name: str, where: str, offences: Offences) -> tuple[float, int]:
     """Occlusion rate (to nine digits: 0.1 + 0.2 is 0.3) and trial of a row."""
     rate, trial = as_number(row.get("occlusion_rate")), row.get("trial", 0)
     trial = trial.item() if hasattr(trial, "item") else trial
     if rate is None or not 0 <= rate <= 1:
         value = row.get("occlusion_rate")
-        faults.say("prediction", name, f"{where}occlusion_rate", f"expected a rate in [0, 1], found {found(value)}")
+        offences.say_of("prediction", name, f"{where}occlusion_rate", f"expected a rate in [0, 1], found {cut(value)}")
     if isinstance(trial, bool) or not isinstance(trial, int):
-        faults.say("prediction", name, f"{where}trial", f"expected a whole number, found {found(trial)}")
+        offences.say_of("prediction", name, f"{where}trial", f"expected a whole number, found {cut(trial)}")
         trial = 0
     return round(rate or 0.0, 9), trial
 
 
-def _instance_points(row: Row, name: str, faults: Faults) -> list[_Point]:
+def _instance_points(row: Row, name: str, offences: Offences) -> list[_Point]:
     """The points of an ERASER instance: itself, and its occluded scores."""
     label = row.get("classification")
     if not isinstance(label, str):
-        faults.say("prediction", name, "classification", f"expected a label, found {found(label)}")
+        offences.say_of("prediction", name, "classification", f"expected a label, found {cut(label)}")
         return []
-    whole = {key: _of_label(row.get(field), label, name, field, faults) for key, field in INSTANCE_FIELDS.items()}
+    whole = {key: _of_label(row.get(field), label, name, field, offences) for key, field in INSTANCE_FIELDS.items()}
     points = [_Point(None, 0, tuple(whole.values()))]  # type: ignore[arg-type]
     occluded = row.get("occluded_scores")
     if occluded is None:
         return points
     scores = as_list(occluded)
     if scores is None or not all(isinstance(one, Mapping) for one in scores):
-        faults.say("prediction", name, "occluded_scores", f"expected a list of objects, found {found(occluded)}")
+        offences.say_of("prediction", name, "occluded_scores", f"expected a list of objects, found {cut(occluded)}")
         return points
     for at, one in enumerate(scores):
         where = f"occluded_scores[{at}]."
-        rate, trial = _place(one, name, where, faults)
+        rate, trial = _place(one, name, where, offences)
         erased = [
-            _of_label(one.get(INSTANCE_FIELDS[key]), label, name, where + INSTANCE_FIELDS[key], faults)
+            _of_label(one.get(INSTANCE_FIELDS[key]), label, name, where + INSTANCE_FIELDS[key], offences)
             for key in ("p_rationale", "p_complement")
         ]
         points.append(_Point(rate, trial, (whole["p_full"], erased[0], erased[1], whole["p_empty"])))
     return points
 
 
-def _points(rows: Sequence[Row], faults: Faults) -> tuple[dict[str, list[_Point]], dict[str, Row]]:
+def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Point]], dict[str, Row]]:
     """Each instance's points and its first row."""
     if any("classification_scores" in row for row in rows):
-        named = by_id(rows, "prediction", faults)
-        optional_fields(list(named.items()), ("occluded_scores",), "prediction", faults)
-        return {name: _instance_points(row, name, faults) for name, row in named.items()}, named
+        named = by_id(rows, "prediction", offences)
+        optional_fields(list(named.items()), ("occluded_scores",), "prediction", offences)
+        return {name: _instance_points(row, name, offences) for name, row in named.items()}, named
     curves = any(row.get("occlusion_rate") is not None for row in rows)
     identified = any(row.get(field) is not None for row in rows for field in ID_FIELDS)
     if curves and not identified:
         raise ValueError("expected annotation_id in rows with an occlusion_rate, found none")
     flat: list[tuple[str, Row, float | None, int]] = []
     if not curves:
-        named = by_id(rows, "prediction", faults) if identified else {str(at): row for at, row in enumerate(rows)}
+        named = by_id(rows, "prediction", offences) if identified else {str(at): row for at, row in enumerate(rows)}
         flat += [(name, row, None, 0) for name, row in named.items()]
     else:
         named = {}
         for at, row in enumerate(rows):
-            one = by_id([row], "prediction", faults)
+            one = by_id([row], "prediction", offences)
             for name in one:
-                rate, trial = _place(row, name, f"row {at}: ", faults)
+                rate, trial = _place(row, name, f"row {at}: ", offences)
                 flat.append((name, row, rate, trial))
                 named.setdefault(name, row)
     points: dict[str, list[_Point]] = {}
     for name, row, place, trial in flat:
-        p = tuple(_probability(row.get(key), name, key, faults) for key in PROBABILITIES)
+        p = tuple(_probability(row.get(key), name, key, offences) for key in PROBABILITIES)
         points.setdefault(name, []).append(_Point(place, trial, p))  # type: ignore[arg-type]
     return points, named
 
 
-def _grid(points: Mapping[str, list[_Point]], faults: Faults) -> list[tuple[float, int]]:
-    """The (rate, trial) that every instance must have, ascending; faults for what deviates from the first instance."""
+def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> list[tuple[float, int]]:
+    """The (rate, trial) that every instance must have, ascending; offences for what deviates from the first instance."""
     first: list[tuple[float, int]] | None = None
     for name, own in points.items():
         places = sorted((point.rate, point.trial) for point in own if point.rate is not None)
         twice = next((one for one, other in pairwise(places) if one == other), None)
         if twice is not None:
             what = f"expected each rate and trial once, found rate {twice[0]:g}, trial {twice[1]} twice"
-            faults.say("prediction", name, "occlusion_rate", what)
+            offences.say_of("prediction", name, "occlusion_rate", what)
         elif first is None:
             first = places
         elif places != first:
@@ -199,7 +205,7 @@ def _grid(points: Mapping[str, list[_Point]], faults: Faults) -> list[tuple[floa
             what = (
                 f"expected the rates and trials of the first instance, found {state} at rate {odd[0]:g}, trial {odd[1]}"
             )
-            faults.say("prediction", name, "occlusion_rate", what)
+            offences.say_of("prediction", name, "occlusion_rate", what)
     return first or []
 
 
@@ -207,17 +213,8 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
     """Null-normalised fidelity and its curves; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        info = evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS_DESCRIPTION,
-            features=datasets.Features(
-                {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
-            ),
-            reference_urls=["https://aclanthology.org/2020.emnlp-main.747/"],
-        )
-        info.higher_is_better, info.ranges = HIGHER_IS_BETTER, RANGES
-        return info
+        url = "https://aclanthology.org/2020.emnlp-main.747/"
+        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
 
     def statistics(
         self, predictions: Any, references: Any = None, smallest_null_difference: float = SMALLEST_NULL_DIFFERENCE
@@ -240,16 +237,16 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
         rows = [] if predictions is None else rows_of(predictions, "prediction")
         if not rows:
             raise ValueError("expected predictions, found none")
-        faults = Faults()
-        points, named = _points(rows, faults)
-        further = by_id(rows_of(references, "reference"), "reference", faults) if references is not None else {}
+        offences = Offences()
+        points, named = _points(rows, offences)
+        further = by_id(rows_of(references, "reference"), "reference", offences) if references is not None else {}
         if further:
             for name in [name for name in points if name not in further]:
-                faults.say("prediction", name, "", "expected a reference of this id, found none")
+                offences.say_of("prediction", name, "", "expected a reference of this id, found none")
             for name in [name for name in further if name not in points]:
-                faults.say("reference", name, "", "expected a prediction of this id, found none")
-        grid = _grid(points, faults)
-        faults.stop()
+                offences.say_of("reference", name, "", "expected a prediction of this id, found none")
+        grid = _grid(points, offences)
+        offences.stop()
         statistics = _statistics(points, grid, smallest)
         sources = [[further.get(name), named[name]] for name in points]
         return statistics, sources, sorted({rate for rate, _ in _with_start(points, grid)})
@@ -276,7 +273,7 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
                 "occlusion_rates": rates,
                 "reading": reading(float(slopes[SLOPES[0]]), float(slopes[SLOPES[1]]), steep),
             }
-        result = report(statistics, NAME, settings, intervals, by_values=by_values, extra=extra, **options)
+        result = report(statistics, NAME, settings, by_values=by_values, extra=extra, **options)
         if rates and by_values is not None:
             for group in result["by"].values():  # type: ignore[attr-defined]
                 group["reading"] = reading(group[SLOPES[0]], group[SLOPES[1]], steep)
@@ -325,12 +322,12 @@ def _statistics(points: Mapping[str, list[_Point]], grid: list[tuple[float, int]
 
     def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
         count = sums[..., len(KEYS)]
-        scores = {key: ratio(sums[..., at], count) for at, key in enumerate(KEYS)}
+        scores = {key: divide(sums[..., at], count, np.nan) for at, key in enumerate(KEYS)}
         if not grid:
             return scores
         for number, (curve, slope) in enumerate(zip(CURVES, SLOPES, strict=True)):
             first = len(KEYS) + 1 + number * len(grid)
-            means = ratio(sums[..., first : first + len(grid)], count[..., None])
+            means = divide(sums[..., first : first + len(grid)], count[..., None], np.nan)
             scores[curve] = np.stack([means[..., chosen].mean(axis=-1) for chosen in places], axis=-1)
             scores[f"{curve}_std"] = np.stack([means[..., chosen].std(axis=-1) for chosen in places], axis=-1)
             scores[slope] = drop_slope(np.array(rates), scores[curve])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import datasets
 import evaluate
 import numpy as np
 
+from .batches import info
+from .offences import Offences, cut
+from .pool import Statistics, divide
 from .rank_consistency import average_precisions
-from .resampling import intervals
-from .results import Statistics, ratio, report
-from .rows import Faults, RowBatches, as_list, by_id, column, found, rows_of
+from .resampling import intervals as intervals
+from .results import report
+from .rows import RowBatches, as_list, by_id, column, rows_of
 
 NAME = "perturbation_map"
 HIGHER_IS_BETTER = {"map": True, "map_prefix_hits": True}
@@ -65,15 +67,18 @@ Example:
 
 
 def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-    return {"map": ratio(sums[..., 0], sums[..., 2]), "map_prefix_hits": ratio(sums[..., 1], sums[..., 2])}
+    return {
+        "map": divide(sums[..., 0], sums[..., 2], np.nan),
+        "map_prefix_hits": divide(sums[..., 1], sums[..., 2], np.nan),
+    }
 
 
-def _sequences(row: Any, name: str, faults: Faults) -> list[list[str]] | None:
+def _sequences(row: Any, name: str, offences: Offences) -> list[list[str]] | None:
     """The row's ranked tokens per sequence, or None and a fault."""
     value = row.get("rationale_tokens")
     sequences = as_list(value)
     if not sequences:
-        faults.say("prediction", name, "rationale_tokens", f"expected lists of tokens, found {found(value)}")
+        offences.say_of("prediction", name, "rationale_tokens", f"expected lists of tokens, found {cut(value)}")
         return None
     checked = []
     for at, sequence in enumerate(sequences):
@@ -81,7 +86,7 @@ def _sequences(row: Any, name: str, faults: Faults) -> list[list[str]] | None:
         if tokens is None or not set(map(type, tokens)) <= {str}:
             wrong = sequence if tokens is None else next(token for token in tokens if type(token) is not str)
             what = "a list of tokens" if tokens is None else "tokens (strings)"
-            faults.say("prediction", name, f"rationale_tokens[{at}]", f"expected {what}, found {found(wrong)}")
+            offences.say_of("prediction", name, f"rationale_tokens[{at}]", f"expected {what}, found {cut(wrong)}")
             return None
         checked.append(tokens)
     return checked
@@ -91,17 +96,8 @@ class PerturbationMap(RowBatches, evaluate.Metric):
     """MAP of original/perturbed pairs; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        info = evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS_DESCRIPTION,
-            features=datasets.Features(
-                {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
-            ),
-            reference_urls=["https://aclanthology.org/2022.conll-1.6/"],
-        )
-        info.higher_is_better, info.ranges = HIGHER_IS_BETTER, RANGES
-        return info
+        url = "https://aclanthology.org/2022.conll-1.6/"
+        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
 
     def statistics(self, predictions: Any, references: Any) -> Statistics:
         """Per original record that has perturbed ones: sums of both scores over its pairs, and how many pairs.
@@ -114,63 +110,63 @@ class PerturbationMap(RowBatches, evaluate.Metric):
         return self._measure(predictions, references)[0]
 
     def _measure(self, predictions: Any, references: Any) -> tuple[Statistics, list[list[Any]]]:
-        faults = Faults()
+        offences = Offences()
         if predictions is None or references is None:
             raise ValueError(f"expected {'predictions' if predictions is None else 'references'}, found none")
-        rows = by_id(rows_of(predictions, "prediction"), "prediction", faults)
-        records = by_id(rows_of(references, "reference"), "reference", faults)
+        rows = by_id(rows_of(predictions, "prediction"), "prediction", offences)
+        records = by_id(rows_of(references, "reference"), "reference", offences)
         if not rows or not records:
-            faults.stop()
+            offences.stop()
             raise ValueError(f"expected {'predictions' if not rows else 'references'}, found an empty list")
         pairs: list[tuple[str, str]] = []
         for name, record in records.items():
-            pairs += [(name, other) for other in self._perturbed(name, record, faults)]
+            pairs += [(name, other) for other in self._perturbed(name, record, offences)]
         known = records.keys() | {other for _, other in pairs}
         for name in [name for name in rows if name not in known]:
-            faults.say("prediction", name, "", "expected a reference of this id, found none")
+            offences.say_of("prediction", name, "", "expected a reference of this id, found none")
         for name in [name for name in records if name not in rows]:
-            faults.say("reference", name, "", "expected a prediction of this id, found none")
+            offences.say_of("reference", name, "", "expected a prediction of this id, found none")
         for name, other in pairs:
             if other not in rows and other not in records:
-                faults.say(
+                offences.say_of(
                     "reference", name, "rel_ids", f"expected a prediction for the perturbed {other!r}, found none"
                 )
-        tokens = {name: _sequences(row, name, faults) for name, row in rows.items()}
-        faults.stop()
+        tokens = {name: _sequences(row, name, offences) for name, row in rows.items()}
+        offences.stop()
         if not pairs:
             raise ValueError("expected original records (sample_type 'ori') with rel_ids, found no pair")
-        return self._score_pairs(pairs, tokens, faults), [[records[name], rows[name]] for name, _ in _firsts(pairs)]
+        return self._score_pairs(pairs, tokens, offences), [[records[name], rows[name]] for name, _ in _firsts(pairs)]
 
     @staticmethod
-    def _perturbed(name: str, record: Any, faults: Faults) -> list[str]:
+    def _perturbed(name: str, record: Any, offences: Offences) -> list[str]:
         kind = record.get("sample_type")
         if kind not in ("ori", "disturb"):
-            faults.say("reference", name, "sample_type", f"expected 'ori' or 'disturb', found {found(kind)}")
+            offences.say_of("reference", name, "sample_type", f"expected 'ori' or 'disturb', found {cut(kind)}")
             return []
         value = record.get("rel_ids")
         if kind == "disturb" or value is None:
             return []
         others = as_list(value)
         if others is None or any(isinstance(other, bool) or not isinstance(other, (int, str)) for other in others):
-            faults.say("reference", name, "rel_ids", f"expected a list of ids, found {found(value)}")
+            offences.say_of("reference", name, "rel_ids", f"expected a list of ids, found {cut(value)}")
             return []
         names = [str(other) for other in others]
         if len(set(names)) != len(names) or name in names:
-            message = f"expected each perturbed record once and not the record itself, found {found(names)}"
-            faults.say("reference", name, "rel_ids", message)
+            message = f"expected each perturbed record once and not the record itself, found {cut(names)}"
+            offences.say_of("reference", name, "rel_ids", message)
             return []
         return names
 
     @staticmethod
     def _score_pairs(
-        pairs: list[tuple[str, str]], tokens: dict[str, list[list[str]] | None], faults: Faults
+        pairs: list[tuple[str, str]], tokens: dict[str, list[list[str]] | None], offences: Offences
     ) -> Statistics:
         width = len(tokens[pairs[0][0]] or ())
         for name in dict.fromkeys(name for pair in pairs for name in pair):
             if len(tokens[name] or ()) != width:
                 message = f"expected {width} sequences as in the first record, found {len(tokens[name] or ())}"
-                faults.say("prediction", name, "rationale_tokens", message)
-        faults.stop()
+                offences.say_of("prediction", name, "rationale_tokens", message)
+        offences.stop()
         flat = [((tokens[name] or [])[at], (tokens[other] or [])[at]) for name, other in pairs for at in range(width)]
         scores = average_precisions([first for first, _ in flat], [second for _, second in flat])
         means = np.stack([score.reshape(-1, width).mean(axis=1) for score in scores] + [np.ones(len(pairs))], axis=1)
@@ -183,7 +179,7 @@ class PerturbationMap(RowBatches, evaluate.Metric):
         statistics, rows = self._measure(predictions, references)
         by_values = column(options.get("by"), rows)
         extra = {"pairs": int(statistics.values[:, 2].sum())}
-        return report(statistics, NAME, {}, intervals, by_values=by_values, extra=extra, **options)
+        return report(statistics, NAME, {}, by_values=by_values, extra=extra, **options)
 
 
 def _firsts(pairs: list[tuple[str, str]]) -> list[tuple[str, int]]:

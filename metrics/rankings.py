@@ -22,6 +22,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from .tokens import masks
+
 # what a document without positives counts in AUPRC: "reference" is what the reference scorer gives with a current
 # scikit-learn (the trapezoid from (1, 0) to (0, 1)); "skip" leaves the document out, the others say the value
 AUPRC_POLICIES: dict[str, float] = {"reference": 0.5, "skip": float("nan"), "zero": 0.0, "one": 1.0}
@@ -238,18 +240,6 @@ def random_baseline(
     return Rankings(*(sums / n_shuffles for sums in total))
 
 
-def mark(segment: np.ndarray, start: np.ndarray, end: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Which tokens the spans cover: bool (offsets[-1],).
-
-    Span i covers ``[start[i], end[i])`` of segment ``segment[i]``, whose tokens begin at ``offsets[segment[i]]``.
-    """
-    marks = np.zeros(int(offsets[-1]) + 1, dtype=np.int32)
-    at, real = offsets[segment], end > start
-    np.add.at(marks, (at + start)[real], 1)
-    np.add.at(marks, (at + end)[real], -1)
-    return np.cumsum(marks[:-1], dtype=np.int32) > 0
-
-
 class Ranked(NamedTuple):
     """Per rationale; NaN (or 0 decided) where it has no scores."""
 
@@ -305,7 +295,7 @@ def rank_rationales(
         stop = max(begin + 1, int(np.searchsorted(ends, before + AT_ONCE, side="right")))
         low, high = np.searchsorted(where, [begin, stop])
         offsets = np.concatenate([[0], ends[begin:stop] - before])
-        truth = mark(where[low:high] - begin, start[low:high], end[low:high], offsets)
+        truth = masks(where[low:high] - begin, start[low:high], end[low:high], offsets)
         own = scores[before : int(ends[stop - 1])]
         given = np.flatnonzero(sizes[begin:stop] >= 0)
         offsets = np.concatenate([offsets[:-1][given], offsets[-1:]])

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import datasets
 import evaluate
 import numpy as np
 
 from .answer_f1 import answer_f1
+from .batches import info
+from .offences import Offences, cut
+from .pool import Statistics, divide
 from .rationale_sets import new_p, set_scores
-from .resampling import intervals
-from .results import Statistics, ratio, report
-from .rows import Faults, Row, RowBatches, as_list, as_number, column, found, joined, optional_fields
+from .resampling import intervals as intervals
+from .results import report
+from .rows import Row, RowBatches, as_list, as_number, column, joined, optional_fields
 
 NAME = "rationale_set_agreement"
 HIGHER_IS_BETTER = {
@@ -87,35 +89,35 @@ def _index(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
-def _index_set(value: Any, side: str, name: str, field: str, faults: Faults, size: int | None) -> frozenset[int]:
-    """A list of indices as a set (repeated ones collapse); faults for what is none or lies past the end."""
+def _index_set(value: Any, side: str, name: str, field: str, offences: Offences, size: int | None) -> frozenset[int]:
+    """A list of indices as a set (repeated ones collapse); offences for what is none or lies past the end."""
     items = as_list(value)
     if items is None:
-        faults.say(side, name, field, f"expected a list of token indices, found {found(value)}")
+        offences.say_of(side, name, field, f"expected a list of token indices, found {cut(value)}")
         return frozenset()
     indices = [_index(item) for item in items]
     for item, index in zip(items, indices, strict=True):
         if index is None:
-            faults.say(side, name, field, f"expected token indices from 0, found {found(item)}")
+            offences.say_of(side, name, field, f"expected token indices from 0, found {cut(item)}")
             return frozenset()
         if size is not None and index >= size:
-            faults.say(side, name, field, f"expected an index within the {size} tokens, found {index}")
+            offences.say_of(side, name, field, f"expected an index within the {size} tokens, found {index}")
             return frozenset()
     return frozenset(indices)  # type: ignore[arg-type]
 
 
 def _sequences(
-    name: str, row: Row, reference: Row, faults: Faults
+    name: str, row: Row, reference: Row, offences: Offences
 ) -> list[tuple[list[frozenset[int]], frozenset[int]]]:
     """Per sequence of one instance: the gold sets and the predicted set."""
     golds, chosen = as_list(reference.get("rationale_ids")), as_list(row.get("rationale"))
     if not golds:
         value = reference.get("rationale_ids")
-        faults.say("reference", name, "rationale_ids", f"expected gold sets per sequence, found {found(value)}")
+        offences.say_of("reference", name, "rationale_ids", f"expected gold sets per sequence, found {cut(value)}")
         return []
     if chosen is None or len(chosen) != len(golds):
-        what = f"expected indices for {len(golds)} sequences, found {found(row.get('rationale'))}"
-        faults.say("prediction", name, "rationale", what)
+        what = f"expected indices for {len(golds)} sequences, found {cut(row.get('rationale'))}"
+        offences.say_of("prediction", name, "rationale", what)
         return []
     tokens = as_list(reference.get("tokens")) or []
     sizes = [len(sequence) if as_list(sequence) is not None else None for sequence in tokens]
@@ -125,22 +127,22 @@ def _sequences(
         field = f"rationale_ids[{at}]"
         alternatives = as_list(sets)
         if not alternatives:
-            faults.say("reference", name, field, f"expected at least one gold set, found {found(sets)}")
+            offences.say_of("reference", name, field, f"expected at least one gold set, found {cut(sets)}")
             continue
         gold = [
-            _index_set(one, "reference", name, f"{field}[{number}]", faults, sizes[at])
+            _index_set(one, "reference", name, f"{field}[{number}]", offences, sizes[at])
             for number, one in enumerate(alternatives)
         ]
-        pairs.append((gold, _index_set(indices, "prediction", name, f"rationale[{at}]", faults, sizes[at])))
+        pairs.append((gold, _index_set(indices, "prediction", name, f"rationale[{at}]", offences, sizes[at])))
     return pairs
 
 
-def _probabilities(name: str, row: Row, field: str, faults: Faults) -> dict[Any, float]:
+def _probabilities(name: str, row: Row, field: str, offences: Offences) -> dict[Any, float]:
     """{label or class number: probability}, {} and a fault for what is no distribution."""
     value = row[field]
     items = value if isinstance(value, Mapping) else as_list(value)
     if not items:
-        faults.say("prediction", name, field, f"expected probabilities, found {found(value)}")
+        offences.say_of("prediction", name, field, f"expected probabilities, found {cut(value)}")
         return {}
     pairs = (
         [(label, p) for label, p in items.items() if p is not None]
@@ -150,25 +152,25 @@ def _probabilities(name: str, row: Row, field: str, faults: Faults) -> dict[Any,
     numbers = {label: as_number(p) for label, p in pairs}
     wrong = next((p for label, p in pairs if numbers[label] is None or numbers[label] < 0), None)  # type: ignore[operator]
     if len(numbers) == 0 or wrong is not None:
-        faults.say(
-            "prediction", name, field, f"expected probabilities, found {found(value if wrong is None else wrong)}"
+        offences.say_of(
+            "prediction", name, field, f"expected probabilities, found {cut(value if wrong is None else wrong)}"
         )
         return {}
     total = sum(number for number in numbers.values() if number is not None)
     if abs(total - 1) > 1e-3:
-        faults.say("prediction", name, field, f"expected probabilities that sum to 1, found a sum of {total:g}")
+        offences.say_of("prediction", name, field, f"expected probabilities that sum to 1, found a sum of {total:g}")
         return {}
     return {label: number for label, number in numbers.items() if number is not None}
 
 
-def _label_scores(rows: Sequence[tuple[str, Row]], fields: set[str], faults: Faults) -> dict[str, np.ndarray]:
+def _label_scores(rows: Sequence[tuple[str, Row]], fields: set[str], offences: Offences) -> dict[str, np.ndarray]:
     """Sufficiency, comprehensiveness and New-P of each instance, as far as the fields allow."""
     given = [field for field in PROBABILITIES if field in fields]
     if not given:
         return {}
     if "pred_proba" not in fields or "pred_label" not in fields:
         missing = "pred_proba" if "pred_proba" not in fields else "pred_label"
-        faults.say("prediction", rows[0][0], missing, f"expected it beside {given[-1]}, found none")
+        offences.say_of("prediction", rows[0][0], missing, f"expected it beside {given[-1]}, found none")
         return {}
     full_p, other_p = np.full(len(rows), np.nan), {field: np.full(len(rows), np.nan) for field in given}
     classes: dict[str, np.ndarray] = {field: np.full(len(rows), -1) for field in ("pred_label", *given)}
@@ -177,17 +179,17 @@ def _label_scores(rows: Sequence[tuple[str, Row]], fields: set[str], faults: Fau
         label = row["pred_label"]
         label = label.item() if hasattr(label, "item") else label
         if isinstance(label, bool) or not isinstance(label, (int, str)):
-            faults.say("prediction", name, "pred_label", f"expected a class number or a label, found {found(label)}")
+            offences.say_of("prediction", name, "pred_label", f"expected a class number or a label, found {cut(label)}")
             continue
         classes["pred_label"][at] = numbers.setdefault(label, len(numbers))
         for field in given:
-            scores = _probabilities(name, row, field, faults)
+            scores = _probabilities(name, row, field, offences)
             if scores and label not in scores:
-                faults.say(
+                offences.say_of(
                     "prediction",
                     name,
                     field,
-                    f"expected a probability of the label {label!r}, found {found(row[field])}",
+                    f"expected a probability of the label {label!r}, found {cut(row[field])}",
                 )
             elif scores:
                 other_p[field][at] = scores[label]
@@ -216,7 +218,7 @@ def _answers_as_labels(rows: Sequence[tuple[str, Row, Row]], fields: set[str]) -
 
 
 def _answer_scores(
-    rows: Sequence[tuple[str, Row, Row]], fields: set[str], language: str | None, faults: Faults
+    rows: Sequence[tuple[str, Row, Row]], fields: set[str], language: str | None, offences: Offences
 ) -> dict[str, np.ndarray]:
     """F1 of each instance's answer, where predictions carry one."""
     field = "answer" if "answer" in fields else _answers_as_labels(rows, fields)
@@ -228,9 +230,9 @@ def _answer_scores(
         gold = reference.get("answer") if gold is None else as_list(gold)
         golds = [gold] if isinstance(gold, str) else gold
         if not isinstance(row[field], str):
-            faults.say("prediction", name, field, f"expected a string, found {found(row[field])}")
+            offences.say_of("prediction", name, field, f"expected a string, found {cut(row[field])}")
         elif golds is None or not all(isinstance(one, str) for one in golds):
-            faults.say("reference", name, "answers", f"expected the gold answers (strings), found {found(gold)}")
+            offences.say_of("reference", name, "answers", f"expected the gold answers (strings), found {cut(gold)}")
         else:
             scores[at] = answer_f1(row[field], golds, language)
     return {"answer_f1": scores}
@@ -240,17 +242,8 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
     """Agreement with the best of several gold sets; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        info = evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS_DESCRIPTION,
-            features=datasets.Features(
-                {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
-            ),
-            reference_urls=["https://aclanthology.org/2022.conll-1.6/"],
-        )
-        info.higher_is_better, info.ranges = HIGHER_IS_BETTER, RANGES
-        return info
+        url = "https://aclanthology.org/2022.conll-1.6/"
+        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
 
     def statistics(
         self, predictions: Any, references: Any, iou_threshold: float = 0.5, language: str | None = None
@@ -270,25 +263,25 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
             raise ValueError(f"iou_threshold: expected a number in (0, 1], found {iou_threshold!r}")
         if language not in (None, "en", "zh"):
             raise ValueError(f"language: expected 'en', 'zh' or None, found {language!r}")
-        faults = Faults()
-        joint = joined(predictions, references, faults)
+        offences = Offences()
+        joint = joined(predictions, references, offences)
         rows = [(name, row) for name, row, _ in joint]
-        fields = optional_fields(rows, ("pred_label", *PROBABILITIES, "answer"), "prediction", faults)
-        faults.stop()
+        fields = optional_fields(rows, ("pred_label", *PROBABILITIES, "answer"), "prediction", offences)
+        offences.stop()
         hits = np.zeros((len(joint), 2))
         for at, (name, row, reference) in enumerate(joint):
-            pairs = _sequences(name, row, reference, faults)
-            if pairs and not faults.total:
+            pairs = _sequences(name, row, reference, offences)
+            if pairs and not offences.total:
                 hits[at] = np.mean([set_scores(gold, chosen, threshold) for gold, chosen in pairs], axis=0)
         scores = {"token_f1": hits[:, 0], "iou_f1": hits[:, 1]}
-        scores |= _label_scores(rows, fields, faults)
-        scores |= _answer_scores(joint, fields, language, faults)
-        faults.stop()
+        scores |= _label_scores(rows, fields, offences)
+        scores |= _answer_scores(joint, fields, language, offences)
+        offences.stop()
         keys = list(scores)
         values = np.column_stack([*scores.values(), np.ones(len(joint))])
 
         def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-            return {key: ratio(sums[..., at], sums[..., -1]) for at, key in enumerate(keys)}
+            return {key: divide(sums[..., at], sums[..., -1], np.nan) for at, key in enumerate(keys)}
 
         statistics = Statistics([name for name, _ in rows], values, finalize, scores)
         return statistics, [[reference, row] for _, row, reference in joint]
@@ -306,4 +299,4 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
         settings: dict[str, object] = {"iou": float(iou_threshold)}
         if "answer_f1" in statistics.per_instance:
             settings["answers"] = language or "by text"
-        return report(statistics, NAME, settings, intervals, by_values=by_values, **options)
+        return report(statistics, NAME, settings, by_values=by_values, **options)

@@ -13,12 +13,12 @@ randomisation); Koehn (2004) (paired bootstrap); Holm (1979).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 
 import numpy as np
 
-Finalize = Callable[[np.ndarray], Mapping[str, np.ndarray]]
+from .pool import Finalize
 
 DEFAULT_LEVEL = 0.95
 DEFAULT_RESAMPLES = 1000

@@ -1,8 +1,4 @@
-"""How every metric turns per-instance statistics into the dict it returns.
-
-A metric reduces its input to ``Statistics``: additive numbers per instance. Their sum, put through ``finalize``, is the
-score; sums over groups are the breakdown; the same rows are what the bootstrap resamples. An average over keys (a
-macro average) is such a sum too: the sum of the per-key values and the number of keys.
+"""How every metric turns per-instance `pool.Statistics` into the dict it returns.
 
 NaN: a score that is undefined (a mean over nothing) is NaN in Python and null in JSON; nothing is averaged around it
 silently, because ``finalize`` carries the count it divides by.
@@ -10,80 +6,15 @@ silently, because ``finalize`` carries the count it divides by.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from .pool import Statistics
+from .resampling import intervals
+
 # equal to the package's own version (a test holds them together); a Space has no package to ask
 VERSION = "1.0.0"
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Additive statistics of one system on n instances.
-
-    Attributes:
-        ids: annotation ids, n strings, unique.
-        values: float64 (n, k); the score is ``finalize(values.sum(axis=0))``.
-        finalize: sums (..., k) to {key: scores (...)}; a key that is a list of T scores has shape (..., T). It works
-            on any leading shape and gives NaN (or the metric's convention) where a count is 0, without warning.
-        per_instance: {key: (n,) or (n, T)}, the instance's own scores; NaN where an instance has none.
-        columns: what each column of ``values`` is, k names, by which the statistics of systems with other optional
-            fields are compared; None where that never happens.
-    """
-
-    ids: Sequence[str]
-    values: np.ndarray
-    finalize: Callable[[np.ndarray], Mapping[str, np.ndarray]]
-    per_instance: Mapping[str, np.ndarray] = field(default_factory=dict)
-    columns: Sequence[str] | None = None
-
-    def __post_init__(self) -> None:
-        if self.values.ndim != 2 or len(self.values) != len(self.ids):
-            raise ValueError(
-                f"expected one row of statistics per id, found {self.values.shape} for {len(self.ids)} ids"
-            )
-        if self.columns is not None and len(self.columns) != self.values.shape[1]:
-            raise ValueError(f"expected {self.values.shape[1]} names of columns, found {len(self.columns)}")
-        for key, column in self.per_instance.items():
-            if len(column) != len(self.ids):
-                raise ValueError(f"per_instance[{key!r}]: expected {len(self.ids)} values, found {len(column)}")
-
-    def scores(self) -> dict[str, np.ndarray]:
-        """The scores over all instances: {key: 0-d array, or (T,)}."""
-        with np.errstate(invalid="ignore"):
-            return {key: np.asarray(value) for key, value in self.finalize(self.values.sum(axis=0)).items()}
-
-    def take(self, rows: Sequence[int] | np.ndarray) -> Statistics:
-        """The statistics of some instances, in the order of ``rows``."""
-        rows = np.asarray(rows, dtype=np.int64)
-        own = {key: np.asarray(column)[rows] for key, column in self.per_instance.items()}
-        return Statistics([self.ids[row] for row in rows], self.values[rows], self.finalize, own, self.columns)
-
-
-def merge(parts: Sequence[Statistics]) -> Statistics:
-    """The statistics of disjoint batches as of one call (the same metric with the same settings throughout)."""
-    ids = [name for part in parts for name in part.ids]
-    if len(set(ids)) != len(ids):
-        raise ValueError("expected disjoint batches, found an annotation id twice")
-    keys = list(parts[0].per_instance)
-    own = {key: np.concatenate([np.asarray(part.per_instance[key]) for part in parts]) for key in keys}
-    values = np.concatenate([part.values for part in parts])
-    return Statistics(ids, values, parts[0].finalize, own, parts[0].columns)
-
-
-def mean(sums: np.ndarray, column: int, count: int, empty: float = math.nan) -> np.ndarray:
-    """Column ``column`` of the sums over column ``count``; ``empty`` where the count is 0. For use in ``finalize``."""
-    return ratio(sums[..., column], sums[..., count], empty)
-
-
-def ratio(numerator: np.ndarray, denominator: np.ndarray, empty: float = math.nan) -> np.ndarray:
-    """``numerator / denominator``, and ``empty`` where the denominator is 0, without a warning."""
-    numerator, denominator = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(denominator == 0, empty, numerator / np.where(denominator == 0, 1.0, denominator))
 
 
 def plain(value: object) -> object:
@@ -185,7 +116,7 @@ def assemble(
     per_instance: bool = False,
     by_values: Sequence[object] | None = None,
     label_names: Sequence[str] | None = None,
-    intervals: Mapping[str, np.ndarray] | None = None,
+    bounds: Mapping[str, np.ndarray] | None = None,
     extra: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """The result of a metric: a flat dict of plain Python numbers.
@@ -196,14 +127,14 @@ def assemble(
         per_instance: adds ``per_instance: {key: [score per instance], "annotation_id": [..]}``.
         by_values: one value per instance, aligned with ``statistics.ids``; adds ``by: {value: {key: score}}``.
         label_names: names of the class numbers in ``by_values``, if they are class numbers.
-        intervals: {key: (low, high)}; adds ``KEY_ci: [low, high]`` right after its key.
+        bounds: {key: (low, high)}; adds ``KEY_ci: [low, high]`` right after its key.
         extra: further entries that are no resampled score (counts, lists of settings), put before ``signature``.
     """
     result: dict[str, object] = {}
     for key, value in statistics.scores().items():
         result[key] = plain(value)
-        if intervals is not None and key in intervals:
-            result[f"{key}_ci"] = plain(np.asarray(intervals[key]))
+        if bounds is not None and key in bounds:
+            result[f"{key}_ci"] = plain(np.asarray(bounds[key]))
     if extra:
         result.update({key: plain(value) for key, value in extra.items()})
     if per_instance:
@@ -219,7 +150,6 @@ def report(
     statistics: Statistics,
     name: str,
     settings: Mapping[str, object],
-    bootstrap: Callable[..., Mapping[str, np.ndarray] | None],
     *,
     by_values: Sequence[object] | None = None,
     extra: Mapping[str, object] | None = None,
@@ -237,7 +167,6 @@ def report(
         statistics: of all instances.
         name: the metric's name.
         settings: the metric's own settings, for the signature.
-        bootstrap: ``resampling.intervals``.
         by_values: the values of column ``by``, aligned with ``statistics.ids``.
         extra: see ``assemble``.
         per_instance: asks for the per-instance values.
@@ -246,7 +175,7 @@ def report(
         by: the column's name.
         label_names: names of the class numbers in the column.
     """
-    found = bootstrap(statistics.values, statistics.finalize, confidence_level, n_resamples, seed, ci_method)
+    bounds = intervals(statistics.values, statistics.finalize, confidence_level, n_resamples, seed, ci_method)
     common = resampling_settings(confidence_level, n_resamples, seed, ci_method, by)
     return assemble(
         statistics,
@@ -254,6 +183,6 @@ def report(
         per_instance=per_instance,
         by_values=by_values,
         label_names=label_names,
-        intervals=found,
+        bounds=bounds,
         extra=extra,
     )

@@ -14,43 +14,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-MOST_SHOWN = 10
+from .batches import Batches
+from .offences import Offences, cut
+
 ID_FIELDS = ("annotation_id", "id", "sent_id")
 Row = Mapping[str, Any]
-
-
-def found(value: object, limit: int = 60) -> str:
-    """The value as an error shows it, cut."""
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-class Faults:
-    """What is wrong with the input: the first ten are kept, all are counted."""
-
-    def __init__(self) -> None:
-        self.kept: list[str] = []
-        self.total = 0
-
-    def say(self, side: str, name: object, field: str, message: str) -> None:
-        """``side`` is "prediction" or "reference", ``name`` the row's id."""
-        self.total += 1
-        if len(self.kept) < MOST_SHOWN:
-            where = f"{side} {found(name)}" + (f": {field}" if field else "")
-            self.kept.append(f"{where}: {message}")
-
-    def stop(self) -> None:
-        """Raise a ValueError if anything has been said."""
-        if self.total:
-            more = [f"… and {self.total - len(self.kept)} more ({self.total} in all)"]
-            raise ValueError("\n".join(self.kept + (more if self.total > len(self.kept) else [])))
 
 
 # ------------------------------------------------------------------------------------------------- rows of any kind
 def _columns_to_rows(columns: Mapping[str, Sequence[Any]], side: str) -> list[Any]:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"{side}s: expected columns of one length, found {found(lengths)}")
+        raise ValueError(f"{side}s: expected columns of one length, found {cut(lengths)}")
     return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
@@ -104,18 +79,18 @@ def rows_of(data: Any, side: str) -> list[Row]:
     elif isinstance(data, Mapping):
         for name, column in data.items():
             if not isinstance(column, Sequence) or isinstance(column, (str, bytes)):
-                raise ValueError(f"{side}s: expected a list of rows, found one object with {found(name)}")
+                raise ValueError(f"{side}s: expected a list of rows, found one object with {cut(name)}")
         return _columns_to_rows(data, side)
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
-        raise ValueError(f"{side}s: expected a list of rows, found {found(data)}")
+        raise ValueError(f"{side}s: expected a list of rows, found {cut(data)}")
     rows = list(data)
     for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise ValueError(f"{side}s[{at}]: expected an object, found {found(row)}")
+            raise ValueError(f"{side}s[{at}]: expected an object, found {cut(row)}")
     return rows
 
 
-def by_id(rows: Sequence[Row], side: str, faults: Faults, id_fields: Sequence[str] = ID_FIELDS) -> dict[str, Row]:
+def by_id(rows: Sequence[Row], side: str, offences: Offences, id_fields: Sequence[str] = ID_FIELDS) -> dict[str, Row]:
     """{id: row}, in the rows' order; an id is a string or an integer, compared as a string.
 
     A missing or ill-typed id, or one that stands twice, is a fault.
@@ -126,17 +101,17 @@ def by_id(rows: Sequence[Row], side: str, faults: Faults, id_fields: Sequence[st
         if hasattr(value, "item"):
             value = value.item()
         if isinstance(value, bool) or not isinstance(value, (str, int)):
-            faults.say(side, at, id_fields[0], f"row {at}: expected an id (string or integer), found {found(value)}")
+            offences.say_of(side, at, id_fields[0], f"row {at}: expected an id (string or integer), found {cut(value)}")
             continue
         name = str(value)
         if name in named:
-            faults.say(side, name, "", f"row {at}: expected each id once, found it twice")
+            offences.say_of(side, name, "", f"row {at}: expected each id once, found it twice")
             continue
         named[name] = row
     return named
 
 
-def joined(predictions: Any, references: Any, faults: Faults) -> list[tuple[str, Row, Row]]:
+def joined(predictions: Any, references: Any, offences: Offences) -> list[tuple[str, Row, Row]]:
     """(id, prediction, reference) in the references' order; faults for what stands on one side alone.
 
     Raises:
@@ -149,16 +124,16 @@ def joined(predictions: Any, references: Any, faults: Faults) -> list[tuple[str,
         rows = rows_of(data, side)
         if not rows:
             raise ValueError(f"expected {side}s, found an empty list")
-        both[side] = by_id(rows, side, faults)
+        both[side] = by_id(rows, side, offences)
     for name in both["prediction"]:
         if name not in both["reference"]:
-            faults.say("prediction", name, "", "expected a reference of this id, found none")
+            offences.say_of("prediction", name, "", "expected a reference of this id, found none")
     pairs = []
     for name, reference in both["reference"].items():
         if name in both["prediction"]:
             pairs.append((name, both["prediction"][name], reference))
         else:
-            faults.say("reference", name, "", "expected a prediction of this id, found none")
+            offences.say_of("reference", name, "", "expected a prediction of this id, found none")
     return pairs
 
 
@@ -205,7 +180,7 @@ def as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, faults: Faults) -> set[str]:
+def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, offences: Offences) -> set[str]:
     """Which optional fields there are; the first row that has one where others have not (or lacks it) is a fault.
 
     A field that is null is absent.
@@ -218,104 +193,40 @@ def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side
             if not all(has):
                 deviating = has.index(not has[0])
                 state = "none, where the rows before it have it" if has[0] else "it, where the rows before it have none"
-                faults.say(side, rows[deviating][0], field, f"expected it in all rows or in none, found {state}")
+                offences.say_of(side, rows[deviating][0], field, f"expected it in all rows or in none, found {state}")
     return present
 
 
 # ------------------------------------------------------------------------------------------------ evaluate's side
-class RowBatches:
-    """A mixin before ``evaluate.Metric``: rows are kept as they come and are handed over at ``compute``.
+class RowBatches(Batches[Any]):
+    """A mixin before ``evaluate.Metric`` for modules that take rows: they are kept as they come.
 
-    With one process nothing is written and nothing is converted: lists, Datasets and Arrow tables go straight
-    through. With several processes (``num_process``) rows travel as JSON strings through evaluate's shared files. The
-    class that uses it defines ``_score(predictions, references, **settings)``.
+    Lists, Datasets and Arrow tables go straight through to the class's ``_score(predictions, references, **settings)``.
     """
 
-    num_process: int
     _score: Callable[..., dict[str, Any]]
 
-    def __len__(self) -> int:
-        """How many rows are kept."""
-        held = self.__dict__.get("_held")
-        return sum(len(batch) for batch in held[0]) if held else super().__len__()  # type: ignore[misc]
+    def _keep(self, data: Any, side: str) -> Any:
+        # a list is copied (not its rows): the caller may clear it for the next batch
+        return list(data) if isinstance(data, (list, tuple)) else data
 
-    def add_batch(self, *, predictions: Any = None, references: Any = None) -> None:
-        """Keep a batch of predictions and of references; both may come in any order and in different batches.
+    def _packed(self, kept: Any, side: str) -> bytes:
+        return json.dumps(rows_of(kept, side), default=_plain).encode()
 
-        Args:
-            predictions: rows, see below.
-            references: rows, see below.
-        """
-        if self.num_process > 1:
-            self._write(predictions, references)
-            return
-        held = self.__dict__.setdefault("_held", ([], []))
-        for side, batch in zip(held, (predictions, references), strict=True):
-            if batch is not None:
-                # a list is copied (not its rows): the caller may clear it for the next batch
-                side.append(list(batch) if isinstance(batch, (list, tuple)) else batch)
+    def _unpacked(self, data: bytes, side: str) -> Any:
+        return json.loads(data)
 
-    def add(
-        self, *, prediction: Any = None, reference: Any = None, predictions: Any = None, references: Any = None
-    ) -> None:
-        """Keep one prediction and one reference.
-
-        Args:
-            prediction: a row, see below.
-            reference: a row, see below.
-            predictions, references: the same under the names that ``evaluate.combine`` uses.
-        """
-        one = [
-            prediction if prediction is not None else predictions,
-            reference if reference is not None else references,
-        ]
-        rows = [None if row is None else [row] for row in one]
-        self.add_batch(predictions=rows[0], references=rows[1])
-
-    def compute(self, *, predictions: Any = None, references: Any = None, **settings: Any) -> dict[str, Any] | None:
-        """The scores of all that was added and of what is given here.
-
-        Args:
-            predictions: rows, see below.
-            references: rows, see below.
-            **settings: see below; an unknown one is a TypeError.
-
-        Returns:
-            A flat dict of plain Python numbers; None on processes other than the first.
-
-        Raises:
-            ValueError: wrong input; it names the instance and the field.
-        """
-        if predictions is not None or references is not None:
-            self.add_batch(predictions=predictions, references=references)
-        if self.num_process > 1:
-            return super().compute(**settings)  # type: ignore[misc]
-        held = self.__dict__.pop("_held", ([], []))
-        return self._score(_together(held[0], "prediction"), _together(held[1], "reference"), **settings)
-
-    def _write(self, predictions: Any, references: Any) -> None:
-        """Rows as JSON strings into evaluate's file; the shorter side is filled with empty strings."""
-        sides = [
-            [json.dumps(row, default=_plain) for row in rows_of(data, side)] if data is not None else []
-            for data, side in ((predictions, "prediction"), (references, "reference"))
-        ]
-        size = max(map(len, sides))
-        padded = [side + [""] * (size - len(side)) for side in sides]
-        super().add_batch(predictions=padded[0], references=padded[1])  # type: ignore[misc]
-
-    def _compute(self, *, predictions: Any = None, references: Any = None, **settings: Any) -> dict[str, Any]:
-        """What evaluate calls with the strings of all processes."""
-        sides = [[json.loads(text) for text in side if text] for side in (predictions or [], references or [])]
-        return self._score(sides[0] or None, sides[1] or None, **settings)
+    def _together(self, predictions: Sequence[Any], references: Sequence[Any], settings: dict[str, Any]) -> Any:
+        return self._score(_joint(predictions, "prediction"), _joint(references, "reference"), **settings)
 
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"expected JSON values, found {found(value)}")
+    raise TypeError(f"expected JSON values, found {cut(value)}")
 
 
-def _together(batches: Sequence[Any], side: str) -> Any:
+def _joint(batches: Sequence[Any], side: str) -> Any:
     """The batches as one; a single batch stays the object it is."""
     if not batches:
         return None

@@ -3,7 +3,8 @@
 The modules lie flat in ``metrics/``; a Space wants each in a folder of its own. `build_metrics` assembles these
 folders, so that there is one source and no copy in the repository. What it refuses is what ``evaluate.load`` would
 stumble over later, on a user's machine: its loader reads import lines by regular expression and fetches only the
-siblings that ``NAME.py`` names itself, one ``from .leaf import ..`` a line.
+siblings that ``NAME.py`` names itself, one ``from .leaf import ..`` a line. A leaf may import leaves; the module then
+names those as well (`from .leaf import name as name` where it does not use them), and no leaf that nothing needs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -94,32 +95,41 @@ def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
 
 
 def imported_leaves(module: Path) -> list[str]:
-    """The siblings that a metric module imports, checked to be all that a Space needs.
+    """The siblings that a metric module imports, checked to be all that a Space needs, and no more.
 
     Returns:
         Their names without ``.py``, sorted.
 
     Raises:
         DataError: the file is missing or no Python; a relative import not of the form ``from .leaf import name``; an
-            import of something that a Space does not install; a leaf that needs a further leaf; an import line that
-            the loader of ``evaluate`` reads otherwise than Python does.
+            import of something that a Space does not install; a leaf that the module's leaves need and the module does
+            not name; one that it names and nothing uses; an import line that the loader of ``evaluate`` reads otherwise
+            than Python does.
     """
-    from evaluate.loading import get_imports
-
     errors: list[DataError] = []
-    leaves = sorted(set(_siblings(module, errors)))
+    imports = {module.stem: _imports(module, errors)}
+    leaves = sorted(imports[module.stem])
     for leaf in leaves:
         path = module.with_name(f"{leaf}.py")
-        for further in _siblings(path, errors):
-            if further not in leaves and further != module.stem:
-                errors.append(
-                    DataError(
-                        f"imports .{further}, which {module.name} does not import: the loader would not fetch it",
-                        file=path,
-                    )
-                )
+        imports[leaf] = _imports(path, errors)
+        for further in sorted(imports[leaf].keys() - imports[module.stem].keys() - {module.stem}):
+            message = f"imports .{further}, which {module.name} does not import: the loader would not fetch it"
+            errors.append(DataError(message, file=path))
+    needed = {leaf for leaf, used in imports[module.stem].items() if used}
+    while more := {leaf for name in needed for leaf in imports.get(name, ())} - needed:
+        needed |= more
+    for leaf in sorted(imports[module.stem].keys() - needed):
+        errors.append(DataError(f"names .{leaf}, which neither it nor a leaf of it uses", file=module))
     if errors:
         raise DataErrors(errors)
+    _check_loader(module, leaves)
+    return leaves
+
+
+def _check_loader(module: Path, leaves: Sequence[str]) -> None:
+    """Refuse import lines that the loader of ``evaluate`` reads otherwise than Python does."""
+    from evaluate.loading import get_imports
+
     seen = get_imports(str(module))
     fetched = sorted({name for kind, name, _, _ in seen if kind == "internal"})
     if fetched != leaves:
@@ -131,16 +141,19 @@ def imported_leaves(module: Path) -> list[str]:
     for kind, name, _, _ in seen:
         if kind == "external" or not name.isidentifier():
             raise DataError(f"evaluate's loader cannot read the import of {name!r}: one module a line", file=module)
-    return leaves
 
 
-def _siblings(path: Path, errors: list[DataError]) -> Iterator[str]:
-    """Yield the leaves that one file imports; offences go to ``errors``."""
+def _imports(path: Path, errors: list[DataError]) -> dict[str, bool]:
+    """The leaves that one file imports, and whether it uses them: offences go to ``errors``.
+
+    ``from .leaf import name as name`` alone names a leaf for the loader and uses nothing of it.
+    """
     try:
         tree = ast.parse(_read(path), filename=str(path))
     except (SyntaxError, ValueError) as error:
         errors.append(DataError(f"no Python: {error}", file=path, line=getattr(error, "lineno", None)))
-        return
+        return {}
+    leaves: dict[str, bool] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -148,16 +161,15 @@ def _siblings(path: Path, errors: list[DataError]) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and not node.level:
             _check_library(node.module or "", path, node.lineno, errors)
         elif isinstance(node, ast.ImportFrom):
-            if node.level == 1 and node.module and "." not in node.module:
-                if node.col_offset:
-                    errors.append(
-                        DataError(
-                            "an import inside a block is not seen by evaluate's loader", file=path, line=node.lineno
-                        )
-                    )
-                yield node.module
-            else:
+            if node.level != 1 or not node.module or "." in node.module:
                 errors.append(DataError("expected `from .leaf import name`", file=path, line=node.lineno))
+                continue
+            if node.col_offset:
+                message = "an import inside a block is not seen by evaluate's loader"
+                errors.append(DataError(message, file=path, line=node.lineno))
+            used = any(alias.asname != alias.name for alias in node.names)
+            leaves[node.module] = leaves.get(node.module, False) or used
+    return leaves
 
 
 def _check_library(name: str, path: Path, line: int, errors: list[DataError]) -> None:

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
+from eraser_hub.metrics.pool import Finalize, Statistics, divide
 from eraser_hub.metrics.resampling import (
     DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
-    Finalize,
     approximate_randomisation,
     holm,
     paired_bootstrap,
 )
-from eraser_hub.metrics.results import Statistics, plain, ratio, signature
+from eraser_hub.metrics.results import plain, signature
 from eraser_hub.records.errors import DataError, shown
 
 from .score import Inputs, Settings, score
@@ -66,7 +66,7 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
     )
 
     def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-        return {key: ratio(sums[..., 2 * at], sums[..., 2 * at + 1]) for at, key in enumerate(keys)}
+        return {key: divide(sums[..., 2 * at], sums[..., 2 * at + 1], np.nan) for at, key in enumerate(keys)}
 
     names = [f"{key}.{part}" for key in keys for part in ("sum", "count")]
     return Statistics(ids, table.astype(float), finalize, kept, names)

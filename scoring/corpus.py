@@ -11,8 +11,11 @@ import msgspec
 import numpy as np
 import orjson
 
-from eraser_hub.metrics.inputs import Offences, ReferenceFlattener, References, found
+from eraser_hub.metrics.flat import References
+from eraser_hub.metrics.flatten_rows import ReferenceFlattener
 from eraser_hub.metrics.joining import Documents
+from eraser_hub.metrics.offences import Offences, cut
+from eraser_hub.metrics.tokens import sentence_sizes
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors
 from eraser_hub.records.splits import release_split
 
@@ -74,7 +77,7 @@ def said(error: Exception, line: bytes) -> str:
     return f"not JSON: {error}"
 
 
-def raise_offences(offences: Offences, places: dict[str, tuple[Path, Any]], names: dict[str, list[str]]) -> None:
+def raise_offences(offences: Offences, places: dict[str, tuple[Path, Any]], names: dict[str, Sequence[str]]) -> None:
     """Raise the offences, if there are any, each with its file and line.
 
     Args:
@@ -119,7 +122,7 @@ def read_annotations(
             raise DataError(said(error, line), file=path, line=number) from None
         numbers.append(number)
         if not isinstance(row, dict):
-            raise DataError(f"expected an object, found {found(row)}", file=path, line=number)
+            raise DataError(f"expected an object, found {cut(row)}", file=path, line=number)
         if column is not None:
             if by not in row:
                 raise DataError(
@@ -139,18 +142,6 @@ def annotation_file(data_dir: Path, split: str) -> Path:
         if path.is_file():
             return path
     raise DataError(f"no annotation file {release_split(split)}.jsonl for the split {split!r}", file=data_dir)
-
-
-def sizes_of_sentences(data: bytes) -> list[int]:
-    """Tokens of each sentence of a document's UTF-8 bytes; see `inputs.sentence_sizes` for the rule.
-
-    >>> sizes_of_sentences(b"one two .\\n\\nthree  four")
-    [3, 2]
-    """
-    if b"  " in data or b" \n" in data or b"\n " in data or data[:1] == b" " or data[-1:] == b" ":
-        sizes = [sum(1 for piece in line.split(b" ") if piece) for line in data.split(b"\n")]
-        return [size for size in sizes if size]
-    return [line.count(b" ") + 1 for line in data.split(b"\n") if line]
 
 
 class _Record(msgspec.Struct, gc=False):
@@ -277,7 +268,7 @@ class CorpusDocuments(Documents):
         """Keep the counts of some documents; of one that stands twice the last counts."""
         counts: tuple[np.ndarray, ...] | None = None if self.by_sentence else count_plain(texts)
         if counts is None:
-            sizes = [sizes_of_sentences(text) for text in texts]
+            sizes = [sentence_sizes(text) for text in texts]
             sentences = np.fromiter(map(len, sizes), dtype=np.int64, count=len(sizes))
             places = np.cumsum(sentences) - sentences + len(self.sizes)
             if self.by_sentence:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from eraser_hub.metrics.inputs import References
+from eraser_hub.metrics.flat import References
 from eraser_hub.metrics.joining import says_sentences
 
 from .corpus import blocks_of, check_utf8
@@ -206,7 +206,7 @@ def of_references(r: References) -> Gold:
     return Gold(
         ids,
         Names(r.docids),
-        r.labels,
+        list(r.labels),
         r.classification,
         np.searchsorted(r.group_instance, np.arange(len(ids) + 1)),
         np.searchsorted(r.group, np.arange(r.group_instance.size + 1)),

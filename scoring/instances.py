@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from eraser_hub.metrics.inputs import ERASED, FAR, SCORE_FIELDS, Offences, Predictions, ScoreTable
+from eraser_hub.metrics.fields import ERASED, SCORE_FIELDS
+from eraser_hub.metrics.flat import Predictions
+from eraser_hub.metrics.flatten_rows import FAR, ScoreTable
+from eraser_hub.metrics.offences import Offences
 from eraser_hub.records.errors import DataError
 
 from .corpus import blocks_of, check_utf8, said

@@ -7,10 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS, Pool, group_coverage
-from eraser_hub.metrics.input_policy import Used
-from eraser_hub.metrics.inputs import Predictions, References
+from eraser_hub.metrics.agreement_scores import (
+    SENTENCES_BY_SPANS,
+    add_coverage,
+    add_prf,
+    add_ranked,
+    add_spans,
+    group_coverage,
+)
+from eraser_hub.metrics.checks import Used
+from eraser_hub.metrics.flat import Predictions, References
 from eraser_hub.metrics.joining import Join, has_sentences, number_keys, says_sentences, touched_sentences
+from eraser_hub.metrics.pool import Pool
 from eraser_hub.metrics.spans import as_spans, count_spans, group_counts, token_counts
 
 from .soft import SoftScores
@@ -36,20 +44,20 @@ def pool_agreement(
         sentences: whether evidences say their sentences; None: as the references do.
     """
     keys = number_keys(r, p, joined)
-    pool = Pool(keys.owner, len(r.ids), totals)
+    pool = Pool(len(r.ids), totals)
     if used.hard:
         truth, predicted = as_spans(keys.evidence, r.start, r.end), as_spans(keys.span, p.start, p.end)
-        pool.add_spans(count_spans(truth, predicted, keys.owner.size, iou_thresholds), main)
+        add_spans(pool, count_spans(truth, predicted, keys.owner.size, iou_thresholds), main, keys.owner)
         tokens, covered = group_counts(r.group, truth, predicted, r.group_instance.size)
-        pool.add_coverage(*group_coverage(r.group_instance, tokens, covered, len(r.ids)))
+        add_coverage(pool, *group_coverage(r.group_instance, tokens, covered, len(r.ids)))
         if not used.sentence and (says_sentences(r) if sentences is None else sentences):
             gold, touched = touched_sentences(r, p, joined, keys, documents)
             counts = token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size)
-            pool.add_prf("sentence", counts, columns=SENTENCES_BY_SPANS)
+            add_prf(pool, "sentence", counts, keys.owner, SENTENCES_BY_SPANS)
     decided = has_sentences(r) if sentences is None else sentences or not r.start.size
     owner = joined.reference[p.instance]
     for ranked, sizes, prefix in ((soft.token, p.soft, ""), (soft.sentence, p.sentence, "sentence_")):
         chosen = np.flatnonzero(sizes >= 0)
         if chosen.size:
-            pool.add_ranked(ranked, chosen, owner[chosen], prefix, decided)
+            add_ranked(pool, ranked, chosen, owner[chosen], prefix, decided)
     return pool

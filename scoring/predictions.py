@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.metrics.batches import concatenate
-from eraser_hub.metrics.inputs import Offences, PredictionFlattener, Predictions, References
-from eraser_hub.metrics.instance_batches import PREDICTION_PARTS
+from eraser_hub.metrics.flat import Predictions, References, concatenate
+from eraser_hub.metrics.flatten_rows import PredictionFlattener
+from eraser_hub.metrics.offences import Offences
 
 from .corpus import is_parquet
 from .instances import Part, parts_of
@@ -41,4 +41,4 @@ def read_predictions(
     if not parts:
         return PredictionFlattener(offences).finish(), reducer.finish(), lines
     coded = {"classification": "labels"}  # documents are numbered alike in all parts
-    return concatenate(parts, **(PREDICTION_PARTS | {"coded": coded})), reducer.finish(), lines
+    return concatenate(parts, coded), reducer.finish(), lines

@@ -12,19 +12,14 @@ import numpy as np
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.metrics import erasure
 from eraser_hub.metrics.agreement_scores import suffix, thresholds_said
-from eraser_hub.metrics.input_policy import (
-    Used,
-    check_classes,
-    check_documents,
-    check_fields,
-    check_thresholds,
-    name_labels,
-)
-from eraser_hub.metrics.inputs import Offences, Predictions, References
+from eraser_hub.metrics.checks import Used, check_classes, check_documents, check_fields, check_thresholds, name_labels
+from eraser_hub.metrics.flat import Predictions, References
 from eraser_hub.metrics.joining import Documents, join, says_sentences
+from eraser_hub.metrics.offences import Offences
+from eraser_hub.metrics.pool import Statistics
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import against_chance, check_settings, intervals
-from eraser_hub.metrics.results import Statistics, assemble, plain, resampling_settings, signature
+from eraser_hub.metrics.results import assemble, plain, resampling_settings, signature
 from eraser_hub.records.errors import DataError
 
 from .corpus import CorpusDocuments, annotation_file, check_there, raise_offences, read_annotations, with_documents
@@ -170,7 +165,7 @@ class Scored:
             signature=self.signatures[name],
             per_instance=s.per_instance,
             by_values=self.by_values,
-            intervals=bounds,
+            bounds=bounds,
             extra=extra,
         )
 
@@ -356,11 +351,15 @@ def _scored(
     return Scored(
         agreement=_statistics(agreement, ids, settings),
         faithfulness=_statistics(faithfulness, ids, settings),
-        report=faithfulness.report() if faithfulness.first_label >= 0 else None,
+        report=erasure.classification_report(faithfulness),
         chance=chance,
         used=used,
         settings=settings,
-        signatures=_signatures(settings, used, "sentence" in agreement.prf_names),
+        signatures=_signatures(
+            settings,
+            used,
+            any(name.startswith("sentence_by_spans") or name == "sentence.hits" for name in agreement.columns),
+        ),
         by_values=by_values,
     )
 
@@ -371,7 +370,7 @@ def _statistics(pool: Any, ids: Sequence[str], settings: Settings) -> Statistics
     values = pool.values()
     ids = ids if len(values) == len(ids) else ["all"]
     per_instance = pool.finalize(values) if settings.per_instance else {}
-    return Statistics(ids, values, pool.finalize, per_instance, pool.names)
+    return Statistics(ids, values, pool.finalize, per_instance, list(pool.columns))
 
 
 def _check_strict(used: Used, offences: Offences) -> None:

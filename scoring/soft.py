@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eraser_hub.metrics.input_policy import check_finite, check_score_lengths
-from eraser_hub.metrics.inputs import Predictions, References
+from eraser_hub.metrics.checks import check_finite, check_score_lengths
+from eraser_hub.metrics.flat import Predictions, References
 from eraser_hub.metrics.joining import EvidenceIndex, pairs
 from eraser_hub.metrics.rankings import Ranked, baseline_seeds, joined, rank_rationales
 
@@ -72,8 +72,8 @@ class Ranking(NamedTuple):
             ),
         ):  # fmt: skip
             if (sizes >= 0).any():
-                check_score_lengths(view, sizes, length, field, unit, offences)
-                check_finite(view, 0, sizes, scores, field, offences)
+                check_score_lengths(view, sizes, length, field, unit, offences)  # type: ignore[arg-type]
+                check_finite(view, sizes, scores, field, offences)  # type: ignore[arg-type]
             spans = where, bounds[0][evidence], bounds[1][evidence]
             ranked.append(rank_rationales(sizes, scores, spans, self.no_positives, seeds, self.n_shuffles, threshold))
         return SoftScores(*ranked)

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.metrics.arrow_inputs import predictions_from_arrow, references_from_arrow
-from eraser_hub.metrics.batches import concatenate
-from eraser_hub.metrics.inputs import Offences, PredictionFlattener, Predictions, ReferenceFlattener, References
-from eraser_hub.metrics.instance_batches import REFERENCE_PARTS
+from eraser_hub.metrics.flat import Predictions, References, concatenate
+from eraser_hub.metrics.flatten_arrow import predictions_from_arrow, references_from_arrow
+from eraser_hub.metrics.flatten_rows import PredictionFlattener, ReferenceFlattener
 from eraser_hub.metrics.joining import Documents
+from eraser_hub.metrics.offences import Offences
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.splits import dataset_split
 
@@ -46,9 +46,9 @@ def _rows_of_a_part(metadata: pq.FileMetaData) -> int:
 
 
 def _predictions(table: pa.Table, offences: Offences, first: int) -> Predictions:
-    columns = predictions_from_arrow(table)
-    if columns is not None:
-        return Predictions(**columns)
+    predictions = predictions_from_arrow(table)
+    if predictions is not None:
+        return predictions
     own = Offences()
     flattener = PredictionFlattener(own)
     for row in table.to_pylist():
@@ -88,7 +88,7 @@ def read_dataset(
                     values += table.column(by).to_pylist()
         except (pa.ArrowInvalid, OSError) as error:
             raise DataError(f"not a readable Parquet file: {str(error).splitlines()[0]}", file=path) from None
-    references = concatenate(parts, **REFERENCE_PARTS) if parts else ReferenceFlattener(offences, label_names).finish()
+    references = concatenate(parts) if parts else ReferenceFlattener(offences, label_names).finish()
     if by == "classification":
         names = [*references.labels, None]
         values = [names[code] for code in references.classification.tolist()]
@@ -96,9 +96,9 @@ def read_dataset(
 
 
 def _references(table: pa.Table, label_names: Sequence[str] | None, offences: Offences, first: int) -> References:
-    columns = references_from_arrow(table, label_names)
-    if columns is not None:
-        return References(**columns)
+    references = references_from_arrow(table, label_names)
+    if references is not None:
+        return references
     own = Offences()
     flattener = ReferenceFlattener(own, label_names)
     for row in table.to_pylist():

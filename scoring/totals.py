@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.metrics import erasure
-from eraser_hub.metrics.agreement_scores import Pool
-from eraser_hub.metrics.input_policy import Used, check_classes, check_documents, check_fields
-from eraser_hub.metrics.inputs import Offences, Predictions
+from eraser_hub.metrics.checks import Used, check_classes, check_documents, check_fields
+from eraser_hub.metrics.flat import Predictions
 from eraser_hub.metrics.joining import Documents, EvidenceIndex, Join
+from eraser_hub.metrics.offences import Offences
+from eraser_hub.metrics.pool import Pool
 
 from .gold import Gold, Unclear
 from .instances import Part
@@ -64,7 +65,7 @@ class Totals:
         self.gold, self.documents, self.label_names, self.ranking = gold, documents, label_names, ranking
         self.iou_thresholds, self.main_iou, self.aopc_thresholds = iou_thresholds, main_iou, aopc_thresholds
         self.seen = np.zeros(len(gold.ids), dtype=bool)
-        self.first: tuple[Used, list[str], Pool, erasure.Pool] | None = None
+        self.first: tuple[Used, list[str], Pool, Pool] | None = None
 
     def add(self, part: Predictions) -> None:
         """Add a part of the predictions.
@@ -99,19 +100,15 @@ class Totals:
             raise Unclear
         self._merge(used, known, agreement, faithfulness)
 
-    def _merge(self, used: Used, known: list[str], agreement: Pool, faithfulness: erasure.Pool) -> None:
+    def _merge(self, used: Used, known: list[str], agreement: Pool, faithfulness: Pool) -> None:
         if self.first is None:
             self.first = used, known, agreement, faithfulness
             return
         if (used, known) != self.first[:2]:
             raise Unclear
-        sums: Any
-        pool: Any
         for sums, pool in zip(self.first[2:], (agreement, faithfulness), strict=True):
-            if sums.names != pool.names:
+            if not sums.add_pool(pool):
                 raise Unclear
-            for column, more in zip(sums.columns, pool.columns, strict=True):
-                column += more
 
     def merge(self, other: Totals) -> None:
         """Add the sums over other instances of the same annotations, as unpickled.
@@ -129,7 +126,7 @@ class Totals:
         """What another process needs to `merge`: not the annotations and documents, which it has."""
         return {"seen": self.seen, "first": self.first}
 
-    def finish(self) -> tuple[Used, Pool, erasure.Pool]:
+    def finish(self) -> tuple[Used, Pool, Pool]:
         """The fields there are, and the sums.
 
         Raises:

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.erasure import (
-    Pool,
+    add_curve,
+    add_labels,
     aopc,
+    classification_report,
     drop,
     entropy,
     entropy_difference,
@@ -17,6 +19,7 @@ from eraser_hub.metrics.erasure import (
     threshold_columns,
     tokens_to_flip_ratio,
 )
+from eraser_hub.metrics.pool import Pool
 
 row = st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).filter(lambda p: sum(p) > 0.01)
 
@@ -63,13 +66,13 @@ def test_scikit_learn_report_agrees(pairs: list[tuple[int, int]]) -> None:
     labels = ["a", "b", "c"]
     truth, predicted = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
     pool = Pool(len(pairs))
-    pool.add_labels(labels, truth, predicted)
+    add_labels(pool, labels, truth, predicted)
     scores = pool.finalize(pool.values().sum(axis=0))
     names = [[labels[k] for k in column] for column in (truth, predicted)]
     expected = metrics.classification_report(*names, output_dict=True, zero_division=0)
     assert scores["accuracy"] == pytest.approx(metrics.accuracy_score(*names))
     assert scores["macro_f1"] == pytest.approx(expected["macro avg"]["f1-score"])
-    report = pool.report()
+    report = classification_report(pool)
     assert report.keys() == expected.keys() | {"accuracy"} if "accuracy" in expected else True
     for key, value in expected.items():
         assert report[key] == pytest.approx(value)
@@ -78,7 +81,7 @@ def test_scikit_learn_report_agrees(pairs: list[tuple[int, int]]) -> None:
 def test_sums_of_parts_give_the_parts_scores() -> None:
     pool = Pool(4)
     pool.add_mean("x", np.array([1.0, np.nan, 3.0, np.nan]))
-    pool.add_curve("y_aopc", np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.0]]))
+    add_curve(pool, "y_aopc", np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.0]]))
     values = pool.values()
     whole = pool.finalize(values.sum(axis=0))
     assert whole["x"] == 2.0 and whole["y_aopc_points"].tolist() == [0.375, 0.625] and whole["y_aopc"] == 0.5

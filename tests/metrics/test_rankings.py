@@ -17,7 +17,6 @@ from eraser_hub.metrics.rankings import (
     baseline_seeds,
     check_policy,
     decisions,
-    mark,
     random_baseline,
     rank_documents,
     rank_rationales,
@@ -87,12 +86,6 @@ def test_policies_for_documents_without_positives(name: str, value: float) -> No
 def test_unknown_policy() -> None:
     with pytest.raises(ValueError, match="reference, skip, zero, one"):
         check_policy("best")
-
-
-def test_marks_of_overlapping_and_empty_spans() -> None:
-    offsets = np.array([0, 4, 7])
-    marked = mark(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 1]), np.array([2, 3, 2, 2]), offsets)
-    assert marked.astype(int).tolist() == [1, 1, 1, 0, 0, 1, 0]
 
 
 def test_shuffles_depend_on_names_alone() -> None:

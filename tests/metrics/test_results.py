@@ -10,22 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eraser_hub
-from eraser_hub.metrics import resampling, results
-from eraser_hub.metrics.results import (
-    Statistics,
-    assemble,
-    group_names,
-    grouped,
-    merge,
-    plain,
-    ratio,
-    report,
-    signature,
-)
+from eraser_hub.metrics import results
+from eraser_hub.metrics.pool import Statistics, divide, merge
+from eraser_hub.metrics.results import assemble, group_names, grouped, plain, report, signature
 
 
 def finalize(sums):
-    mean = ratio(sums[..., 0], sums[..., 1])
+    mean = divide(sums[..., 0], sums[..., 1], np.nan)
     return {"mean": mean, "points": np.stack([mean, 2 * mean], axis=-1)}
 
 
@@ -41,7 +32,7 @@ def test_version_is_the_packages():
 
 def test_result_is_flat_and_plain():
     found = report(
-        statistics(), "m", {"k": 0.5}, resampling.intervals, per_instance=True, n_resamples=20, by="g",
+        statistics(), "m", {"k": 0.5}, per_instance=True, n_resamples=20, by="g",
         by_values=["x", "y", "x"], extra={"pairs": np.int64(3)},
     )  # fmt: skip
     assert found["mean"] == 7 / 3 and type(found["mean"]) is float and found["points"] == [7 / 3, 14 / 3]
@@ -54,7 +45,7 @@ def test_result_is_flat_and_plain():
 
 
 def test_nothing_is_added_unasked():
-    assert list(report(statistics(), "m", {}, resampling.intervals)) == ["mean", "points", "signature"]
+    assert list(report(statistics(), "m", {})) == ["mean", "points", "signature"]
 
 
 def test_groups_sum_to_the_whole_and_names_are_strings():
@@ -73,7 +64,7 @@ def test_groups_sum_to_the_whole_and_names_are_strings():
 def test_undefined_scores_are_nan_without_a_warning(recwarn):
     empty = Statistics(["a"], np.zeros((1, 2)), finalize)
     assert np.isnan(assemble(empty, signature="s")["mean"])
-    assert ratio(np.array([1.0, 1.0]), np.array([0.0, 2.0]), empty=0.0).tolist() == [0.0, 0.5]
+    assert divide(np.array([1.0, 1.0]), np.array([0.0, 2.0]), empty=0.0).tolist() == [0.0, 0.5]
     assert not recwarn.list
 
 

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.results import merge
+from eraser_hub.metrics.pool import merge
 from eraser_hub.metrics.rows import rows_of
 from eraser_hub.publishing.spaces import build_metrics
 

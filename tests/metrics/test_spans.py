@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.agreement_scores import divide, f1_of, precision_recall_f1
+from eraser_hub.metrics.agreement_scores import f1_of, precision_recall_f1
+from eraser_hub.metrics.pool import divide
 from eraser_hub.metrics.spans import (
     Spans,
     as_spans,

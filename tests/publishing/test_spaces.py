@@ -60,8 +60,29 @@ def test_an_import_that_a_space_could_not_resolve_is_refused(metric_source, tmp_
 
 
 def test_a_leaf_of_a_leaf_must_be_named_by_the_module(metric_source, tmp_path):
-    (metric_source / "toy_positions.py").write_text("from .unused_leaf import x\n")
-    with pytest.raises(DataError, match=r"imports \.unused_leaf, which toy_overlap\.py does not import"):
+    """A leaf of a leaf of a leaf, too; named for the loader alone they come along, and nothing that no leaf needs does."""
+    module, leaf = metric_source / "toy_overlap.py", metric_source / "toy_positions.py"
+    leaf.write_text("from .unused_leaf import x\n" + leaf.read_text())
+    (metric_source / "unused_leaf.py").write_text("from .deep_leaf import y as x\n")
+    (metric_source / "deep_leaf.py").write_text("y = 1\n")
+    named = module.read_text().replace(
+        "import numpy as np\n",
+        "import numpy as np\nfrom .unused_leaf import x as x\nfrom .deep_leaf import y as y\n",
+        1,
+    )
+    for line, missing in (
+        ("from .unused_leaf import x as x\n", "unused_leaf, which toy_overlap"),
+        ("from .deep_leaf import y as y\n", "deep_leaf, which toy_overlap"),
+    ):
+        module.write_text(named.replace(line, ""))
+        with pytest.raises(DataError, match=rf"imports \.{missing}\.py does not import"):
+            build_metrics(tmp_path / "out", source=metric_source)
+    module.write_text(named)
+    (folder,) = build_metrics(tmp_path / "out", source=metric_source)
+    leaves = {"toy_positions.py", "unused_leaf.py", "deep_leaf.py"}
+    assert {path.name for path in folder.glob("*.py")} == {"app.py", "toy_overlap.py", *leaves}
+    leaf.write_text(leaf.read_text().replace("from .unused_leaf import x\n", ""))
+    with pytest.raises(DataError, match=r"names \.unused_leaf, which neither it nor a leaf of it uses"):
         build_metrics(tmp_path / "out", source=metric_source)
 
 

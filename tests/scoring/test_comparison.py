@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import eraser_hub
 from eraser_hub.__main__ import _register, app
 from eraser_hub.metrics.perturbation_map import PerturbationMap
-from eraser_hub.metrics.results import Statistics, ratio
+from eraser_hub.metrics.pool import Statistics, divide
 from eraser_hub.records.errors import DataError
 from eraser_hub.scoring.comparison import (
     aligned,
@@ -33,7 +33,9 @@ def system(values, ids=None, key="f1"):
     values = np.asarray(values, dtype=float)
     table = np.column_stack([values, np.ones(len(values))])
     return Statistics(
-        ids or [f"i{at}" for at in range(len(values))], table, lambda sums: {key: ratio(sums[..., 0], sums[..., 1])}
+        ids or [f"i{at}" for at in range(len(values))],
+        table,
+        lambda sums: {key: divide(sums[..., 0], sums[..., 1], np.nan)},
     )
 
 

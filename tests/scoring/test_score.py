@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eraser_hub.metrics.arrow_inputs import count_texts
-from eraser_hub.metrics.inputs import sentence_sizes
+from eraser_hub.metrics.flatten_arrow import count_texts
+from eraser_hub.metrics.tokens import sentence_sizes
 from eraser_hub.records.errors import DataError
-from eraser_hub.scoring.corpus import count_plain, sizes_of_sentences
+from eraser_hub.scoring.corpus import count_plain
 from eraser_hub.scoring.score import Inputs, Settings, nested, run_signature, score, statistics_of
 from eraser_hub.scoring.writing import write_scores
 
@@ -201,7 +201,7 @@ def test_tokens_are_counted_as_they_are_split(text: str) -> None:
     expected = [len(line) for line in lines if line]
     long = "\n".join(["x y"] * 300 + [text] + ["z"] * 300)
     longer = [2] * 300 + expected + [1] * 300
-    for count in (sentence_sizes, lambda one: sizes_of_sentences(one.encode())):
+    for count in (sentence_sizes, lambda one: sentence_sizes(one.encode())):
         assert count(text) == expected
         assert count(long) == longer
     for whole, own in ((text, expected), (long, longer)):

@@ -1,39 +1,34 @@
 """What is wrong with predictions and references: one rule per function, over flat arrays, every offence counted.
 
-The arrays are those of `inputs.Predictions` and `inputs.References`. A rule gets an ``Offences`` list (``say``,
-``say_all``) and tells it the side, the rows, the field, and what was expected and found. Nothing here is repaired: what
+A rule tells its `Offences` the side, the rows, the field, and what was expected and found. Nothing here is repaired: what
 a rule does not refuse is computed as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from .fields import ERASED, HARD_FIELD, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from .flat import Predictions, References
+from .joining import Documents, Join
+from .offences import Offences
+
 PROBABILITY_SLACK = 1e-3
 ROWS_AT_ONCE = 1 << 16
-ERASED = ("comprehensiveness", "sufficiency")
-SCORE_FIELDS = {
-    "full": "classification_scores",
-    "comprehensiveness": "comprehensiveness_classification_scores",
-    "sufficiency": "sufficiency_classification_scores",
-    "null": "null_classification_scores",
-}
 
 
-def check_references(references: Any, tokens: np.ndarray, sentences: np.ndarray | None, offences: Any) -> None:
+def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | None, offences: Offences) -> None:
     """Gold spans: in a known document, start <= end, within it. Empty ones are real.
 
     Args:
         tokens, sentences: of each evidence's document; -1 where it is unknown; sentences None where no score needs them.
     """
-    r = references
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
 
-    def tell(bad: np.ndarray, field: str, message: Any) -> None:
+    def tell(bad: np.ndarray, field: str, message: Callable[[int], str]) -> None:
         at = np.flatnonzero(bad)
         offences.say_all("reference", rows[at], field, lambda k: message(at[k]))
 
@@ -64,7 +59,7 @@ def check_references(references: Any, tokens: np.ndarray, sentences: np.ndarray 
         )
 
 
-def check_presence(present: np.ndarray, rows: np.ndarray, field: str, offences: Any) -> bool:
+def check_presence(present: np.ndarray, rows: np.ndarray, field: str, offences: Offences) -> bool:
     """An optional field stands everywhere or nowhere: the first that deviates is told. Returns whether it is used."""
     if not present.size:
         return False
@@ -76,13 +71,12 @@ def check_presence(present: np.ndarray, rows: np.ndarray, field: str, offences: 
     return bool(present.any())
 
 
-def check_rationales(predictions: Any, joined: Any, tokens: np.ndarray, offences: Any) -> None:
+def check_rationales(p: Predictions, joined: Join, tokens: np.ndarray, offences: Offences) -> None:
     """Each rationale in a known document, no document twice in an instance; predicted spans sound and disjoint.
 
     Args:
         tokens: of each rationale's document; -1 where it is unknown.
     """
-    p = predictions
     known_row = joined.reference[p.instance] >= 0 if p.instance.size else np.zeros(0, dtype=bool)
     unknown = np.flatnonzero((tokens < 0) & known_row)
     offences.say_all(
@@ -99,9 +93,9 @@ def check_rationales(predictions: Any, joined: Any, tokens: np.ndarray, offences
     )
     span = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
     rows, limit = p.instance[span], tokens[span]
-    field = "rationales.hard_rationale_predictions"
+    field = f"rationales.{HARD_FIELD}"
 
-    def tell(bad: np.ndarray, message: Any) -> None:
+    def tell(bad: np.ndarray, message: Callable[[int], str]) -> None:
         at = np.flatnonzero(bad)
         offences.say_all("prediction", rows[at], field, lambda k: message(at[k]))
 
@@ -128,25 +122,23 @@ def check_rationales(predictions: Any, joined: Any, tokens: np.ndarray, offences
 
 
 def check_score_lengths(
-    predictions: Any, sizes: np.ndarray, lengths: np.ndarray, field: str, unit: str, offences: Any
+    p: Predictions, sizes: np.ndarray, lengths: np.ndarray, field: str, unit: str, offences: Offences
 ) -> None:
     """One score per token (or sentence) of the document."""
     wrong = np.flatnonzero((sizes >= 0) & (lengths >= 0) & (sizes != lengths))
     offences.say_all(
         "prediction",
-        predictions.instance[wrong],
+        p.instance[wrong],
         f"rationales.{field}",
         lambda k: (
             f"expected {lengths[wrong[k]]} scores (the document's {unit}), found {sizes[wrong[k]]}"
-            f" for {predictions.docids[predictions.doc[wrong[k]]]!r}"
+            f" for {p.docids[p.doc[wrong[k]]]!r}"
         ),
     )
 
 
-def check_finite(
-    predictions: Any, first_rationale: int, sizes: np.ndarray, scores: np.ndarray, field: str, offences: Any
-) -> None:
-    """No NaN and no infinity among scores; ``sizes`` says how many each rationale from ``first_rationale`` on has."""
+def check_finite(p: Predictions, sizes: np.ndarray, scores: np.ndarray, field: str, offences: Offences) -> None:
+    """No NaN and no infinity among scores; ``sizes`` says how many each rationale has."""
     finite = np.isfinite(scores)
     if finite.all():
         return
@@ -157,22 +149,24 @@ def check_finite(
     bad, owner = bad[first], owner[first]
     offences.say_all(
         "prediction",
-        predictions.instance[first_rationale + owner],
+        p.instance[owner],
         f"rationales.{field}",
         lambda k: f"expected finite numbers, found {'NaN' if np.isnan(scores[bad[k]]) else 'infinity'}",
     )
 
 
-def check_covered(references: Any, joined: Any, predictions: Any, given: np.ndarray, field: str, offences: Any) -> None:
+def check_covered(
+    r: References, joined: Join, p: Predictions, present: np.ndarray, field: str, offences: Offences
+) -> None:
     """Soft scores for every document with evidence.
 
     Args:
-        given: bool (m,), which rationales have the field.
+        present: bool (m,), which rationales have the field.
     """
     width = max(joined.docs, 1)
-    wanted = np.unique(references.group_instance[references.group] * width + references.doc)
-    have = joined.reference[predictions.instance] * width + joined.doc
-    have = have[given & (joined.doc >= 0) & (joined.reference[predictions.instance] >= 0)]
+    wanted = np.unique(r.group_instance[r.group] * width + r.doc)
+    have = joined.reference[p.instance] * width + joined.doc
+    have = have[present & (joined.doc >= 0) & (joined.reference[p.instance] >= 0)]
     lacking = wanted[~np.isin(wanted, have)]
     row = joined.row[lacking // width]
     lacking, row = lacking[row >= 0], row[row >= 0]
@@ -180,13 +174,11 @@ def check_covered(references: Any, joined: Any, predictions: Any, given: np.ndar
         "prediction",
         row,
         f"rationales.{field}",
-        lambda k: (
-            f"expected scores for document {references.docids[lacking[k] % width]!r}, which has evidence; found none"
-        ),
+        lambda k: f"expected scores for document {r.docids[lacking[k] % width]!r}, which has evidence; found none",
     )
 
 
-def check_probabilities(predictions: Any, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Any) -> None:
+def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Offences) -> None:
     """Each given row of {label: p} names the predicted label, holds p in [0, 1] and sums to 1 (within 1e-3).
 
     It also names the same labels as the instance's ``classification_scores`` where those are given.
@@ -196,11 +188,10 @@ def check_probabilities(predictions: Any, matrix: np.ndarray, rows: np.ndarray, 
     """
     for begin in range(0, rows.size, ROWS_AT_ONCE):
         block = slice(begin, begin + ROWS_AT_ONCE)
-        _check_block(predictions, matrix[block], rows[block], field, offences)
+        _check_block(p, matrix[block], rows[block], field, offences)
 
 
-def _check_block(predictions: Any, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Any) -> None:
-    p = predictions
+def _check_block(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Offences) -> None:
     named = ~np.isnan(matrix)
     given = named.any(axis=1)
     if not given.any():
@@ -236,9 +227,8 @@ def _listed(values: np.ndarray) -> str:
     return ", ".join(f"{value:g}" if np.isfinite(value) else "NaN or infinity" for value in values[:10])
 
 
-def check_labels(predictions: Any, known: Sequence[str], offences: Any, scores: bool = True) -> None:
+def check_labels(p: Predictions, known: Sequence[str], offences: Offences, scores: bool = True) -> None:
     """Predicted labels are known ones; so are, with ``scores``, the labels that probabilities are given for."""
-    p = predictions
     names = ", ".join(known)
     strange = np.array([*(label not in known for label in p.labels), False])
     at = np.flatnonzero(strange[p.classification])
@@ -257,43 +247,41 @@ def check_labels(predictions: Any, known: Sequence[str], offences: Any, scores: 
         offences.say_all("prediction", rows, field, f"expected scores for {names}, found other labels")
 
 
-def known_labels(predictions: Any, reference_labels: Sequence[str], named: Sequence[str] | None) -> list[str]:
+def known_labels(p: Predictions, reference_labels: Sequence[str], named: Sequence[str] | None) -> list[str]:
     """The labels there are: the named ones; or else those of the references and those that every instance scores."""
     if named is not None:
         return list(named)
     labels = dict.fromkeys(reference_labels)
-    if predictions.full.shape[0]:
-        everywhere = ~np.isnan(predictions.full).any(axis=0)
-        labels.update(
-            dict.fromkeys(label for label, every in zip(predictions.labels, everywhere, strict=True) if every)
-        )
+    if p.full.shape[0]:
+        everywhere = ~np.isnan(p.full).any(axis=0)
+        labels.update(dict.fromkeys(label for label, every in zip(p.labels, everywhere, strict=True) if every))
     return list(labels)
 
 
-def check_thresholds(good: np.ndarray, asked: Sequence[float], predictions: Any, offences: Any) -> None:
+def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, offences: Offences) -> None:
     """Each instance has each asked threshold once, and no other."""
     bad = np.flatnonzero(~good)
-    offsets = np.concatenate([[0], np.cumsum(np.maximum(predictions.thresholds, 0))])
+    offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
     listed = ", ".join(f"{threshold:g}" for threshold in asked)
 
     def message(k: int) -> str:
-        own = predictions.threshold[offsets[bad[k]] : offsets[bad[k] + 1]]
-        return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in own[:20]) or 'none'}"
+        thresholds = p.threshold[offsets[bad[k]] : offsets[bad[k] + 1]][:20]
+        return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in thresholds) or 'none'}"
 
     offences.say_all("prediction", bad, "thresholded_scores.threshold", message)
 
 
-def check_draws(predictions: Any, offences: Any) -> None:
+def check_draws(p: Predictions, offences: Offences) -> None:
     """Every instance has as many random rationales as the others, and at least one."""
-    draws = predictions.draws
+    draws = p.draws
     count = max(int(draws[0]), 1) if draws.size else 1
     bad = np.flatnonzero(draws != count)
     offences.say_all("prediction", bad, "random_rationales", lambda k: f"expected {count} draws, found {draws[bad[k]]}")
 
 
-def check_flips(predictions: Any, offences: Any) -> None:
+def check_flips(p: Predictions, offences: Offences) -> None:
     """tokens_to_flip is a finite number, not negative."""
-    value = predictions.tokens_to_flip
+    value = p.tokens_to_flip
     with np.errstate(invalid="ignore"):
         bad = np.flatnonzero((value < 0) | np.isinf(value))
     offences.say_all(
@@ -318,52 +306,49 @@ class Used:
     draws: bool
 
 
-def check_fields(p: Any, offences: Any) -> Used:
+def check_fields(p: Predictions, offences: Offences) -> Used:
     """Each optional field stands everywhere or nowhere; says which ones are used."""
     rows = np.arange(len(p.ids))
-
-    def given(matrix: np.ndarray) -> np.ndarray:
-        return ~np.isnan(matrix).all(axis=1) if matrix.shape[1] else np.zeros(matrix.shape[0], dtype=bool)
-
     check_presence(p.rationales >= 0, rows, "rationales", offences)
-    field = "rationales.{}".format
-    used = {
-        "hard": check_presence(p.hard >= 0, p.instance, field("hard_rationale_predictions"), offences),
-        "soft": check_presence(p.soft >= 0, p.instance, field("soft_rationale_predictions"), offences),
-        "sentence": check_presence(p.sentence >= 0, p.instance, field("soft_sentence_predictions"), offences),
-        "classification": check_presence(p.classification >= 0, rows, "classification", offences),
-        "tokens_to_flip": check_presence(~np.isnan(p.tokens_to_flip), rows, "tokens_to_flip", offences),
-        "thresholds": check_presence(p.thresholds >= 0, rows, "thresholded_scores", offences),
-        "draws": check_presence(p.draws >= 0, rows, "random_rationales", offences),
-    }
+    used = {"hard": check_presence(p.hard >= 0, p.instance, f"rationales.{HARD_FIELD}", offences)}
+    for name, soft in SOFT_FIELDS.items():
+        used[name] = check_presence(getattr(p, name) >= 0, p.instance, f"rationales.{soft.field}", offences)
+    used["classification"] = check_presence(p.classification >= 0, rows, "classification", offences)
+    used["tokens_to_flip"] = check_presence(~np.isnan(p.tokens_to_flip), rows, "tokens_to_flip", offences)
+    for name, several in LIST_FIELDS.items():
+        used[name] = check_presence(getattr(p, name) >= 0, rows, several.field, offences)
     for name, where in SCORE_FIELDS.items():
-        used[name] = check_presence(given(getattr(p, name)), rows, where, offences)
-    for kind, sizes, where in (
-        ("threshold", p.thresholds, "thresholded_scores"),
-        ("draw", p.draws, "random_rationales"),
-    ):
-        owner = np.repeat(rows, np.maximum(sizes, 0))
-        for side in ERASED:
-            check_presence(given(getattr(p, f"{kind}_{side}")), owner, f"{where}.{SCORE_FIELDS[side]}", offences)
+        used[name] = check_presence(_named(getattr(p, name)), rows, where, offences)
+    for matrix, owner, where in _erased_entries(p):
+        check_presence(_named(matrix), owner, where, offences)
     if not used["full"]:
-        for name in ("comprehensiveness", "sufficiency", "thresholds", "draws"):
+        fields = {side: SCORE_FIELDS[side] for side in ERASED}
+        fields |= {name: several.field for name, several in LIST_FIELDS.items()}
+        for name, where in fields.items():
             if used[name] and not offences.total:
-                where = {"thresholds": "thresholded_scores", "draws": "random_rationales"}.get(name) or SCORE_FIELDS[
-                    name
-                ]
                 offences.say("prediction", 0, SCORE_FIELDS["full"], f"expected it beside {where}, found none")
     if used["full"] and not used["classification"] and not offences.total:
         offences.say("prediction", 0, "classification", "expected it beside classification_scores, found none")
     return Used(**used)
 
 
-def check_documents(p: Any, r: Any, joined: Any, used: Used, documents: Any, offences: Any) -> None:
-    """All rules on documents and spans but those on soft scores' lengths.
+def _named(matrix: np.ndarray) -> np.ndarray:
+    """Which rows of {label: p} name a label."""
+    return ~np.isnan(matrix).all(axis=1) if matrix.shape[1] else np.zeros(matrix.shape[0], dtype=bool)
 
-    Args:
-        joined: a `joining.Join`.
-        documents: a `joining.Documents`.
-    """
+
+def _erased_entries(p: Predictions) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
+    """The probabilities on erased inputs in lists: (matrix, the instance of each row, field)."""
+    for name, (field, entry) in LIST_FIELDS.items():
+        owner = np.repeat(np.arange(len(p.ids)), np.maximum(getattr(p, name), 0))
+        for side in ERASED:
+            yield getattr(p, f"{entry}_{side}"), owner, f"{field}.{SCORE_FIELDS[side]}"
+
+
+def check_documents(
+    p: Predictions, r: References, joined: Join, used: Used, documents: Documents, offences: Offences
+) -> None:
+    """All rules on documents and spans but those on soft scores' lengths."""
     own = np.flatnonzero(r.document_instance >= 0)
     own = own[np.lexsort((r.document[own], r.document_instance[own]))]
     again = own[1:][(np.diff(r.document_instance[own]) == 0) & (np.diff(r.document[own]) == 0)]
@@ -377,26 +362,22 @@ def check_documents(p: Any, r: Any, joined: Any, used: Used, documents: Any, off
     check_references(r, tokens, sentences if used.sentence or used.hard else None, offences)
     tokens, _ = documents.lengths(joined.reference[p.instance], joined.doc)
     check_rationales(p, joined, tokens, offences)
-    for name, sizes, field in (
-        ("soft", p.soft, "soft_rationale_predictions"),
-        ("sentence", p.sentence, "soft_sentence_predictions"),
-    ):
+    for name, soft in SOFT_FIELDS.items():
         if getattr(used, name):
-            check_covered(r, joined, p, sizes >= 0, field, offences)
+            check_covered(r, joined, p, getattr(p, name) >= 0, soft.field, offences)
 
 
 def check_classes(
-    p: Any,
-    r: Any,
+    p: Predictions,
+    r: References | None,
     used: Used,
     label_names: Sequence[str] | None,
-    offences: Any,
+    offences: Offences,
     reference_labels: Sequence[str] | None = None,
 ) -> list[str]:
     """All rules on labels, probabilities and tokens_to_flip; returns the labels that count.
 
     Args:
-        r: the references, or None.
         label_names: the labels there are, where the corpus or the caller says so. Without, a predicted label must be
             one of the references' or one that every instance scores; without references, any will do.
         reference_labels: of all references, where ``r`` is a part of them.
@@ -409,22 +390,16 @@ def check_classes(
     rows = np.arange(len(p.ids))
     for name, where in SCORE_FIELDS.items():
         check_probabilities(p, getattr(p, name), rows, where, offences)
-    for kind, sizes, where in (
-        ("threshold", p.thresholds, "thresholded_scores"),
-        ("draw", p.draws, "random_rationales"),
-    ):
-        owner = np.repeat(rows, np.maximum(sizes, 0))
-        for side in ERASED:
-            check_probabilities(p, getattr(p, f"{kind}_{side}"), owner, f"{where}.{SCORE_FIELDS[side]}", offences)
+    for matrix, owner, where in _erased_entries(p):
+        check_probabilities(p, matrix, owner, where, offences)
     check_flips(p, offences)
     if used.draws:
         check_draws(p, offences)
     return known
 
 
-def name_labels(references: Any, label_names: Sequence[str] | None, offences: Any) -> None:
-    """Give numbered labels their names (changes ``references.labels``); labels beyond ``label_names`` are offences."""
-    r = references
+def name_labels(r: References, label_names: Sequence[str] | None, offences: Offences) -> None:
+    """Give numbered labels their names (changes ``r.labels``); labels beyond ``label_names`` are offences."""
     names = list(label_names) if label_names is not None else None
     for code, label in enumerate(r.labels):
         rows = np.flatnonzero(r.classification == code)
@@ -459,6 +434,6 @@ def name_labels(references: Any, label_names: Sequence[str] | None, offences: An
     r.labels = merged
 
 
-def _labels_of(r: Any) -> list[str]:
+def _labels_of(r: References) -> list[str]:
     present = np.unique(r.classification[r.classification >= 0])
     return [r.labels[code] for code in present.tolist()]

@@ -1,135 +1,28 @@
-"""Predictions and references, flattened: dicts in, flat arrays with sizes out, and the bytes they travel in.
-
-An ERASER instance (a model's output for one annotation) or a dataset row is taken apart once, type-checked on the way,
-and appended to growing arrays; nothing is kept as a Python object per token or span. Batches are concatenated, with
-their vocabularies of docids and labels merged. A field's size is -1 where it is absent (null is absent).
-"""
+"""Predictions and references that come as dicts: taken apart one by one, type-checked on the way, into flat arrays."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Generic
 
 import numpy as np
 
-MOST_KEPT = 10
+from .fields import ERASED, HARD_FIELD, LABELLED, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from .flat import Predictions, Record, References
+from .offences import Offences, cut
+from .tokens import sentence_sizes
+
 # no offset in tokens or sentences comes near it
 FAR = 2**40
-SCORE_FIELDS = {
-    "full": "classification_scores",
-    "comprehensiveness": "comprehensiveness_classification_scores",
-    "sufficiency": "sufficiency_classification_scores",
-    "null": "null_classification_scores",
-}
-ERASED = ("comprehensiveness", "sufficiency")
 NUMBERS = frozenset((int, float))
 _start, _end = itemgetter("start_token"), itemgetter("end_token")
 
 
-class Offence(NamedTuple):
-    """One thing wrong: in which input ("prediction" or "reference"), at which row, in which field, and what."""
-
-    side: str
-    row: int
-    field: str
-    message: str
-
-
-class Offences(list):  # of Offence
-    """Keeps the first few offences and counts them all."""
-
-    total = 0
-
-    def say(self, side: str, row: int, where: str, message: str) -> None:
-        self.total += 1
-        if len(self) < MOST_KEPT:
-            self.append(Offence(side, int(row), where, message))
-
-    def say_all(self, side: str, rows: np.ndarray, where: str, message: Any) -> None:
-        """One offence per row; ``message`` is a text, or a function of the position that gives it."""
-        for position in range(min(rows.size, max(MOST_KEPT - len(self), 0))):
-            told = message(position) if callable(message) else message
-            self.append(Offence(side, int(rows[position]), where, told))
-        self.total += int(rows.size)
-
-
-def found(value: object, limit: int = 60) -> str:
-    """The value as an error message shows it, cut."""
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-@dataclass
-class Predictions:
-    """n instances with m (instance, document) rationales, flat."""
-
-    ids: list[str]
-    instance: np.ndarray  # (m,) the instance of each rationale
-    doc: np.ndarray  # (m,) into docids
-    docids: list[str]
-    rationales: np.ndarray  # (n,) how many rationales; -1: the field is absent
-    hard: np.ndarray  # (m,) how many spans; -1: absent
-    start: np.ndarray
-    end: np.ndarray
-    soft: np.ndarray  # (m,) how many token scores; -1: absent
-    soft_scores: np.ndarray
-    sentence: np.ndarray  # (m,) how many sentence scores; -1: absent
-    sentence_scores: np.ndarray
-    labels: list[str]
-    classification: np.ndarray  # (n,) into labels; -1: absent
-    full: np.ndarray  # (n, labels); NaN: the scores do not name the label; a row of NaN: absent
-    comprehensiveness: np.ndarray
-    sufficiency: np.ndarray
-    null: np.ndarray
-    tokens_to_flip: np.ndarray  # (n,) NaN: absent
-    thresholds: np.ndarray  # (n,) how many thresholded scores; -1: absent
-    threshold: np.ndarray
-    threshold_comprehensiveness: np.ndarray  # (.., labels)
-    threshold_sufficiency: np.ndarray
-    draws: np.ndarray  # (n,) how many random rationales; -1: absent
-    draw_comprehensiveness: np.ndarray  # (.., labels)
-    draw_sufficiency: np.ndarray
-
-    LABELLED = (
-        "full",
-        "comprehensiveness",
-        "sufficiency",
-        "null",
-        "threshold_comprehensiveness",
-        "threshold_sufficiency",
-        "draw_comprehensiveness",
-        "draw_sufficiency",
-    )
-
-
-@dataclass
-class References:
-    """n annotations with their documents, evidence groups and evidences, flat."""
-
-    ids: list[str]
-    labels: list[str]
-    classification: np.ndarray  # (n,) into labels; -1: absent
-    docids: list[str]
-    document_instance: np.ndarray  # (d,) whose document this is; -1: every annotation's
-    document: np.ndarray  # (d,) into docids
-    tokens: np.ndarray  # (d,)
-    sentences: np.ndarray  # (d,)
-    first_sentence: np.ndarray  # (d,) where its sentences stand in sentence_tokens
-    sentence_tokens: np.ndarray  # tokens of each sentence, documents one after another
-    group_instance: np.ndarray  # (g,) the annotation of each evidence group
-    group: np.ndarray  # (e,) the group of each evidence
-    doc: np.ndarray  # (e,) into docids
-    start: np.ndarray
-    end: np.ndarray
-    start_sentence: np.ndarray
-    end_sentence: np.ndarray
-
-
-def _ints(values: Iterable[int] = ()) -> array:
-    return array("q", values)
+def _ints() -> array:
+    return array("q")
 
 
 def _flat(values: array) -> np.ndarray:
@@ -161,7 +54,7 @@ class ScoreTable:
                 return None
         if not checked and not isinstance(scores, Mapping):
             self.layout.append(-1)
-            return f"expected an object of label: probability, found {found(scores)}"
+            return f"expected an object of label: probability, found {cut(scores)}"
         values = scores.values()
         if not values:
             self.layout.append(-1)
@@ -181,7 +74,7 @@ class ScoreTable:
         except (TypeError, OverflowError):
             self.layout.append(-1)
             bad = next((p for p in values if not _is_number(p)), scores)
-            return f"expected probabilities, found {found(bad)}"
+            return f"expected probabilities, found {cut(bad)}"
         self.layout.append(layout)
         return None
 
@@ -227,59 +120,93 @@ class ScoreTable:
         return out
 
 
+def _is_integer(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-class PredictionFlattener:
-    """Takes ERASER instances one by one; `finish` gives the `Predictions`.
+class Flattener(Generic[Record]):
+    """What both sides have in common: a vocabulary of docids and of labels, and growing arrays."""
 
-    Args:
-        offences: where what is wrong is told; the instance is kept with the field absent.
-    """
-
-    instance: array
-    doc: array
-    rationales: array
-    hard: array
-    start: array
-    end: array
-    soft: array
-    sentence: array
-    classification: array
+    side: str
 
     def __init__(self, offences: Offences) -> None:
         self.offences, self.n = offences, 0
         self.ids: list[str] = []
         self.docs: dict[str, int] = {}
-        self.layouts: dict[tuple[str, ...], int] = {}
         self.labels: dict[str, int] = {}
-        for name in ("instance", "doc", "rationales", "hard", "start", "end", "soft", "sentence", "classification"):
-            setattr(self, name, _ints())
-        self.thresholds, self.draws = _ints(), _ints()
-        self.soft_scores, self.sentence_scores = array("d"), array("d")
-        self.tokens_to_flip, self.threshold = array("d"), array("d")
-        self.tables = {name: ScoreTable(self.layouts) for name in Predictions.LABELLED}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Append one row."""
+        raise NotImplementedError
+
+    def finish(self) -> Record:
+        """All that was added."""
+        raise NotImplementedError
 
     def say(self, where: str, message: str) -> None:
-        self.offences.say("prediction", self.n, where, message)
+        """Tell an offence of the row that is being added."""
+        self.offences.say(self.side, self.n, where, message)
 
-    def add(self, instance: Mapping[str, Any]) -> None:
-        """Append one instance (unknown keys are left alone)."""
-        if type(instance) is not dict and not isinstance(instance, Mapping):
-            self.say("", f"expected an object, found {found(instance)}")
-            instance = {"annotation_id": ""}
-        get = instance.get
-        name = get("annotation_id")
+    def _identified(self, row: Any) -> Mapping[str, Any]:
+        """The row, its id appended; an empty row where it is none."""
+        if type(row) is not dict and not isinstance(row, Mapping):
+            self.say("", f"expected an object, found {cut(row)}")
+            row = {"annotation_id": ""}
+        name = row.get("annotation_id")
         if type(name) is not str:
-            name = self._id(name)
+            if _is_integer(name) or isinstance(name, np.str_):
+                name = str(name)
+            else:
+                self.say("annotation_id", f"expected a string or an integer, found {cut(name)}")
+                name = ""
         self.ids.append(name)
+        return row
+
+    def _record(self, kind: type[Record], **columns: np.ndarray) -> Record:
+        """The arrays of this flattener under the names that ``kind`` has for them, and further columns."""
+        for item in fields(kind):
+            column = getattr(self, item.name, None)
+            if isinstance(column, array):
+                columns[item.name] = _flat(column)
+        return kind(ids=self.ids, docids=list(self.docs), labels=list(self.labels), **columns)
+
+
+class PredictionFlattener(Flattener[Predictions]):
+    """Takes ERASER instances one by one; `finish` gives the `flat.Predictions`.
+
+    Args:
+        offences: where what is wrong is told; the instance is kept with the field absent.
+    """
+
+    side = "prediction"
+
+    def __init__(self, offences: Offences) -> None:
+        super().__init__(offences)
+        self.layouts: dict[tuple[str, ...], int] = {}
+        self.instance, self.doc, self.rationales, self.classification = _ints(), _ints(), _ints(), _ints()
+        self.hard, self.start, self.end = _ints(), _ints(), _ints()
+        self.soft, self.sentence, self.thresholds, self.draws = _ints(), _ints(), _ints(), _ints()
+        self.soft_scores, self.sentence_scores = array("d"), array("d")
+        self.tokens_to_flip, self.threshold = array("d"), array("d")
+        self.tables = {name: ScoreTable(self.layouts) for name in LABELLED}
+        # field of a rationale -> its sizes and its scores
+        self.soft_fields = [
+            (soft.field, getattr(self, name), getattr(self, f"{name}_scores")) for name, soft in SOFT_FIELDS.items()
+        ]
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Append one instance (unknown keys are left alone)."""
+        get = self._identified(row).get
         rationales = get("rationales")
         if rationales is None:
             self.rationales.append(-1)
         elif not isinstance(rationales, (list, tuple, np.ndarray)):
             self.rationales.append(-1)
-            self.say("rationales", f"expected a list, found {found(rationales)}")
+            self.say("rationales", f"expected a list, found {cut(rationales)}")
         else:
             before = len(self.doc)
             for position, rationale in enumerate(rationales):
@@ -292,64 +219,53 @@ class PredictionFlattener:
             self.classification.append(self.labels.setdefault(label, len(self.labels)))
         else:
             self.classification.append(-1)
-            self.say("classification", f"expected a label (a string), found {found(label)}")
+            self.say("classification", f"expected a label (a string), found {cut(label)}")
         for table, where in SCORE_FIELDS.items():
             self._scores(table, get(where), where)
         self._flip(get("tokens_to_flip"))
-        self._several("thresholded_scores", get("thresholded_scores"), "threshold", self.thresholds)
-        self._several("random_rationales", get("random_rationales"), "draw", self.draws)
+        for name, (where, entry) in LIST_FIELDS.items():
+            self._several(where, get(where), entry, getattr(self, name))
         self.n += 1
-
-    def _id(self, name: object) -> str:
-        if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
-            return str(name)
-        if isinstance(name, np.str_):
-            return str(name)
-        self.say("annotation_id", f"expected a string or an integer, found {found(name)}")
-        return ""
 
     def _rationale(self, rationale: object, position: int) -> None:
         where = f"rationales[{position}]"
         if type(rationale) is not dict and not isinstance(rationale, Mapping):
-            self.say(where, f"expected an object, found {found(rationale)}")
+            self.say(where, f"expected an object, found {cut(rationale)}")
             return
         docid = rationale.get("docid")
         if type(docid) is not str:
-            if not isinstance(docid, (int, np.integer)) or isinstance(docid, bool):
-                self.say(f"{where}.docid", f"expected a string, found {found(docid)}")
+            if not _is_integer(docid):
+                self.say(f"{where}.docid", f"expected a string, found {cut(docid)}")
                 return
             docid = str(docid)
         self.instance.append(self.n)
         self.doc.append(self.docs.setdefault(docid, len(self.docs)))
-        hard = rationale.get("hard_rationale_predictions")
+        hard = rationale.get(HARD_FIELD)
         if hard is None:
             self.hard.append(-1)
         else:
-            self._spans(hard, f"{where}.hard_rationale_predictions")
-        for key, sizes, values in (
-            ("soft_rationale_predictions", self.soft, self.soft_scores),
-            ("soft_sentence_predictions", self.sentence, self.sentence_scores),
-        ):
-            scores = rationale.get(key)
+            self._spans(hard, f"{where}.{HARD_FIELD}")
+        for field, sizes, values in self.soft_fields:
+            scores = rationale.get(field)
             if scores is None:
                 sizes.append(-1)
             else:
-                self._floats(scores, f"{where}.{key}", sizes, values)
+                self._floats(scores, f"{where}.{field}", sizes, values)
 
     def _spans(self, hard: Any, where: str) -> None:
         if not isinstance(hard, (list, tuple, np.ndarray)):
             self.hard.append(-1)
-            self.say(where, f"expected a list of spans, found {found(hard)}")
+            self.say(where, f"expected a list of spans, found {cut(hard)}")
             return
         size = len(self.start)
         try:
             starts, ends = [*map(_start, hard)], [*map(_end, hard)]
             if not {*map(type, starts), *map(type, ends)} <= {int}:
                 for position, value in enumerate([*starts, *ends]):
-                    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+                    if not _is_integer(value):
                         name = "start_token" if position < len(starts) else "end_token"
                         place = f"{where}[{position % len(starts)}].{name}"
-                        self.say(place, f"expected an integer, found {found(value)}")
+                        self.say(place, f"expected an integer, found {cut(value)}")
                         self.hard.append(0)
                         return
             self.start.extend(starts)
@@ -362,7 +278,7 @@ class PredictionFlattener:
         except (TypeError, KeyError, IndexError, AttributeError):
             del self.start[size:], self.end[size:]
             self.hard.append(0)
-            self.say(where, f"expected spans with start_token and end_token, found {found(list(hard))}")
+            self.say(where, f"expected spans with start_token and end_token, found {cut(list(hard))}")
 
     def _floats(self, scores: Any, where: str, sizes: array, values: array) -> None:
         if isinstance(scores, np.ndarray) and scores.ndim == 1 and scores.dtype.kind in "fiu":
@@ -371,13 +287,13 @@ class PredictionFlattener:
             return
         if not isinstance(scores, (list, tuple, np.ndarray)):
             sizes.append(-1)
-            self.say(where, f"expected a list of numbers, found {found(scores)}")
+            self.say(where, f"expected a list of numbers, found {cut(scores)}")
             return
         try:
             if not {*map(type, scores)} <= NUMBERS:
                 wrong = next(((k, x) for k, x in enumerate(scores) if not _is_number(x)), None)
                 if wrong is not None:
-                    self.say(f"{where}[{wrong[0]}]", f"expected a number, found {found(wrong[1])}")
+                    self.say(f"{where}[{wrong[0]}]", f"expected a number, found {cut(wrong[1])}")
                     sizes.append(-1)
                     return
             values.fromlist(scores if isinstance(scores, list) else list(scores))
@@ -402,7 +318,7 @@ class PredictionFlattener:
                 self.tokens_to_flip.append(np.inf)
         else:
             self.tokens_to_flip.append(np.nan)
-            self.say("tokens_to_flip", f"expected a number, found {found(tokens)}")
+            self.say("tokens_to_flip", f"expected a number, found {cut(tokens)}")
 
     def _several(self, where: str, entries: Any, kind: str, sizes: array) -> None:
         if entries is None:
@@ -410,18 +326,18 @@ class PredictionFlattener:
             return
         if not isinstance(entries, (list, tuple, np.ndarray)):
             sizes.append(-1)
-            self.say(where, f"expected a list, found {found(entries)}")
+            self.say(where, f"expected a list, found {cut(entries)}")
             return
         sizes.append(len(entries))
         tables = [(SCORE_FIELDS[side], self.tables[f"{kind}_{side}"]) for side in ERASED]
         for position, entry in enumerate(entries):
             if type(entry) is not dict and not isinstance(entry, Mapping):
-                self.say(f"{where}[{position}]", f"expected an object, found {found(entry)}")
+                self.say(f"{where}[{position}]", f"expected an object, found {cut(entry)}")
                 entry = {}
             if kind == "threshold":
                 threshold = entry.get("threshold")
                 if type(threshold) is not float and not _is_number(threshold):
-                    self.say(f"{where}[{position}].threshold", f"expected a number, found {found(threshold)}")
+                    self.say(f"{where}[{position}].threshold", f"expected a number, found {cut(threshold)}")
                     threshold = np.nan
                 self.threshold.append(threshold)
             for key, table in tables:
@@ -430,20 +346,13 @@ class PredictionFlattener:
                     self.say(f"{where}[{position}].{key}", wrong)
 
     def finish(self) -> Predictions:
+        """All that was added."""
         for layout in self.layouts:
             for label in layout:
                 if type(label) is not str:
-                    self.offences.say("prediction", 0, "classification_scores", f"label {found(label)} is no string")
+                    self.offences.say("prediction", 0, "classification_scores", f"label {cut(label)} is no string")
                 self.labels.setdefault(label, len(self.labels))
-        columns = {
-            name: _flat(getattr(self, name))
-            for name in (
-                "instance", "doc", "rationales", "hard", "start", "end", "soft", "soft_scores", "sentence",
-                "sentence_scores", "classification", "tokens_to_flip", "thresholds", "threshold", "draws",
-            )
-        }  # fmt: skip
-        matrices = {name: table.matrix(self.labels) for name, table in self.tables.items()}
-        return Predictions(ids=self.ids, docids=list(self.docs), labels=list(self.labels), **columns, **matrices)
+        return self._record(Predictions, **{name: table.matrix(self.labels) for name, table in self.tables.items()})
 
 
 def _several(value: Any) -> Any:
@@ -451,20 +360,8 @@ def _several(value: Any) -> Any:
     return () if value is None else value
 
 
-def sentence_sizes(text: str) -> list[int]:
-    """Tokens of each sentence of a document: sentences end at "\\n", tokens at "\\n" or U+0020; empty pieces are none.
-
-    >>> sentence_sizes("one two .\\n\\nthree  four")
-    [3, 2]
-    """
-    if "  " not in text and " \n" not in text and "\n " not in text and text[:1] != " " and text[-1:] != " ":
-        return [line.count(" ") + 1 for line in text.split("\n") if line]
-    sizes = [sum(1 for piece in line.split(" ") if piece) for line in text.split("\n")]
-    return [size for size in sizes if size]
-
-
-class ReferenceFlattener:
-    """Takes dataset rows (or annotations) one by one; `finish` gives the `References`.
+class ReferenceFlattener(Flattener[References]):
+    """Takes dataset rows (or annotations) one by one; `finish` gives the `flat.References`.
 
     Args:
         offences: where what is wrong is told.
@@ -472,47 +369,20 @@ class ReferenceFlattener:
         documents: whether rows bring their documents.
     """
 
-    classification: array
-    document_instance: array
-    document: array
-    tokens: array
-    sentences: array
-    sentence_tokens: array
-    group_instance: array
-    group: array
-    doc: array
-    start: array
-    end: array
-    start_sentence: array
-    end_sentence: array
+    side = "reference"
 
     def __init__(self, offences: Offences, label_names: Sequence[str] | None = None, documents: bool = True) -> None:
-        self.offences, self.label_names, self.with_documents, self.n = offences, label_names, documents, 0
-        self.ids: list[str] = []
-        self.docs: dict[str, int] = {}
-        self.labels: dict[str, int] = {name: k for k, name in enumerate(label_names or ())}
-        for name in (
-            "classification", "document_instance", "document", "tokens", "sentences", "sentence_tokens",
-            "group_instance", "group", "doc", "start", "end", "start_sentence", "end_sentence",
-        ):  # fmt: skip
-            setattr(self, name, _ints())
-
-    def say(self, where: str, message: str) -> None:
-        self.offences.say("reference", self.n, where, message)
+        super().__init__(offences)
+        self.label_names, self.with_documents = label_names, documents
+        self.labels = {name: k for k, name in enumerate(label_names or ())}
+        self.classification, self.group_instance, self.group, self.doc = _ints(), _ints(), _ints(), _ints()
+        self.document_instance, self.document = _ints(), _ints()
+        self.tokens, self.sentences, self.sentence_tokens = _ints(), _ints(), _ints()
+        self.start, self.end, self.start_sentence, self.end_sentence = _ints(), _ints(), _ints(), _ints()
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Append one row (columns beyond those that scores need are left alone)."""
-        if type(row) is not dict and not isinstance(row, Mapping):
-            self.say("", f"expected an object, found {found(row)}")
-            row = {"annotation_id": ""}
-        name = row.get("annotation_id")
-        if type(name) is not str:
-            if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
-                name = str(name)
-            else:
-                self.say("annotation_id", f"expected a string or an integer, found {found(name)}")
-                name = ""
-        self.ids.append(name)
+        row = self._identified(row)
         self._label(row.get("classification"))
         if self.with_documents:
             for position, document in enumerate(_several(row.get("documents"))):
@@ -528,10 +398,10 @@ class ReferenceFlattener:
             self.classification.append(-1)
         elif isinstance(label, str):
             if self.label_names is not None and label not in self.label_names:
-                self.say("classification", f"expected one of {', '.join(self.label_names)}, found {found(label)}")
+                self.say("classification", f"expected one of {', '.join(self.label_names)}, found {cut(label)}")
             self.classification.append(self.labels.setdefault(label, len(self.labels)))
         elif isinstance(label, (int, np.integer)) and not isinstance(label, bool):
-            if self.label_names is None:  # whoever joins the batches may know the names: `input_policy.name_labels`
+            if self.label_names is None:  # whoever joins the batches may know the names: `checks.name_labels`
                 self.classification.append(
                     -1 if label == -1 else self.labels.setdefault(f"\0{label}", len(self.labels))
                 )
@@ -543,13 +413,13 @@ class ReferenceFlattener:
             else:
                 self.classification.append(self.labels[self.label_names[int(label)]])
         else:
-            self.say("classification", f"expected a label, found {found(label)}")
+            self.say("classification", f"expected a label, found {cut(label)}")
             self.classification.append(-1)
 
     def _document(self, document: object, position: int) -> None:
         where = f"documents[{position}]"
         if not isinstance(document, Mapping) or not isinstance(document.get("text"), str):
-            self.say(where, f"expected docid and text, found {found(document)}")
+            self.say(where, f"expected docid and text, found {cut(document)}")
             return
         self.document_instance.append(self.n)
         self.document.append(self.docs.setdefault(str(document.get("docid")), len(self.docs)))
@@ -564,18 +434,18 @@ class ReferenceFlattener:
             first, last = evidence.get("start_sentence"), evidence.get("end_sentence")
         except (TypeError, KeyError, AttributeError):
             where = f"evidences[{number}][{position}]"
-            self.say(where, f"expected docid, start_token and end_token, found {found(evidence)}")
+            self.say(where, f"expected docid, start_token and end_token, found {cut(evidence)}")
             return
         first, last = -1 if first is None else first, -1 if last is None else last
         values = (start, end, first, last)
         if not (type(start) is type(end) is type(first) is type(last) is int):
             where = f"evidences[{number}][{position}]"
             for name, value in zip(("start_token", "end_token", "start_sentence", "end_sentence"), values, strict=True):
-                if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-                    self.say(f"{where}.{name}", f"expected an integer, found {found(value)}")
+                if not _is_integer(value):
+                    self.say(f"{where}.{name}", f"expected an integer, found {cut(value)}")
                     return
         if not (-FAR < start < FAR and -FAR < end < FAR and -FAR < first < FAR and -FAR < last < FAR):
-            self.say(f"evidences[{number}][{position}]", f"expected offsets within the document, found {found(values)}")
+            self.say(f"evidences[{number}][{position}]", f"expected offsets within the document, found {cut(values)}")
             return
         self.doc.append(self.docs.setdefault(docid if type(docid) is str else str(docid), len(self.docs)))
         self.group.append(len(self.group_instance) - 1)
@@ -585,12 +455,6 @@ class ReferenceFlattener:
         self.end_sentence.append(last)
 
     def finish(self) -> References:
-        columns = {
-            name: _flat(getattr(self, name))
-            for name in (
-                "classification", "document_instance", "document", "tokens", "sentences", "sentence_tokens",
-                "group_instance", "group", "doc", "start", "end", "start_sentence", "end_sentence",
-            )
-        }  # fmt: skip
-        columns["first_sentence"] = np.cumsum(columns["sentences"]) - columns["sentences"]
-        return References(ids=self.ids, labels=list(self.labels), docids=list(self.docs), **columns)
+        """All that was added."""
+        sizes = _flat(self.sentences)
+        return self._record(References, first_sentence=np.cumsum(sizes) - sizes)

@@ -1,0 +1,178 @@
+"""Predictions and references as flat arrays with sizes: nothing is a Python object per token or span.
+
+A field's size is -1 where it is absent (null is absent). Batches are joined by `concatenate`, with their vocabularies
+of docids and labels merged, and travel between processes as the bytes of `pack`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, TypeVar
+
+import numpy as np
+
+from .fields import LABELLED
+
+
+@dataclass
+class FlatRecord:
+    """n instances or annotations.
+
+    Attributes:
+        CODED: array of codes -> the vocabulary that it speaks of.
+        SHIFTED: array of row numbers -> the field whose rows it speaks of.
+        LABELLED: the matrices with a column per label.
+    """
+
+    ids: Sequence[str]
+    docids: Sequence[str]
+    labels: Sequence[str]
+    classification: np.ndarray  # (n,) into labels; -1: absent
+
+    CODED: ClassVar[Mapping[str, str]]
+    SHIFTED: ClassVar[Mapping[str, str]]
+    LABELLED: ClassVar[Sequence[str]]
+
+
+@dataclass
+class Predictions(FlatRecord):
+    """n instances with m (instance, document) rationales."""
+
+    instance: np.ndarray  # (m,) the instance of each rationale
+    doc: np.ndarray  # (m,) into docids
+    rationales: np.ndarray  # (n,) how many rationales; -1: the field is absent
+    hard: np.ndarray  # (m,) how many spans; -1: absent
+    start: np.ndarray
+    end: np.ndarray
+    soft: np.ndarray  # (m,) how many token scores; -1: absent
+    soft_scores: np.ndarray
+    sentence: np.ndarray  # (m,) how many sentence scores; -1: absent
+    sentence_scores: np.ndarray
+    full: np.ndarray  # (n, labels); NaN: the scores do not name the label; a row of NaN: absent
+    comprehensiveness: np.ndarray
+    sufficiency: np.ndarray
+    null: np.ndarray
+    tokens_to_flip: np.ndarray  # (n,) NaN: absent
+    thresholds: np.ndarray  # (n,) how many thresholded scores; -1: absent
+    threshold: np.ndarray
+    threshold_comprehensiveness: np.ndarray  # (.., labels)
+    threshold_sufficiency: np.ndarray
+    draws: np.ndarray  # (n,) how many random rationales; -1: absent
+    draw_comprehensiveness: np.ndarray  # (.., labels)
+    draw_sufficiency: np.ndarray
+
+    CODED: ClassVar = {"doc": "docids", "classification": "labels"}
+    SHIFTED: ClassVar = {"instance": "ids"}
+    LABELLED: ClassVar = LABELLED
+
+
+@dataclass
+class References(FlatRecord):
+    """n annotations with their documents, evidence groups and evidences."""
+
+    document_instance: np.ndarray  # (d,) whose document this is; -1: every annotation's
+    document: np.ndarray  # (d,) into docids
+    tokens: np.ndarray  # (d,)
+    sentences: np.ndarray  # (d,)
+    first_sentence: np.ndarray  # (d,) where its sentences stand in sentence_tokens
+    sentence_tokens: np.ndarray  # tokens of each sentence, documents one after another
+    group_instance: np.ndarray  # (g,) the annotation of each evidence group
+    group: np.ndarray  # (e,) the group of each evidence
+    doc: np.ndarray  # (e,) into docids
+    start: np.ndarray
+    end: np.ndarray
+    start_sentence: np.ndarray
+    end_sentence: np.ndarray
+
+    CODED: ClassVar = {"classification": "labels", "document": "docids", "doc": "docids"}
+    SHIFTED: ClassVar = {
+        "document_instance": "ids",
+        "group_instance": "ids",
+        "group": "group_instance",
+        "first_sentence": "sentence_tokens",
+    }
+    LABELLED: ClassVar = ()
+
+
+Record = TypeVar("Record", bound=FlatRecord)
+
+
+def pack(record: FlatRecord) -> bytes:
+    """A record as bytes."""
+    columns = {item.name: getattr(record, item.name) for item in fields(record)}
+    # numpy's own strings would lose a NUL at the end
+    arrays = {
+        name: column if isinstance(column, np.ndarray) else np.frombuffer(json.dumps(list(column)).encode(), np.uint8)
+        for name, column in columns.items()
+    }
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def unpack(kind: type[Record], data: bytes) -> Record:
+    """The record that `pack` made the bytes of."""
+    with np.load(io.BytesIO(data)) as arrays:
+        columns = {
+            item.name: json.loads(arrays[item.name].tobytes()) if item.type == "Sequence[str]" else arrays[item.name]
+            for item in fields(kind)
+        }
+    return kind(**columns)
+
+
+def _merged(vocabularies: Sequence[Sequence[str]]) -> tuple[list[str], list[np.ndarray]]:
+    """The union of vocabularies, and for each its codes in the union; code -1 stays -1."""
+    codes: dict[str, int] = {}
+    maps = [np.array([*(codes.setdefault(word, len(codes)) for word in words), -1]) for words in vocabularies]
+    return list(codes), maps
+
+
+def concatenate(parts: Sequence[Record], coded: Mapping[str, str] | None = None) -> Record:
+    """Several records as one, in order.
+
+    Args:
+        parts: at least one.
+        coded: array of codes -> the vocabulary that it speaks of, which is merged; by default the record's own.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    kind = type(parts[0])
+    if coded is None:
+        coded = kind.CODED
+    vocabularies = {
+        name: _merged([getattr(part, name) for part in parts])
+        for name in {*coded.values(), *(["labels"] if kind.LABELLED else [])}
+    }
+    values: dict[str, Sequence[str] | np.ndarray] = {}
+    for item in fields(kind):
+        name = item.name
+        columns = [getattr(part, name) for part in parts]
+        if name in vocabularies:
+            values[name] = vocabularies[name][0]
+            continue
+        if not isinstance(columns[0], np.ndarray):
+            values[name] = [word for column in columns for word in column]
+            continue
+        if name in coded:
+            maps = vocabularies[coded[name]][1]
+            columns = [codes[column] for codes, column in zip(maps, columns, strict=True)]
+        elif name in kind.SHIFTED:
+            before = np.cumsum([0, *(len(getattr(part, kind.SHIFTED[name])) for part in parts[:-1])])
+            columns = [
+                np.where(column < 0, column, column + shift) for column, shift in zip(columns, before, strict=True)
+            ]
+        elif name in kind.LABELLED:
+            words, maps = vocabularies["labels"]
+            columns = [_widen(column, codes[:-1], len(words)) for column, codes in zip(columns, maps, strict=True)]
+        values[name] = np.concatenate(columns)
+    return kind(**values)  # type: ignore[arg-type]
+
+
+def _widen(matrix: np.ndarray, places: np.ndarray, width: int) -> np.ndarray:
+    """The matrix with each column at its place; NaN elsewhere."""
+    out = np.full((matrix.shape[0], width), np.nan)
+    out[:, places] = matrix
+    return out

@@ -1,0 +1,299 @@
+"""Predictions and references that come as Arrow tables: their buffers become the flat arrays, without a Python loop.
+
+Both functions return None where a column has a type or a null that the flat arrays do not know; rows are then taken
+apart one by one, and what is wrong is told there (`flatten_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as t
+
+from .fields import ERASED, HARD_FIELD, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from .flat import Predictions, References
+from .tokens import token_starts
+
+TEXT_AT_ONCE = 1 << 22
+Columns = list[tuple[int, np.ndarray]]  # the place of a label, its probabilities
+Flat = dict[str, list[str] | np.ndarray]
+
+
+class _Unknown(Exception):
+    """A type or a null that the flat arrays do not know."""
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    if hasattr(array, "chunks"):  # a ChunkedArray of several chunks stays chunked where they would not fit one
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    return array
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)
+
+
+def _sizes(array: pa.Array) -> np.ndarray:
+    """Lengths of lists, -1 for null."""
+    if not _is_list(array.type):
+        raise _Unknown
+    return pc.fill_null(pc.list_value_length(array), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _field(structs: pa.StructArray, name: str) -> pa.Array | None:
+    """A field of a struct array, null where the struct is; None where there is no such field."""
+    if not t.is_struct(structs.type):
+        raise _Unknown
+    if structs.type.get_field_index(name) < 0:
+        return None
+    return pc.struct_field(structs, name)
+
+
+def _no_nulls(array: pa.Array) -> pa.Array:
+    if array.null_count:
+        raise _Unknown
+    return array
+
+
+def _integers(array: pa.Array | None) -> np.ndarray:
+    if array is None or not t.is_integer(array.type) or t.is_uint64(array.type):
+        raise _Unknown
+    return _no_nulls(array).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _numbers(array: pa.Array, nulls: bool = False) -> np.ndarray:
+    if nulls and t.is_null(array.type):
+        return np.full(len(array), np.nan)
+    if not (t.is_floating(array.type) or t.is_integer(array.type)):
+        raise _Unknown
+    if not nulls:
+        _no_nulls(array)
+    elif array.null_count:
+        array = array.cast(pa.float64(), safe=False)
+    return array.to_numpy(zero_copy_only=False).astype(np.float64)
+
+
+def _strings(array: pa.Array) -> tuple[list[str], np.ndarray]:
+    """A column of strings (or integers): the distinct ones, and each row's place among them; -1 for null."""
+    if t.is_null(array.type):
+        return [], np.full(len(array), -1, dtype=np.int64)
+    if t.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if t.is_integer(array.type):
+        array = array.cast(pa.string())
+    if not (t.is_string(array.type) or t.is_large_string(array.type) or t.is_string_view(array.type)):
+        raise _Unknown
+    coded = array.dictionary_encode()
+    places = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return coded.dictionary.to_pylist(), places
+
+
+def _ids(array: pa.Array | None) -> list[str]:
+    array = _there(array)
+    if t.is_integer(array.type):
+        array = array.cast(pa.string())
+    if not (t.is_string(array.type) or t.is_large_string(array.type)):
+        raise _Unknown
+    return _no_nulls(array).to_pylist()
+
+
+def _scores(array: pa.Array | None, labels: dict[str, int]) -> Columns:
+    """The columns of a struct of label: probability, each with its label's place; a NaN that was given is infinite."""
+    if array is None or t.is_null(array.type):
+        return []
+    if not t.is_struct(array.type):
+        raise _Unknown
+    columns = []
+    for index in range(array.type.num_fields):
+        name = array.type.field(index).name
+        column = _there(_field(array, name))
+        values = _numbers(column, nulls=True)
+        present = ~column.is_null().to_numpy(zero_copy_only=False)
+        values[present & np.isnan(values)] = np.inf
+        columns.append((labels.setdefault(name, len(labels)), values))
+    return columns
+
+
+def _matrix(columns: Columns, n: int, labels: dict[str, int]) -> np.ndarray:
+    out = np.full((n, len(labels)), np.nan)
+    for place, values in columns:
+        out[:, place] = values
+    return out
+
+
+def predictions_from_arrow(table: pa.Table) -> Predictions | None:
+    """A table of ERASER instances, a row each; None where rows must be taken apart one by one."""
+    try:
+        return Predictions(**_predictions(table))  # type: ignore[arg-type]
+    except _Unknown:
+        return None
+
+
+def references_from_arrow(table: pa.Table, label_names: Sequence[str] | None) -> References | None:
+    """A table of dataset rows; None where rows must be taken apart one by one.
+
+    Args:
+        label_names: names of the integers in ``classification``; without, they are kept as "\\0NUMBER".
+    """
+    try:
+        return References(**_references(table, label_names))  # type: ignore[arg-type]
+    except _Unknown:
+        return None
+
+
+def _column(table: pa.Table, name: str) -> pa.Array | None:
+    return _one(table.column(name)) if name in table.column_names else None
+
+
+def _there(array: pa.Array | None) -> pa.Array:
+    """The array, which must be there."""
+    if array is None:
+        raise _Unknown
+    return array
+
+
+def _list(array: pa.Array | None, n: int) -> tuple[np.ndarray, pa.Array | None]:
+    """Sizes and values of a list column; absent or all null: -1 everywhere and None."""
+    if array is None or t.is_null(array.type):
+        return np.full(n, -1, dtype=np.int64), None
+    sizes = _sizes(array)
+    values = array.flatten()
+    return sizes, values if len(values) else None
+
+
+def _predictions(table: pa.Table) -> Flat:
+    n = table.num_rows
+    out: Flat = {"ids": _ids(_column(table, "annotation_id"))}
+    out |= _rationales(_column(table, "rationales"), n)
+    label = _column(table, "classification")
+    labels: list[str] = []
+    out["classification"] = np.full(n, -1, dtype=np.int64)
+    if label is not None:
+        if t.is_integer(label.type):
+            raise _Unknown
+        labels, out["classification"] = _strings(label)
+    codes = {name: code for code, name in enumerate(labels)}
+    parts = {name: (_scores(_column(table, where), codes), n) for name, where in SCORE_FIELDS.items()}
+    flips = _column(table, "tokens_to_flip")
+    out["tokens_to_flip"] = np.full(n, np.nan) if flips is None else _numbers(flips, nulls=True)
+    if flips is not None and np.isnan(out["tokens_to_flip"]).sum() != flips.null_count:
+        raise _Unknown
+    for name, (where, entry) in LIST_FIELDS.items():
+        out[name], entries = _list(_column(table, where), n)
+        if entry == "threshold":
+            thresholds = None if entries is None else _there(_field(_no_nulls(entries), "threshold"))
+            out["threshold"] = np.zeros(0) if thresholds is None else _numbers(thresholds)
+        for side in ERASED:
+            scores = None if entries is None else _field(_no_nulls(entries), SCORE_FIELDS[side])
+            parts[f"{entry}_{side}"] = (_scores(scores, codes), 0 if entries is None else len(entries))
+    out |= {name: _matrix(columns, size, codes) for name, (columns, size) in parts.items()}
+    return out | {"labels": list(codes)}
+
+
+def _rationales(rationales: pa.Array | None, n: int) -> Flat:
+    """Documents, spans and soft scores of n instances' rationales."""
+    sizes, items = _list(rationales, n)
+    m = 0 if items is None else len(_no_nulls(items))
+    out: Flat = {"rationales": sizes, "instance": np.repeat(np.arange(n), np.maximum(sizes, 0) if m else 0)}
+    empty = np.zeros(0, dtype=np.int64)
+    docids, out["doc"] = ([], empty) if items is None else _strings(_no_nulls(_there(_field(items, "docid"))))
+    out["docids"] = docids
+    out["hard"], spans = _list(None if items is None else _field(items, HARD_FIELD), m)
+    for name in ("start", "end"):
+        out[name] = empty if spans is None else _integers(_field(_no_nulls(spans), f"{name}_token"))
+    for name, soft in SOFT_FIELDS.items():
+        out[name], values = _list(None if items is None else _field(items, soft.field), m)
+        out[f"{name}_scores"] = np.zeros(0) if values is None else _numbers(values)
+    return out
+
+
+def _references(table: pa.Table, label_names: Sequence[str] | None) -> Flat:
+    n = table.num_rows
+    out: Flat = {"ids": _ids(_column(table, "annotation_id"))}
+    out["labels"], out["classification"] = _classes(_column(table, "classification"), n, label_names)
+    docs: dict[str, int] = {}
+
+    def coded(structs: pa.StructArray) -> np.ndarray:
+        words, places = _strings(_no_nulls(_there(_field(structs, "docid"))))
+        return np.array([*(docs.setdefault(word, len(docs)) for word in words), -1], dtype=np.int64)[places]
+
+    empty = np.zeros(0, dtype=np.int64)
+    sizes, documents = _list(_column(table, "documents"), n)
+    if documents is None:
+        out |= dict.fromkeys(("document_instance", "document", "tokens", "sentences"), empty)
+        out |= {"first_sentence": empty, "sentence_tokens": empty}
+    else:
+        out["document_instance"] = np.repeat(np.arange(n), np.maximum(sizes, 0))
+        out["document"] = coded(documents)
+        tokens, sentences, sentence_tokens = count_texts(_no_nulls(_there(_field(documents, "text"))))
+        out |= {"tokens": tokens, "sentences": sentences, "sentence_tokens": sentence_tokens}
+        out["first_sentence"] = np.cumsum(sentences) - sentences
+    sizes, groups = _list(_column(table, "evidences"), n)
+    out["group_instance"] = empty if groups is None else np.repeat(np.arange(n), np.maximum(sizes, 0))
+    sizes, evidences = (empty, None) if groups is None else _list(groups, len(groups))
+    if evidences is None:
+        out |= dict.fromkeys(("group", "doc", "start", "end", "start_sentence", "end_sentence"), empty)
+    else:
+        out["group"] = np.repeat(np.arange(sizes.size), np.maximum(sizes, 0))
+        evidences = _no_nulls(evidences)
+        out["doc"] = coded(evidences)
+        out["start"] = _integers(_field(evidences, "start_token"))
+        out["end"] = _integers(_field(evidences, "end_token"))
+        for name in ("start_sentence", "end_sentence"):
+            values = _field(evidences, name)
+            if values is None or t.is_null(values.type):
+                out[name] = np.full(len(evidences), -1, dtype=np.int64)
+            else:
+                out[name] = _integers(values.fill_null(-1))
+    return out | {"docids": list(docs)}
+
+
+def _classes(label: pa.Array | None, n: int, label_names: Sequence[str] | None) -> tuple[list[str], np.ndarray]:
+    """Labels, and the label of each of n rows."""
+    if label is None:
+        return list(label_names or ()), np.full(n, -1, dtype=np.int64)
+    if not t.is_integer(label.type):
+        labels, codes = _strings(label)
+        if label_names is not None and not set(labels) <= set(label_names):
+            raise _Unknown
+        return labels, codes
+    codes = label.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    if label_names is None:
+        numbers, places = np.unique(codes, return_inverse=True)
+        return [f"\0{number}" for number in numbers.tolist()], np.where(codes < 0, -1, places)
+    if codes.size and not (codes.min() >= -1 and codes.max() < len(label_names)):
+        raise _Unknown
+    return list(label_names), codes
+
+
+def count_texts(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(tokens, sentences) of each document of a string array, and the tokens of each sentence: a line with a token.
+
+    The bytes are looked at, a few megabytes at a time; no string is made.
+    """
+    if not (t.is_string(texts.type) or t.is_large_string(texts.type)):
+        raise _Unknown
+    kind = np.int64 if t.is_large_string(texts.type) else np.int32
+    n = len(texts)
+    tokens, sentences = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    buffers = texts.buffers()
+    if not n or buffers[2] is None:
+        return tokens, sentences, np.zeros(0, dtype=np.int64)
+    sizes: list[np.ndarray] = []
+    offsets = np.frombuffer(buffers[1], dtype=kind)[texts.offset : texts.offset + n + 1].astype(np.int64)
+    content = np.frombuffer(buffers[2], dtype=np.uint8)
+    begin = 0
+    while begin < n:
+        stop = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + TEXT_AT_ONCE, side="right")) - 1)
+        bounds = offsets[begin : stop + 1]
+        starts = token_starts(content[bounds[0] : bounds[-1]], bounds - bounds[0])
+        tokens[begin:stop] = np.diff(starts.first_token)
+        sentences[begin:stop] = np.diff(np.concatenate([[0], np.cumsum(starts.opens_sentence)])[starts.first_token])
+        sizes.append(np.diff(np.flatnonzero(starts.opens_sentence), append=starts.start.size))
+        begin = stop
+    return tokens, sentences, np.concatenate(sizes)

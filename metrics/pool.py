@@ -1,0 +1,171 @@
+"""Additive statistics: columns of numbers per annotation, whose sums over any set of annotations give that set's scores.
+
+`divide` is the one division of all scores. A `Pool` gathers columns while a metric counts; `Statistics` is what it leaves:
+its sum, put through ``finalize``, is the score, sums over groups are the breakdown, and its rows are what the
+bootstrap resamples. An average over keys (a macro average) is such a sum too: the sum of the keys' values and how many
+keys there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Finalize = Callable[[np.ndarray], Mapping[str, np.ndarray]]
+Column = Callable[[str], np.ndarray]
+
+
+def divide(numerator: npt.ArrayLike, denominator: npt.ArrayLike, empty: float = 0.0) -> np.ndarray:
+    """``numerator / denominator``; ``empty`` where the denominator is 0. No warning."""
+    numerator, denominator = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
+    out = np.full(np.broadcast(numerator, denominator).shape, empty)
+    with np.errstate(invalid="ignore"):
+        return np.divide(numerator, denominator, out=out, where=denominator != 0)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Additive statistics of one system on n instances.
+
+    Attributes:
+        ids: annotation ids, n strings, unique.
+        values: float64 (n, k); the score is ``finalize(values.sum(axis=0))``.
+        finalize: sums (..., k) to {key: scores (...)}; a key that is a list of T scores has shape (..., T). It works
+            on any leading shape and gives NaN (or the metric's convention) where a count is 0, without warning.
+        per_instance: {key: (n,) or (n, T)}, the instance's own scores; NaN where an instance has none.
+        columns: what each column of ``values`` is, k names, by which the statistics of systems with other optional
+            fields are compared; None where that never happens.
+    """
+
+    ids: Sequence[str]
+    values: np.ndarray
+    finalize: Finalize
+    per_instance: Mapping[str, np.ndarray] = field(default_factory=dict)
+    columns: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or len(self.values) != len(self.ids):
+            raise ValueError(
+                f"expected one row of statistics per id, found {self.values.shape} for {len(self.ids)} ids"
+            )
+        if self.columns is not None and len(self.columns) != self.values.shape[1]:
+            raise ValueError(f"expected {self.values.shape[1]} names of columns, found {len(self.columns)}")
+        for key, column in self.per_instance.items():
+            if len(column) != len(self.ids):
+                raise ValueError(f"per_instance[{key!r}]: expected {len(self.ids)} values, found {len(column)}")
+
+    def scores(self) -> dict[str, np.ndarray]:
+        """The scores over all instances: {key: 0-d array, or (T,)}."""
+        with np.errstate(invalid="ignore"):
+            return {key: np.asarray(value) for key, value in self.finalize(self.values.sum(axis=0)).items()}
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> Statistics:
+        """The statistics of some instances, in the order of ``rows``."""
+        rows = np.asarray(rows, dtype=np.int64)
+        per_instance = {key: np.asarray(column)[rows] for key, column in self.per_instance.items()}
+        return Statistics([self.ids[row] for row in rows], self.values[rows], self.finalize, per_instance, self.columns)
+
+
+def merge(parts: Sequence[Statistics]) -> Statistics:
+    """The statistics of disjoint batches as of one call (the same metric with the same settings throughout)."""
+    ids = [name for part in parts for name in part.ids]
+    if len(set(ids)) != len(ids):
+        raise ValueError("expected disjoint batches, found an annotation id twice")
+    per_instance = {
+        key: np.concatenate([np.asarray(part.per_instance[key]) for part in parts]) for key in parts[0].per_instance
+    }
+    values = np.concatenate([part.values for part in parts])
+    return Statistics(ids, values, parts[0].finalize, per_instance, parts[0].columns)
+
+
+class Score(Protocol):
+    """Scores that some columns of a pool give.
+
+    Attributes:
+        PLACE: scores of a lower place come first in a result.
+    """
+
+    PLACE: ClassVar[int]
+
+    def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        """The scores {key: (...)}, or (..., T); ``column`` gives a column's sums (...) by its name."""
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of ``KEY.sum`` over ``KEY.count``; NaN where the count is 0."""
+
+    key: str
+    PLACE: ClassVar[int] = 2
+
+    def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        return {self.key: divide(column(f"{self.key}.sum"), column(f"{self.key}.count"), empty=np.nan)}
+
+
+class Pool:
+    """Columns of additive statistics, one row per annotation, and the scores that they give.
+
+    Args:
+        n: how many annotations there are.
+        totals: keep one row, the sums over all annotations.
+    """
+
+    def __init__(self, n: int, totals: bool = False) -> None:
+        self.n, self.totals = n, totals
+        self.columns: dict[str, np.ndarray] = {}
+        self.scores: list[Score] = []
+
+    def add(self, score: Score, columns: Mapping[str, np.ndarray], owner: np.ndarray | None = None) -> None:
+        """Add scores and the columns that they are made of.
+
+        Args:
+            columns: name -> a value per annotation (n,), or per key (keys,).
+            owner: the annotation of each key, int (keys,).
+        """
+        for name, values in columns.items():
+            if self.totals:
+                values = np.asarray([values.sum()])
+            elif owner is not None:
+                values = np.bincount(owner, weights=values, minlength=self.n)
+            self.columns[name] = np.asarray(values, dtype=np.float64)
+        self.scores.append(score)
+
+    def add_mean(self, key: str, values: np.ndarray, owner: np.ndarray | None = None) -> None:
+        """The mean of one value per annotation (or key), NaN values left out; NaN where none is left."""
+        real = ~np.isnan(values)
+        self.add(Mean(key), {f"{key}.sum": np.where(real, values, 0.0), f"{key}.count": real}, owner)
+
+    def add_pool(self, other: Pool) -> bool:
+        """Add the columns of another pool over as many rows; False, and nothing is added, where it has others."""
+        if list(self.columns) != list(other.columns):
+            return False
+        for name, values in other.columns.items():
+            self.columns[name] += values
+        return True
+
+    def values(self) -> np.ndarray:
+        """float64 (annotations, columns), or (1, columns)."""
+        rows = 1 if self.totals else self.n
+        return np.stack([*self.columns.values()], axis=1) if self.columns else np.zeros((rows, 0))
+
+    def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
+        """Scores of sums (..., columns): {key: (...)}, or (..., T)."""
+        places = {name: place for place, name in enumerate(self.columns)}
+        scores: dict[str, np.ndarray] = {}
+        for score in sorted(self.scores, key=lambda score: score.PLACE):
+            scores |= score.finalize(lambda name: sums[..., places[name]])
+        return scores
+
+    def statistics(self, ids: Sequence[str], per_instance: bool = True) -> Statistics:
+        """What was gathered, as `Statistics` of these annotations.
+
+        Args:
+            per_instance: with each annotation's own scores.
+        """
+        values = self.values()
+        scores = self.finalize(values) if per_instance else {}
+        return Statistics(ids, values, self.finalize, scores, list(self.columns))

@@ -1,0 +1,125 @@
+"""The token rule, and the mask of spans.
+
+A document is split at "\\n" into sentences and at U+0020 into tokens; empty pieces are none. (``str.split()`` is another
+rule: it splits at every blank that Unicode knows.) The same rule holds for text, for UTF-8, in which no byte of another
+character equals these two, and for many documents' bytes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import AnyStr, NamedTuple
+
+import numpy as np
+
+BLANK, LINE_END = 0x20, 0x0A
+
+
+def sentences_of(text: AnyStr) -> list[list[AnyStr]]:
+    """The tokens of each sentence of a document (text or UTF-8); a line without a token is no sentence.
+
+    >>> sentences_of("one two .\\n\\nthree  four")
+    [['one', 'two', '.'], ['three', 'four']]
+    """
+    blank, line_end = _parting(text)
+    lines = ([token for token in line.split(blank) if token] for line in text.split(line_end))
+    return [tokens for tokens in lines if tokens]
+
+
+def tokens_of(text: AnyStr) -> list[AnyStr]:
+    """The tokens of a document (text or UTF-8).
+
+    >>> tokens_of("one two .\\n\\nthree  four")
+    ['one', 'two', '.', 'three', 'four']
+    """
+    blank, line_end = _parting(text)
+    return [token for line in text.split(line_end) for token in line.split(blank) if token]
+
+
+def sentence_sizes(text: AnyStr) -> list[int]:
+    """How many tokens each sentence of a document (text or UTF-8) has; their sum is the document's tokens.
+
+    >>> sentence_sizes("one two .\\n\\nthree  four")
+    [3, 2]
+    """
+    blank, line_end = _parting(text)
+    if _is_regular(text, blank, line_end):
+        return [line.count(blank) + 1 for line in text.split(line_end) if line]
+    return [len(tokens) for tokens in sentences_of(text)]
+
+
+def _parting(text: AnyStr) -> tuple[AnyStr, AnyStr]:
+    """What parts tokens, and what parts sentences."""
+    return (" ", "\n") if isinstance(text, str) else (b" ", b"\n")  # type: ignore[return-value]
+
+
+def _is_regular(text: AnyStr, blank: AnyStr, line_end: AnyStr) -> bool:
+    """Whether one blank stands between two tokens of a line and none at its ends: blanks can then be counted."""
+    return not (
+        text.startswith(blank)
+        or text.endswith(blank)
+        or blank + blank in text
+        or blank + line_end in text
+        or line_end + blank in text
+    )
+
+
+class TokenStarts(NamedTuple):
+    """Where the tokens of texts begin, which stand one after another.
+
+    Attributes:
+        start: int64 (tokens,), each token's first byte.
+        first_token: int64 (texts + 1,), the number of each text's first token.
+        opens_sentence: bool (tokens,).
+    """
+
+    start: np.ndarray
+    first_token: np.ndarray
+    opens_sentence: np.ndarray
+
+
+def token_starts(content: np.ndarray, bounds: np.ndarray) -> TokenStarts:
+    """Find the tokens of many texts at once.
+
+    Args:
+        content: the texts' UTF-8, uint8 (bytes,).
+        bounds: text k has the bytes ``[bounds[k], bounds[k + 1])``; int64 (texts + 1,), from 0 to bytes.
+    """
+    line_end = content == LINE_END
+    inside = ~(line_end | (content == BLANK))
+    opens = inside.copy()
+    opens[1:] &= ~inside[:-1]
+    heads = bounds[:-1][bounds[:-1] < bounds[1:]]
+    opens[heads] = inside[heads]  # a text's first byte follows no other
+    start = np.flatnonzero(opens)
+    first_token = np.searchsorted(start, bounds)
+    line = np.searchsorted(np.flatnonzero(line_end), start)
+    opens_sentence = np.ones(start.size, dtype=bool)
+    opens_sentence[1:] = line[1:] != line[:-1]
+    opens_sentence[first_token[:-1][first_token[:-1] < first_token[1:]]] = True
+    return TokenStarts(start, first_token, opens_sentence)
+
+
+def masks(segment: np.ndarray, start: np.ndarray, end: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Which tokens of many documents spans cover: bool (offsets[-1],).
+
+    Args:
+        segment, start, end: span i covers the tokens ``[start[i], end[i])`` of document ``segment[i]``; int64 (spans,).
+            Spans lie within their documents.
+        offsets: document k has the tokens ``[offsets[k], offsets[k + 1])``; int64 (documents + 1,).
+    """
+    changes = np.zeros(int(offsets[-1]) + 1, dtype=np.int32)
+    at, real = offsets[segment], end > start
+    np.add.at(changes, (at + start)[real], 1)
+    np.add.at(changes, (at + end)[real], -1)
+    return np.cumsum(changes[:-1], dtype=np.int32) > 0
+
+
+def mask(spans: Iterable[tuple[int, int]], size: int) -> list[bool]:
+    """Which tokens of one document the spans ``[start, end)`` cover, one flag per token; spans lie within it.
+
+    >>> mask([(1, 3), (2, 4)], 5)
+    [False, True, True, True, False]
+    """
+    start, end = np.array([*spans], dtype=np.int64).reshape(-1, 2).T
+    return masks(np.zeros(start.size, dtype=np.int64), start, end, np.array([0, size])).tolist()

@@ -1,0 +1,50 @@
+"""The token rule and the mask of spans, against plain splitting and plain sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.metrics.tokens import mask, masks, sentence_sizes, sentences_of, token_starts, tokens_of
+
+texts = st.text(alphabet="ab é\t\xa0\u2028\r\n  \n", max_size=30)
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(st.lists(texts, max_size=5))
+def test_all_forms_follow_one_rule(several: list[str]) -> None:
+    expected = [[[piece for piece in line.split(" ") if piece] for line in text.split("\n")] for text in several]
+    expected = [[line for line in lines if line] for lines in expected]
+    for text, lines in zip(several, expected, strict=True):
+        assert sentences_of(text) == lines
+        assert tokens_of(text) == [token for line in lines for token in line]
+        assert tokens_of(text.encode()) == [token.encode() for line in lines for token in line]
+        assert sentence_sizes(text) == sentence_sizes(text.encode()) == [len(line) for line in lines]
+    parts = [text.encode() for text in several]
+    content = np.frombuffer(b"".join(parts), dtype=np.uint8)
+    found = token_starts(content, np.cumsum([0, *map(len, parts)]))
+    sizes = [len(line) for lines in expected for line in lines]
+    assert np.diff(found.first_token).tolist() == [sum(map(len, lines)) for lines in expected]
+    assert np.flatnonzero(found.opens_sentence).tolist() == (np.cumsum(sizes) - sizes).tolist()
+    words = [token for lines in expected for line in lines for token in line]
+    whole = b"".join(parts)
+    for start, word in zip(found.start.tolist(), words, strict=True):
+        assert whole[start:].startswith(word.encode())
+
+
+def test_the_app_follows_the_rule() -> None:
+    app = pytest.importorskip("eraser_hub.metrics.app", reason="skipped: gradio is not installed")
+    for text in ("", " \n ", "a\u00a0b  c\n\nd\te ", "\u2028 x"):
+        assert app.tokens_of(text) == tokens_of(text)
+
+
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted), max_size=4), max_size=4))
+def test_masks_are_unions_of_spans(documents: list[list[list[int]]]) -> None:
+    expected = [[any(a <= at < b for a, b in spans) for at in range(9)] for spans in documents]
+    assert [mask(spans, 9) for spans in documents] == expected
+    flat = np.array([(k, a, b) for k, spans in enumerate(documents) for a, b in spans], dtype=np.int64).reshape(-1, 3)
+    offsets = np.arange(len(documents) + 1) * 9
+    assert masks(*flat.T, offsets).tolist() == [flag for flags in expected for flag in flags]
