@@ -15,7 +15,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPORA = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora")).resolve()
-GOLDEN = Path(os.environ.get("ERASER_GOLDEN", CORPORA.parent / "golden")).resolve()
+REFERENCE_SCORES = Path(os.environ.get("ERASER_GOLDEN", CORPORA.parent / "golden")).resolve() / "eraser_metrics"
 SAMPLES = ROOT / "samples"
 
 
@@ -29,10 +29,16 @@ def corpora() -> Path:
 
 @pytest.fixture(scope="session")
 def golden() -> Path:
-    """The folder of expected scores (ERASER_GOLDEN, by default beside the corpora)."""
-    if not GOLDEN.is_dir():
-        pytest.skip(f"skipped: no golden values at {GOLDEN} (set ERASER_GOLDEN)")
-    return GOLDEN
+    """Expected values of small synthetic cases; each file says where they come from."""
+    return ROOT / "tests" / "golden"
+
+
+@pytest.fixture(scope="session")
+def reference_scores() -> Path:
+    """What the reference scorer said about real corpora, which it quotes (ERASER_GOLDEN, by default beside the corpora)."""
+    if not REFERENCE_SCORES.is_dir():
+        pytest.skip(f"skipped: no golden values at {REFERENCE_SCORES} (set ERASER_GOLDEN)")
+    return REFERENCE_SCORES
 
 
 @pytest.fixture(scope="session")

@@ -95,9 +95,9 @@ def perfect(references: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return predictions
 
 
-def golden_case(golden: Path, corpora: Path, corpus: str) -> tuple[list[dict], list[dict], dict[str, Any]]:
+def golden_case(reference_scores: Path, corpora: Path, corpus: str) -> tuple[list[dict], list[dict], dict[str, Any]]:
     """A golden set: its predictions, its annotations as dataset rows, its scores."""
-    folder, source = golden / "eraser_metrics" / corpus, corpora / corpus
+    folder, source = reference_scores / corpus, corpora / corpus
     predictions = [json.loads(line) for line in (folder / "predictions.jsonl").read_text("utf-8").splitlines()]
     texts: dict[str, str] = {}
     if (source / "docs.jsonl").exists():

@@ -34,9 +34,9 @@ def compute(predictions: Any, references: Any = None, **options: Any) -> dict[st
 
 
 @pytest.mark.parametrize("corpus", ["movies", "multirc", "fever", "evidence_inference", "cose"])
-def test_golden_values(corpus: str, golden: Path, corpora: Path) -> None:
+def test_golden_values(corpus: str, reference_scores: Path, corpora: Path) -> None:
     """Expected values: golden/eraser_metrics/CORPUS/scores.json (the reference scorer), every key, lists and Dataset."""
-    predictions, references, scores = rows.golden_case(golden, corpora, corpus)
+    predictions, references, scores = rows.golden_case(reference_scores, corpora, corpus)
     for way in (
         (predictions, references),
         (datasets.Dataset.from_list(predictions), datasets.Dataset.from_list(references)),

@@ -120,8 +120,8 @@ def test_no_such_file(tmp_path):
         read_score_file(tmp_path / "none.json")
 
 
-def test_the_reference_scorers_nested_keys(golden):
-    nested = json.loads((golden / "eraser_metrics" / "movies" / "scores.json").read_text())
+def test_the_reference_scorers_nested_keys(reference_scores):
+    nested = json.loads((reference_scores / "movies" / "scores.json").read_text())
     flat = flat_scores(nested)
     assert flat["token_macro_f1"] == nested["token_prf"]["instance_macro"]["f1"]
     assert flat["exact_micro_p"] == nested["rationale_prf"]["instance_micro"]["p"]

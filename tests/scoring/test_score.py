@@ -35,18 +35,18 @@ SAMPLES = [
 ]
 
 
-def golden_inputs(golden: Path, corpora: Path, corpus: str) -> Inputs:
-    folder = golden / "eraser_metrics" / corpus
+def golden_inputs(reference_scores: Path, corpora: Path, corpus: str) -> Inputs:
+    folder = reference_scores / corpus
     return Inputs(corpora / corpus, "val", folder / "predictions.jsonl", folder / "annotations.jsonl")
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
 @pytest.mark.parametrize("totals", [False, True])
-def test_golden_values(corpus: str, totals: bool, golden: Path, corpora: Path) -> None:
+def test_golden_values(corpus: str, totals: bool, reference_scores: Path, corpora: Path) -> None:
     """Expected values: golden/eraser_metrics/CORPUS/scores.json (the reference scorer), every key."""
     settings = Settings(iou_thresholds=(0.1, 0.5, 0.9), totals_only=totals)
-    found = nested(score(golden_inputs(golden, corpora, corpus), settings))
-    expected = json.loads((golden / "eraser_metrics" / corpus / "scores.json").read_text())
+    found = nested(score(golden_inputs(reference_scores, corpora, corpus), settings))
+    expected = json.loads((reference_scores / corpus / "scores.json").read_text())
     compare(found, expected)
     ours = {"agreement", "faithfulness", "signature"}
     assert found.keys() - ours == expected.keys()
