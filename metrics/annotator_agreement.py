@@ -21,6 +21,8 @@ HIGHER_IS_BETTER: dict[str, bool | None] = dict.fromkeys(KEYS, True)
 HIGHER_IS_BETTER |= dict.fromkeys((f"{key}_std" for key in KEYS), None)
 RANGES = {key: ((-1.0, 1.0) if key == "cohen_kappa" else (0.0, 1.0)) for key in KEYS}
 RANGES |= {f"{key}_std": (0.0, 1.0) for key in KEYS}
+# what a subtraction of equal means leaves (some spacings of numbers below 1) is rounding, not spread
+LEAST_VARIANCE = 1e-14
 
 _DESCRIPTION = """\
 Agreement of human annotators on the tokens of a rationale: each annotator of each text against the majority of that
@@ -77,8 +79,7 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
         mean = divide(sums[..., 2 * at], count, np.nan)
         variance = divide(sums[..., 2 * at + 1], count, np.nan) - mean**2
         scores[key] = mean
-        # what the subtraction leaves of equal numbers is rounding, not spread
-        scores[f"{key}_std"] = np.sqrt(np.where(variance < 1e-14, 0 * variance, variance))
+        scores[f"{key}_std"] = np.sqrt(np.where(variance < LEAST_VARIANCE, 0 * variance, variance))
     return scores
 
 

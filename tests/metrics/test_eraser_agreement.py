@@ -42,6 +42,7 @@ def same(first: dict[str, Any], second: dict[str, Any]) -> None:
     assert first.keys() == second.keys()
     for key, value in first.items():
         if isinstance(value, float):
+            # some hundred numbers up to 1, summed in another order: as many spacings
             assert second[key] == pytest.approx(value, abs=1e-12, nan_ok=True), key
 
 

@@ -103,7 +103,9 @@ def test_random_baseline_is_near_chance() -> None:
     truth, offsets = random.random(4000) < 0.3, np.arange(0, 4001, 100)
     scores = random.random(4000) + truth
     found = random_baseline(scores, truth, offsets, baseline_seeds([str(k) for k in range(40)]))
-    assert found.roc_auc_score.mean() == pytest.approx(0.5, abs=0.03)
+    # the variance of one shuffle's ROC-AUC (Mann and Whitney), of 40 documents with about 30 positives, 10 shuffles each
+    error = np.sqrt((100 + 1) / (12 * 30 * 70) / (40 * 10))
+    assert found.roc_auc_score.mean() == pytest.approx(0.5, abs=5 * error)
     assert rank_documents(scores, truth, offsets).roc_auc_score.min() > 0.9
 
 

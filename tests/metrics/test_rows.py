@@ -43,6 +43,7 @@ def same(one, two, ignore=("signature",)):
     assert one.keys() == two.keys()
     for key, value in one.items():
         if key not in ignore and isinstance(value, (float, list)):
+            # some hundred numbers up to 1, summed in another order: as many spacings
             assert np.allclose(value, two[key], atol=1e-12, equal_nan=True), key
 
 
