@@ -24,8 +24,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
-BLOCK = re.compile(r"(?:^`([\w./-]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"(?:^`([\w./-]+)`:\n\n)?^(````?)(\w+)\n(.*?)^\2$", re.MULTILINE | re.DOTALL)
+PLACE = re.compile(r"`((?:\w+/)+\w+\.py)(?::(\w+))?`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
 # set-up verbs run the tests themselves, or for many minutes: they are what continuous integration is for
 NOT_HERE = ("make ", "git clone", "source ", "pip install")
 
@@ -48,7 +50,8 @@ class Step(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
-    return [Block(*parts) for parts in BLOCK.findall(page.read_text(encoding="utf-8"))]
+    found = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [Block(file, kind, text) for file, _, kind, text in found]
 
 
 def sessions(block: str) -> list[tuple[str, list[str]]]:
@@ -193,6 +196,21 @@ def test_links_lead_somewhere(page: Path) -> None:
         target = page.parent / path if path else page
         if "://" not in link and (not target.exists() or (anchor and anchor not in anchors(target))):
             lost.append(link)
+    assert not lost
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_places_in_the_code_are_there(page: Path) -> None:
+    """`folder/file.py` and `folder/file.py:name` exist, or the page's own blocks write them."""
+    written = {block.file: block.text for block in blocks(page) if block.file}
+    lost = []
+    for path, name in PLACE.findall(page.read_text(encoding="utf-8")):
+        if path.split("/")[0] not in FOLDERS:
+            continue
+        file = ROOT / path
+        text = file.read_text(encoding="utf-8") if file.is_file() else written.get(path)
+        if text is None or (name and not re.search(rf"^(?:def|class) {name}\b|^{name}\b.* = ", text, re.MULTILINE)):
+            lost.append(f"{path}:{name}")
     assert not lost
 
 
