@@ -222,13 +222,14 @@ def bare_linear(model: Any, batches: list[Any], clock: Callable[[], float]) -> f
 
 def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], float], peak: float) -> dict[str, Any]:
     """Ratios of the rates of the three ways on the same inputs, from medians of several rounds."""
-    from eraser_hub.explain.adapter import align_labels
-    from eraser_hub.explain.engine import Settings, explain_chunk
+    from eraser_hub.explain.engine import explain_chunk
+    from eraser_hub.explain.labels import align_labels
     from eraser_hub.explain.runner import Runner
+    from eraser_hub.explain.settings import ExplainSettings
 
     model, single = linear(shape) if which == "logistic regression" else transformer(which, shape)
     align_labels(model, ("NEG", "POS"))
-    settings, chunk = Settings(**more), shape.made()
+    settings, chunk = ExplainSettings(**more), shape.made()
     batches: list[Any] = []
     asked: list[list[list[str]]] = []
     start, run = model.start, Runner.run
@@ -251,7 +252,7 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
 
     mask = model.tokenizer.mask_token if settings.erase == "mask" else ""
     model.start, Runner.run = recording, remembering  # type: ignore[method-assign]
-    explain_chunk(model, Runner(model, settings.erase, 32), chunk, settings)
+    explain_chunk(Runner(model, settings.erase, 32), chunk, settings)
     model.start, Runner.run = start, run  # type: ignore[method-assign]
     passes = sum(len(batch) for batch in batches)
     sample = asked[:: max(1, len(asked) // SAMPLE)]
@@ -260,7 +261,7 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
     while again(seconds["ours"]):
         started = clock()
         runner = Runner(model, settings.erase, 32)
-        explain_chunk(model, runner, chunk, settings)
+        explain_chunk(runner, chunk, settings)
         seconds["ours"].append(clock() - started)
         if runner.counts.passes != passes:
             raise SystemExit(f"the two sides did not do the same: {runner.counts.passes} and {passes} passes")
@@ -310,7 +311,7 @@ def integrated(which: str, shape: Shape, clock: Callable[[], float], steps: int 
     """Integrated gradients: whole against forward and backward passes alone, and against one point at a time."""
     import torch
 
-    from eraser_hub.explain.adapter import align_labels
+    from eraser_hub.explain.labels import align_labels
     from eraser_hub.explain.transformers.gradients import FULL_LENGTH_ROWS
 
     model, _ = transformer(which, shape)

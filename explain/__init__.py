@@ -9,15 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .adapter import open_model
     from .api import explain_texts
-    from .engine import Settings, explain_instances
+    from .engine import explain_instances
     from .instances import Instance
+    from .open import open_model
+    from .settings import ExplainSettings
 
-__all__ = ["Instance", "Settings", "explain_instances", "explain_texts", "open_model"]
+__all__ = ["ExplainSettings", "Instance", "explain_instances", "explain_texts", "open_model"]
 _HOMES = {
-    "Instance": "instances", "Settings": "engine", "explain_instances": "engine", "explain_texts": "api",
-    "open_model": "adapter",
+    "ExplainSettings": "settings", "Instance": "instances", "explain_instances": "engine", "explain_texts": "api",
+    "open_model": "open",
 }  # fmt: skip
 
 

@@ -9,11 +9,14 @@ from typing import Any
 
 from eraser_hub.records.errors import DataError, shown
 
-from .adapter import Adapter, ProbabilityModel, align_labels, open_model
-from .attribution import GIVEN
-from .engine import Settings, explain_instances
+from .adapter import Adapter
+from .engine import explain_instances
 from .given import with_scores
 from .instances import Instance
+from .labels import align_labels
+from .models.plain_model import ProbabilityModel
+from .open import open_model
+from .settings import GIVEN, ExplainSettings
 
 Text = str | Sequence[str] | Instance
 
@@ -39,7 +42,7 @@ def explain_texts(
             them for Instances, which carry their own.
         label_names: names of the model's outputs, in its order; () where the model names them itself.
         on_passes: called with the number of forward passes after each batch.
-        settings: those of :class:`Settings`: ``method="occlusion"``, ``kd=0.1``, ``bins=()``, ``seed=1``, ..
+        settings: those of :class:`ExplainSettings`: ``method="occlusion"``, ``kd=0.1``, ``bins=()``, ``seed=1``, ..
 
     Returns:
         One prediction for each text, ``annotation_id`` its number in ``texts`` (an Instance's own id). With two classes NEG
@@ -57,23 +60,22 @@ def explain_texts(
         raise DataError(f"expected one query for each of {len(texts)} texts, found {len(queries)}", field="queries")
     if scores and len(scores) != len(texts):
         raise DataError(f"expected scores for each of {len(texts)} texts, found {len(scores)}", field="scores")
-    unknown = [name for name in settings if name not in Settings.__dataclass_fields__]
+    known = ExplainSettings.__dataclass_fields__
+    unknown = [name for name in settings if name not in known]
     if unknown:
-        raise DataError(
-            f"expected settings among {', '.join(Settings.__dataclass_fields__)}; found {shown(unknown[0])}"
-        )
-    chosen = Settings(**settings)
-    opened = open_model(model, uses_query=True if queries else None)
-    if not opened.label_names and not label_names:
-        raise DataError(f"{opened.description} does not name its labels: give their names", field="label_names")
-    align_labels(opened, (), label_names)
-    given = queries or [()] * len(texts)
-    instances = [_instance(number, *both) for number, both in enumerate(zip(texts, given, strict=True))]
+        raise DataError(f"expected settings among {', '.join(known)}; found {shown(unknown[0])}")
+    checked = ExplainSettings(**settings)
+    adapter = open_model(model, uses_query=True if queries else None)
+    if not adapter.label_names and not label_names:
+        raise DataError(f"{adapter.description} does not name its labels: give their names", field="label_names")
+    align_labels(adapter, (), label_names)
+    pairs = zip(texts, queries or [()] * len(texts), strict=True)
+    instances = [_instance(number, text, query) for number, (text, query) in enumerate(pairs)]
     if scores:
         instances = [with_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
     if any(one.scores is not None for one in instances):
-        chosen = replace(chosen, method=GIVEN)
-    return list(explain_instances(opened, instances, chosen, on_passes=on_passes))
+        checked = replace(checked, method=GIVEN)
+    return list(explain_instances(adapter, instances, checked, on_passes=on_passes))
 
 
 def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:

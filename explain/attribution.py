@@ -17,73 +17,62 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError
 
 from . import erasure
-from .adapter import Adapter, Encoded, need
+from .adapter import Encoded
+from .extras import need
 from .runner import Runner
+from .settings import GIVEN, METHODS, ExplainSettings
 
-METHODS = (
-    "random", "occlusion", "gradient", "input-x-gradient", "integrated-gradients", "attention", "lime", "coefficients",
-)  # fmt: skip
 RANDOM_KEYS = 1_000_000  # that are drawn in one step
-GIVEN = "given"  # no method of ours: the scores come with the instances
 KERNEL_WIDTH = 25.0  # LIME's own, for distances in hundredths
 
 
 def attribute(
-    method: str,
-    model: Adapter,
     runner: Runner,
     encoded: Sequence[Encoded],
     predicted: Sequence[int],
     probability: Sequence[float],
-    *,
-    seed: int = 1,
-    steps: int = 300,
-    lime_samples: int = 5000,
-    lime_tokens: int = 10,
+    settings: ExplainSettings,
     by_sequence: bool = False,
 ) -> list[NDArray[np.float64]]:
-    """Scores of every instance of a chunk, each of shape (tokens,); :data:`GIVEN` takes those that it comes with.
+    """Scores of every instance of a chunk by ``settings.method``, each of shape (tokens,).
 
     Args:
         predicted: each instance's predicted label, as an index.
         probability: p of that label on the full input.
-        steps: integration steps of integrated gradients.
-        lime_samples: LIME's N, perturbed samples per instance.
-        lime_tokens: LIME's K, tokens in each sample; 0 for LIME's own sampler (a uniformly drawn number of tokens).
         by_sequence: LIME perturbs one sequence of a pair at a time and leaves the other whole (paper 002, appendix B.2).
 
     Raises:
         DataError: the model does not allow the method; scores that are not finite.
     """
+    method, model = settings.method, runner.model
     if method == GIVEN:
-        return [_given(one) for one in encoded]
-    if method not in METHODS:
-        raise DataError(f"--method: expected one of {', '.join(METHODS)}; found {method!r}")
+        return [_scores_of(one) for one in encoded]
     if not model.supports(method):
         allowed = [name for name in METHODS if model.supports(name)]
         raise DataError(f"--method {method}: not possible with {model.description}; it allows {', '.join(allowed)}")
     if method == "random":
-        found = [
-            erasure.generator(seed, one.instance.id, "scores").random(sum(map(len, one.instance.documents)))
+        rows = [
+            erasure.generator(settings.seed, one.instance.id, "scores").random(one.instance.bounds[-1])
             for one in encoded
         ]
     elif method == "occlusion":
-        found = occlusion_scores(runner, encoded, predicted, probability)
+        rows = occlusion_scores(runner, encoded, predicted, probability)
     elif method == "lime":
-        found = lime_scores(runner, encoded, predicted, seed, lime_samples, lime_tokens, by_sequence)
+        rows = lime_scores(runner, encoded, predicted, settings, by_sequence)
     else:
-        found = model.scores(method, encoded, predicted, steps)
-    for one, scores in zip(encoded, found, strict=True):
+        rows = model.scores(method, encoded, predicted, settings.steps)
+    for one, scores in zip(encoded, rows, strict=True):
         if not np.isfinite(scores).all():
             raise DataError(
                 f"--method {method}: {np.count_nonzero(~np.isfinite(scores))} of {len(scores)} token scores are NaN or "
                 "infinite",
                 instance=one.instance.id,
             )
-    return found
+    return rows
 
 
-def _given(one: Encoded) -> NDArray[np.float64]:
+def _scores_of(one: Encoded) -> NDArray[np.float64]:
+    """The scores that an instance comes with."""
     if one.instance.scores is None:
         raise DataError("expected token scores with the instance, found none", instance=one.instance.id)
     return np.asarray([score for document in one.instance.scores for score in document], dtype=np.float64)
@@ -103,7 +92,7 @@ def occlusion_scores(
     runner: Runner, encoded: Sequence[Encoded], predicted: Sequence[int], probability: Sequence[float]
 ) -> list[NDArray[np.float64]]:
     """Leave one out: score of token t = p(x) - p(x without t), for the predicted label."""
-    sizes = [sum(map(len, one.instance.documents)) for one in encoded]
+    sizes = [one.instance.bounds[-1] for one in encoded]
     places = np.arange(max(sizes, default=0))
     erased = [
         erasure.Erased(number, places[place : place + 1], keep=False)
@@ -111,20 +100,15 @@ def occlusion_scores(
         for place in range(size)
     ]
     values = runner.run(encoded, erased)
-    found, start = [], 0
-    for number, size in enumerate(sizes):
-        found.append(probability[number] - values[start : start + size, predicted[number]])
-        start += size
-    return found
+    rows = np.split(values, np.cumsum(sizes)[:-1])
+    return [p - row[:, label] for p, row, label in zip(probability, rows, predicted, strict=True)]
 
 
 def lime_scores(
     runner: Runner,
     encoded: Sequence[Encoded],
     predicted: Sequence[int],
-    seed: int,
-    samples: int,
-    kept_tokens: int,
+    settings: ExplainSettings,
     by_sequence: bool = False,
 ) -> list[NDArray[np.float64]]:
     """LIME (Ribeiro et al., 2016): weights of a linear model of p over which tokens are present.
@@ -136,32 +120,38 @@ def lime_scores(
     of a pair, samples take turns to perturb one sequence and keep the other whole, as the paper does for similarity.
     """
     need("sklearn")
-    from sklearn.linear_model import Ridge
     from threadpoolctl import ThreadpoolController
 
     threads = ThreadpoolController()
-    found = []
+    rows = []
     for number, one in enumerate(encoded):
-        size = sum(map(len, one.instance.documents))
+        bounds = one.instance.bounds
+        size = bounds[-1]
         if size == 0:
-            found.append(np.zeros(0))
+            rows.append(np.zeros(0))
             continue
-        random = erasure.generator(seed, one.instance.id, "lime")
-        if by_sequence and len(one.instance.documents) > 1:
-            sets = lime_sets_of_sequences(random, one.instance.bounds, samples, kept_tokens)
+        random = erasure.generator(settings.seed, one.instance.id, "lime")
+        if by_sequence and len(bounds) > 2:
+            sets = lime_sets_of_sequences(random, bounds, settings.lime_samples, settings.lime_tokens)
         else:
-            sets = lime_sets(random, size, samples, kept_tokens)
-        samples_of = [erasure.Erased(number, kept, keep=True) for kept in sets]
-        values = runner.run(encoded, samples_of)[:, predicted[number]]
-        present = erasure.kept_rows(samples_of, size).astype(np.float32)
-        distance = 100 * (1 - np.sqrt(present.sum(axis=1, dtype=np.float64) / size))
-        weights = np.sqrt(np.exp(-(distance**2) / KERNEL_WIDTH**2))
+            sets = lime_sets(random, size, settings.lime_samples, settings.lime_tokens)
+        samples = [erasure.Erased(number, positions, keep=True) for positions in sets]
+        values = runner.run(encoded, samples)[:, predicted[number]]
         # so small a system is solved fastest by one thread: several mostly wait for each other, on a busy machine
         # ten times as long as the work takes; and the result is the same whatever the number of cores
         with threads.limit(limits=1):
-            fitted = Ridge(alpha=1.0, fit_intercept=True).fit(present, values, sample_weight=weights)
-        found.append(np.asarray(fitted.coef_, dtype=np.float64))
-    return found
+            rows.append(_lime_weights(erasure.kept_rows(samples, size).astype(np.float32), values))
+    return rows
+
+
+def _lime_weights(present: NDArray[np.float32], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weight of each token in LIME's fit of ``values`` to which tokens are present, shape (samples, tokens)."""
+    from sklearn.linear_model import Ridge
+
+    distance = 100 * (1 - np.sqrt(present.sum(axis=1, dtype=np.float64) / present.shape[1]))
+    weights = np.sqrt(np.exp(-(distance**2) / KERNEL_WIDTH**2))
+    fit = Ridge(alpha=1.0, fit_intercept=True).fit(present, values, sample_weight=weights)
+    return np.asarray(fit.coef_, dtype=np.float64)
 
 
 def lime_sets(random: np.random.Generator, size: int, samples: int, kept_tokens: int) -> list[NDArray[np.int64]]:
@@ -171,9 +161,7 @@ def lime_sets(random: np.random.Generator, size: int, samples: int, kept_tokens:
         return [*sets, *sets_of_size(random, samples - 1, size, kept_tokens)]
     for _ in range(samples - 1):
         keep = size - int(random.integers(1, size + 1))
-        chosen = random.choice(size, size=keep, replace=False)
-        chosen.sort()
-        sets.append(chosen)
+        sets.append(np.sort(random.choice(size, size=keep, replace=False)))
     return sets
 
 
@@ -187,12 +175,12 @@ def sets_of_size(random: np.random.Generator, number: int, size: int, keep: int)
         ]
         return np.sort(np.concatenate([np.zeros((0, keep), dtype=np.int64), *parts]), axis=1)
     # few of many seldom meet: whole rows are drawn again until none holds a position twice
-    chosen = np.zeros((number, keep), dtype=np.int64)
+    sets = np.zeros((number, keep), dtype=np.int64)
     again = np.arange(number)
     while len(again):
-        chosen[again] = np.sort(random.integers(size, size=(len(again), keep)), axis=1)
-        again = again[(np.diff(chosen[again], axis=1) == 0).any(axis=1)]
-    return chosen
+        sets[again] = np.sort(random.integers(size, size=(len(again), keep)), axis=1)
+        again = again[(np.diff(sets[again], axis=1) == 0).any(axis=1)]
+    return sets
 
 
 def lime_sets_of_sequences(
@@ -208,6 +196,6 @@ def lime_sets_of_sequences(
     sets = [everything]
     for number in range(samples - 1):
         start, end = spans[number % len(spans)]
-        drawn = next(turns[number % len(spans)]) + start
-        sets.append(np.concatenate([everything[:start], drawn, everything[end:]]))
+        sample = next(turns[number % len(spans)]) + start
+        sets.append(np.concatenate([everything[:start], sample, everything[end:]]))
     return sets

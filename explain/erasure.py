@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-ERASE_MODES = ("remove", "mask", "pad")
-FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
+NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +38,6 @@ class Erased:
         flags = np.full(tokens, not self.keep)
         flags[self.positions] = self.keep
         return flags
-
-
-NONE = np.zeros(0, dtype=np.int64)
 
 
 def kept_rows(erased: Sequence[Erased], tokens: int) -> NDArray[np.bool_]:
@@ -156,27 +151,3 @@ def occluded(random: np.random.Generator, positions: NDArray[np.int64], rate: fl
     gone = math.floor(rate * len(positions) + 0.5)
     stay = random.permutation(len(positions))[gone:]
     return np.sort(positions[stay])
-
-
-def fidelity_rows(instance: Mapping[str, Any]) -> list[dict[str, float]]:
-    """A prediction's occluded inputs as rows that the ``normalized_fidelity`` module takes.
-
-    Args:
-        instance: a prediction written with ``--fidelity-trials``.
-
-    Returns:
-        One dict per rate and trial: ``occlusion_rate, trial, p_full, p_rationale, p_complement, p_empty``, each p of
-        the predicted class.
-    """
-    label = instance["classification"]
-    return [
-        {
-            "occlusion_rate": point["occlusion_rate"],
-            "trial": point["trial"],
-            "p_full": instance["classification_scores"][label],
-            "p_rationale": point["sufficiency_classification_scores"][label],
-            "p_complement": point["comprehensiveness_classification_scores"][label],
-            "p_empty": instance["null_classification_scores"][label],
-        }
-        for point in instance["occluded_scores"]
-    ]

@@ -7,18 +7,13 @@ is one, is shown to the model whole and is never erased: rationales lie in docum
 
 from __future__ import annotations
 
-import hashlib
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from eraser_hub.conversion.eraser.format import tokens_of
+from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.splits import dataset_split
 
 Rationale = tuple[tuple[bool, ...], ...]  # per document one flag a token
 
@@ -43,7 +38,7 @@ class Instance:
     names: tuple[str, ...]
     documents: tuple[tuple[str, ...], ...]
     label: str | None = None
-    rationale: tuple[tuple[bool, ...], ...] | None = None
+    rationale: Rationale | None = None
     evidence_documents: tuple[int, ...] = ()
     scores: tuple[tuple[float, ...], ...] | None = None
 
@@ -77,172 +72,6 @@ class Instance:
             for document, marks in zip(self.documents, self.rationale, strict=True)
         )
         return Instance(self.id, self.query, self.names, kept, self.label)
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """One split of one config, read as a stream: nothing is kept in memory but the row at hand.
-
-    Attributes:
-        rows: the rows as ``datasets`` gives them, re-iterable.
-        label_names: names of the ClassLabel, () where labels are strings or absent.
-        kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`kind_of`.
-        count: number of rows, None when the dataset does not say.
-        config: the config's name, which looks up kd.
-        name: the dataset's folder or Hub id, for messages.
-    """
-
-    rows: Any
-    label_names: tuple[str, ...]
-    kind: str
-    count: int | None
-    config: str
-    name: str | None = None
-
-    def instances(self, start: int = 0) -> Iterator[Instance]:
-        """Instances from row ``start`` on, in the dataset's order.
-
-        Raises:
-            DataError: a row that is not of its dataset's schema; a data file that cannot be read.
-        """
-        rows = iter(self.rows.skip(start) if start else self.rows)
-        read = READERS[self.kind]
-        number = start
-        while True:
-            try:
-                row = next(rows, None)
-            except Exception as error:  # datasets and pyarrow raise many kinds; theirs is the word on what is broken
-                words = shown(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
-                raise DataError(f"cannot be read after row {number}: {words}", file=self.name) from error
-            if row is None:
-                return
-            number += 1
-            try:
-                instance = read(row, self.label_names)
-            except DataError as error:
-                if error.instance is None:  # without an id the row's number has to name it
-                    raise DataError(
-                        error.message, file=self.name or "dataset", line=number, field=error.field
-                    ) from error
-                raise
-            yield instance
-
-    def fingerprint(self, limit: int | None = None) -> str:
-        """Digest of all that decides predictions: two runs that agree in it read the same data.
-
-        Ids, queries, documents and their names, the documents that hold evidence, and the order of the labels; not the
-        gold labels and spans, which predictions do not depend on.
-
-        Raises:
-            DataError: an id that occurs twice: no score could tell its predictions apart.
-        """
-        digest = hashlib.blake2b("\x1e".join(self.label_names).encode("utf-8", "surrogatepass"), digest_size=12)
-        # eight bytes for each id: a set of ids would grow to a hundred megabytes with the largest split
-        ids = array("Q")
-        for number, instance in enumerate(self.instances()):
-            if limit is not None and number >= limit:
-                break
-            parts = (instance.id, *instance.query, "\x1d", *instance.names, "\x1d", *map(str, instance.evidence_documents),
-                     "\x1d", *("\x1f".join(d) for d in instance.documents), "\x1d")  # fmt: skip
-            digest.update("\x1e".join(parts).encode("utf-8", "surrogatepass"))
-            ids.append(_short(instance.id))
-        found, times = np.unique(np.frombuffer(ids, dtype=np.uint64), return_counts=True)
-        if len(found) < len(ids):
-            self._refuse_repeated(set(found[times > 1].tolist()), limit)
-        return digest.hexdigest()
-
-    def _refuse_repeated(self, suspected: set[int], limit: int | None) -> None:
-        """Look again at the ids whose short digests meet: they are equal, or (hardly ever) the digests alone are."""
-        seen: set[str] = set()
-        for number, instance in enumerate(self.instances()):
-            if limit is not None and number >= limit:
-                break
-            if _short(instance.id) in suspected:
-                if instance.id in seen:
-                    field = "annotation_id" if self.kind == "eraser" else "id"
-                    raise DataError("expected each id once, found it again", instance=instance.id, field=field)
-                seen.add(instance.id)
-
-
-def _short(identity: str) -> int:
-    return int.from_bytes(hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
-def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
-    """Open a split of a dataset folder (``hub/eraser``) or of a Hub id (``org/eraser``) with ``datasets``, streaming.
-
-    Streaming reads the Parquet files themselves: the local cache of ``load_dataset`` would return old rows for files
-    that were rebuilt in place.
-
-    Raises:
-        DataError: no such folder, config or split; each names what there is.
-    """
-    import datasets
-    from datasets.utils.logging import set_verbosity_error
-
-    set_verbosity_error()
-    name = str(dataset)
-    folder = Path(dataset)
-    if not folder.exists() and (name.count("/") > 1 or name.startswith((".", "/", "~")) or name.count("/") == 0):
-        raise DataError("no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser", file=name)
-    if folder.is_dir() and not (folder / "README.md").is_file():
-        raise DataError("expected a dataset folder with README.md and Parquet files, found no README.md", file=name)
-    try:
-        opened = datasets.load_dataset(name, config, split=None, streaming=True)
-    except Exception as error:  # datasets raises many kinds; its words name the config or the file
-        raise DataError(f"cannot open config {config or '(default)'}: {first_line(error)}", file=name) from error
-    wanted = dataset_split(split)
-    if wanted not in opened:
-        raise DataError(f"split: expected one of {', '.join(opened)}; found {shown(split)}", file=name)
-    rows = opened[wanted]
-    features = rows.features or {}
-    label = features.get("classification", features.get("label"))
-    label_names = tuple(getattr(label, "names", ()))
-    count = None
-    if rows.info.splits and wanted in rows.info.splits:
-        count = rows.info.splits[wanted].num_examples
-    return Split(rows, label_names, kind_of(features, name), count, config or rows.info.config_name or "", name)
-
-
-def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
-    """Which reader a dataset's rows need, told by its columns.
-
-    Returns:
-        ``"eraser"`` for rows with documents, ``"perturbation"`` for rows with several token sequences
-        (bilingual_perturbation), ``"tokens"`` for rows with one (human_rationales).
-
-    Raises:
-        DataError: the columns of none of them.
-    """
-    if "annotation_id" in features and "documents" in features:
-        return "eraser"
-    if "id" in features and "tokens" in features:
-        nested = getattr(features["tokens"], "feature", None)
-        return "perturbation" if getattr(nested, "feature", None) is not None else "tokens"
-    raise DataError(
-        "expected the columns annotation_id and documents (eraser), or id and tokens (bilingual_perturbation, "
-        f"human_rationales); found {', '.join(features) or 'none'}",
-        file=name,
-    )
-
-
-def label_of(value: object, label_names: Sequence[str], instance: str) -> str | None:
-    """The label's name; ClassLabel's -1 and None are "no label".
-
-    Raises:
-        DataError: neither a name nor the number of one.
-    """
-    if value is None or value == -1:
-        return None
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) and 0 <= value < len(label_names):
-        return label_names[value]
-    raise DataError(
-        f"expected a label name or 0 to {len(label_names) - 1}, found {shown(value)}",
-        instance=instance,
-        field="classification",
-    )
 
 
 def _identity(row: Mapping[str, Any], field: str) -> str:
@@ -291,31 +120,15 @@ def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], 
     return tuple(names), tuple(documents)
 
 
-def _flags(masks: Any, names: Sequence[str], documents: Sequence[Sequence[str]], instance: str) -> Rationale:
-    """A mask as flags, one list a document, one flag a token."""
-    found = tuple(tuple(map(bool, _listed(mask, instance, "rationale_mask"))) for mask in masks)
-    if len(found) != len(documents):
-        raise DataError(
-            f"expected flags for each of {len(documents)} documents, found {len(found)} lists",
-            instance=instance,
-            field="rationale_mask",
-        )
-    for name, mask, document in zip(names, found, documents, strict=True):
-        if len(mask) != len(document):
-            raise DataError(
-                f"expected one flag for each of {len(document)} tokens of {name}, found {len(mask)}",
-                instance=instance,
-                field="rationale_mask",
-            )
-    return found
-
-
 def _marked(
-    row: Mapping[str, Any], names: Sequence[str], documents: Sequence[Sequence[str]], instance: str
+    groups: Sequence[Sequence[Mapping[str, Any]]],
+    names: Sequence[str],
+    documents: Sequence[Sequence[str]],
+    instance: str,
 ) -> Rationale:
-    """The union of a row's evidences as flags; evidence in documents that the row does not hold marks nothing."""
+    """The union of groups of evidences as flags; evidence in documents that the row does not hold marks nothing."""
     marks = {name: [False] * len(tokens) for name, tokens in zip(names, documents, strict=True)}
-    for group, evidences in enumerate(row["evidences"]):
+    for group, evidences in enumerate(groups):
         for place, evidence in enumerate(evidences):
             if evidence["docid"] not in marks:
                 continue
@@ -333,22 +146,18 @@ def _marked(
 def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
     """An instance from a row of ``eraser``.
 
-    The human rationale is the row's ``rationale_mask`` where it has one, otherwise the union of its evidences.
+    The human rationale is the union of its evidences.
 
     Raises:
-        DataError: no id; a document without name or text, or twice; a mask or spans that do not fit the documents; an
-            unknown label.
+        DataError: no id; a document without name or text, or twice; spans that do not fit the documents; an unknown label.
     """
     identity = _identity(row, "annotation_id")
     names, documents = _documents(row, identity)
-    rationale: Rationale | None = None
-    if row.get("rationale_mask") is not None:
-        rationale = _flags(row["rationale_mask"], names, documents, identity)
-    elif row.get("evidences") is not None:
-        rationale = _marked(row, names, documents, identity)
-    label = label_of(row.get("classification"), label_names, identity)
-    held = {evidence["docid"] for group in row.get("evidences") or () for evidence in group}
-    evidence_documents = tuple(number for number, name in enumerate(names) if name in held)
+    evidences = row.get("evidences")
+    rationale = None if evidences is None else _marked(evidences, names, documents, identity)
+    label = label_name(row.get("classification"), label_names, instance=identity)
+    docids = {evidence["docid"] for group in evidences or () for evidence in group}
+    evidence_documents = tuple(number for number, name in enumerate(names) if name in docids)
     query = _question(row.get("query"), identity, "query")
     return Instance(identity, query, names, documents, label, rationale, evidence_documents)
 
@@ -378,7 +187,7 @@ def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] 
             tuple(place in held for place in range(len(sequence)))
             for sequence, held in zip(sequences, marked, strict=True)
         )
-    label = label_of(row.get("label"), label_names, identity)
+    label = label_name(row.get("label"), label_names, instance=identity)
     return Instance(identity, _question(row.get("question"), identity, "question"), names, sequences, label, rationale)
 
 
@@ -397,26 +206,9 @@ def instance_of_tokens(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
             instance=identity,
             field="rationale_mask",
         )
-    label = label_of(row.get("label"), label_names, identity)
+    label = label_name(row.get("label"), label_names, instance=identity)
     rationale = None if mask is None else (tuple(bool(flag) for flag in mask),)
     return Instance(identity, (), (identity,), (tokens,), label, rationale)
 
 
 READERS = {"eraser": instance_of_eraser, "perturbation": instance_of_perturbation, "tokens": instance_of_tokens}
-
-
-def queries_differ(split: Split, limit: int = 2000) -> bool:
-    """True when the split's queries are not all the same: then a model needs to see them (movies asks one question)."""
-    seen: set[tuple[str, ...]] = set()
-    for number, instance in enumerate(split.instances()):
-        seen.add(instance.query)
-        if len(seen) > 1:
-            return True
-        if number >= limit:
-            break
-    return False
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's words, or its type's name when it has none."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from eraser_hub.records.atomic import replacing
-from eraser_hub.records.errors import BusyError, DataError, shown
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.locks import exclusive
 
-try:
-    import fcntl
-except ImportError:  # a platform without flock: two runs with one --out are then not told apart
-    fcntl = None  # type: ignore[assignment]
-
+ROW_GROUP = 100  # predictions that are written to Parquet together
 FORMATS = (".jsonl", ".parquet")
+RATIONALE = [
+    ("docid", pa.string()),
+    ("hard_rationale_predictions", pa.list_(pa.struct([("start_token", pa.int64()), ("end_token", pa.int64())]))),
+    ("soft_rationale_predictions", pa.list_(pa.float64())),
+]
 
 
 def partial_path(out: Path) -> Path:
@@ -83,45 +88,34 @@ class Partial:
     def __init__(self, out: Path, header: dict[str, Any], resume: bool) -> None:
         self.path = partial_path(out)
         self.places: dict[int, int] = {}
-        out.parent.mkdir(parents=True, exist_ok=True)
-        self._file: IO[bytes] = open(self.path, "a+b")  # noqa: SIM115 (held open for the run's length, with its lock)
+        self._resources = ExitStack()
         try:
-            if fcntl is not None:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
-            raise BusyError("another run is writing here", file=self.path) from error
-        try:
-            if not self._in_place():
-                # the run that held the lock ended, and took the file with it, between our opening it and our lock
-                raise BusyError("another run was just ending here; try again", file=self.path)
+            lock = out.with_name(f".{self.path.name}.lock")
+            self._resources.enter_context(exclusive(lock, "another run is writing here", self.path))
+            self._file = self._resources.enter_context(open(self.path, "a+b"))  # noqa: SIM115
             self._read(header, resume)
         except BaseException:
             self._quietly_close()
             raise
 
-    def _in_place(self) -> bool:
-        try:
-            return os.path.samestat(os.fstat(self._file.fileno()), os.stat(self.path))
-        except FileNotFoundError:
-            return False
-
     def _read(self, header: dict[str, Any], resume: bool) -> None:
         self._file.seek(0)
         first = self._file.readline()
         if not first.endswith(b"\n"):
-            self._begin(header)
+            self._file.seek(0)
+            self._file.truncate(0)
+            self._write(orjson.dumps(header))
             return
-        found = _parse(first)
-        if not isinstance(found, dict) or "settings" not in found:
+        before = _parse(first)
+        if not isinstance(before, dict) or "settings" not in before:
             raise DataError("expected the settings of a stopped run, found something else", file=self.path, line=1)
         if not resume:
             raise DataError(
                 "a stopped run lies here: say --resume to go on with it, or delete the file", file=self.path
             )
-        differing = differences(found, header)
-        if differing:
-            raise DataError(f"--resume: the stopped run was made otherwise: {'; '.join(differing)}", file=self.path)
+        words = differences(before, header)
+        if words:
+            raise DataError(f"--resume: the stopped run was made otherwise: {'; '.join(words)}", file=self.path)
         while True:
             place = self._file.tell()
             line = self._file.readline()
@@ -132,12 +126,6 @@ class Partial:
         # a line cut by a kill, and whatever follows it, is written again
         self._file.truncate(place)
         self._file.seek(place)
-
-    def _begin(self, header: dict[str, Any]) -> None:
-        line = orjson.dumps(header)
-        self._file.seek(0)
-        self._file.truncate(0)
-        self._write(line)
 
     def append(self, chunk: int, predictions: Sequence[bytes], facts: dict[str, Any]) -> None:
         """Keep a finished chunk: its predictions as JSON lines, and its counters.
@@ -172,7 +160,7 @@ class Partial:
     def _quietly_close(self) -> None:
         """Close although a line that found no room is still in the buffer: its error was told when it was written."""
         with suppress(OSError):
-            self._file.close()
+            self._resources.close()
 
 
 def _parse(line: bytes) -> Any:
@@ -182,11 +170,12 @@ def _parse(line: bytes) -> Any:
         return None
 
 
-def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """What differs between two headers, in words."""
+def differences(before: dict[str, Any], header: dict[str, Any]) -> list[str]:
+    """What differs between a stopped run's header and this one's, in words."""
+    now = orjson.loads(orjson.dumps(header))
     words = []
-    for key in sorted(found.keys() | wanted.keys()):
-        left, right = found.get(key), orjson.loads(orjson.dumps(wanted.get(key)))
+    for key in sorted(before.keys() | now.keys()):
+        left, right = before.get(key), now.get(key)
         if left == right:
             continue
         if isinstance(left, dict) and isinstance(right, dict):
@@ -200,68 +189,35 @@ def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     return words
 
 
-def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], kind: str) -> int:
-    """Write predictions in order as JSON lines or Parquet, by ``out``'s ending; returns how many."""
-    count = 0
+def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], kind: str) -> None:
+    """Write predictions (one or more) in order as JSON lines or Parquet, by ``out``'s ending."""
     with replacing(out) as beside:
         if out.suffix == ".jsonl":
             with open(beside, "w", encoding="utf-8", newline="\n") as file:
-                for line in lines:
-                    file.write(line + "\n")
-                    count += 1
+                file.writelines(f"{line}\n" for line in lines)
         else:
-            count = _write_parquet(beside, lines, labels, kind)
-    return count
+            _write_parquet(beside, map(orjson.loads, lines), labels, kind)
 
 
-def _write_parquet(path: Path, lines: Iterable[str], labels: Sequence[str], kind: str) -> int:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    count = 0
-    batch: list[dict[str, Any]] = []
-    schema = writer = None
-
-    def write() -> None:
-        nonlocal writer, schema
-        if schema is None:
-            schema = prediction_schema(labels, kind, batch[0] if batch else None)
-        if writer is None:
-            writer = pq.ParquetWriter(path, schema)
-        writer.write_table(pa.Table.from_pylist(batch, schema=schema))
-
-    for line in lines:
-        batch.append(orjson.loads(line))
-        count += 1
-        if len(batch) == 100:
-            write()
-            batch = []
-    if batch or writer is None:
-        write()
-    if writer is not None:
-        writer.close()
-    return count
+def _write_parquet(path: Path, predictions: Iterator[dict[str, Any]], labels: Sequence[str], kind: str) -> None:
+    groups = iter(lambda: list(islice(predictions, ROW_GROUP)), [])
+    first = next(groups)
+    schema = prediction_schema(labels, kind, first[0])
+    with pq.ParquetWriter(path, schema) as writer:
+        for group in chain([first], groups):
+            writer.write_table(pa.Table.from_pylist(group, schema=schema))
 
 
-def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any] | None) -> Any:
+def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any]) -> pa.Schema:
     """The Arrow schema of predictions: probabilities by label as a struct, only the fields that ``example`` has."""
-    import pyarrow as pa
-
     p = pa.struct([(label, pa.float64()) for label in labels])
-    pair = [("comprehensiveness_classification_scores", p), ("sufficiency_classification_scores", p)]
-    span = pa.struct([("start_token", pa.int64()), ("end_token", pa.int64())])
-    rationale = pa.struct(
-        [
-            ("docid", pa.string()),
-            ("hard_rationale_predictions", pa.list_(span)),
-            ("soft_rationale_predictions", pa.list_(pa.float64())),
-        ]
-    )
-    many = pa.list_(pa.float64())
-    fields = (
-        {
+    if kind == "perturbation":
+        fields = _pair_fields(isinstance(example["pred_label"], str))
+    else:
+        pair = [("comprehensiveness_classification_scores", p), ("sufficiency_classification_scores", p)]
+        fields = {
             "annotation_id": pa.string(),
-            "rationales": pa.list_(rationale),
+            "rationales": pa.list_(pa.struct(RATIONALE)),
             "classification": pa.string(),
             "classification_scores": p,
             **dict(pair),
@@ -271,18 +227,17 @@ def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any] 
             "random_rationales": pa.list_(pa.struct(pair)),
             "occluded_scores": pa.list_(pa.struct([("occlusion_rate", pa.float64()), ("trial", pa.int64()), *pair])),
         }
-        if kind != "perturbation"
-        else {
-            "id": pa.string(),
-            # a class number, or the words of an answer
-            "pred_label": pa.string() if example and isinstance(example["pred_label"], str) else pa.int64(),
-            "answer_proba": pa.float64(),
-            "rationale": pa.list_(pa.list_(pa.int64())),
-            "rationale_tokens": pa.list_(pa.list_(pa.string())),
-            "pred_proba": many,
-            "rationale_pred_proba": many,
-            "non_rationale_pred_proba": many,
-            "empty_pred_proba": many,
-        }
-    )
-    return pa.schema([(name, kind_) for name, kind_ in fields.items() if example is None or name in example])
+    return pa.schema([(name, kind_) for name, kind_ in fields.items() if name in example])
+
+
+def _pair_fields(answers: bool) -> dict[str, pa.DataType]:
+    """The fields of the perturbation benchmark's results; ``pred_label`` holds a class number, or an answer's words."""
+    probabilities = ("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba", "empty_pred_proba")
+    return {
+        "id": pa.string(),
+        "pred_label": pa.string() if answers else pa.int64(),
+        "answer_proba": pa.float64(),
+        "rationale": pa.list_(pa.list_(pa.int64())),
+        "rationale_tokens": pa.list_(pa.list_(pa.string())),
+        **{name: pa.list_(pa.float64()) for name in probabilities},
+    }

@@ -7,39 +7,43 @@ done: Ray starts a killed worker anew and gives its chunk to it again, and a run
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 
+from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
 
-from .adapter import need
-from .engine import Settings
-from .instances import Instance, Split
-from .run import Source
+from .dataset import Split
+from .extras import need
+from .instances import Instance
+from .settings import ExplainSettings
+from .work import ChunkResult, Job, Worker, model_of, threads_here
 
 CPUS_PER_WORKER = 0.5  # two whole-processor workers on two processors would leave none for the reader
 
 
 def explain_on_ray(
-    source: Source,
-    settings: Settings,
+    job: Job,
+    settings: ExplainSettings,
     split: Split,
     todo: Iterator[tuple[int, list[Instance]]],
     folder: Path,
     workers: int,
-) -> Iterator[tuple[int, list[bytes], dict[str, Any]]]:
-    """Explain open chunks with ``workers`` workers; yields finished chunks in any order.
+    on_passes: Callable[[int], None],
+) -> Iterator[ChunkResult]:
+    """Explain open chunks with ``workers`` workers; yields results in any order.
 
     Args:
         folder: where input and output lie during the run, on a file system that all workers see.
+        on_passes: called with the number of forward passes of each chunk.
 
     Raises:
         DataError: Ray is not installed; a worker's own error, in its words.
@@ -48,15 +52,16 @@ def explain_on_ray(
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if workers < 1:
         raise DataError(f"--workers: expected at least 1, found {workers}")
-    if not source.threads:
-        source = replace(source, threads=threads_here())
+    if not job.threads:
+        job = replace(job, threads=threads_here())
     shutil.rmtree(folder, ignore_errors=True)
     try:
         items = _write_inputs(todo, folder)
-        if items:
-            yield from _finished(items, source, settings, split, folder / "out", workers)
+        for result in _results(items, job, settings, split, folder / "out", workers) if items else ():
+            on_passes(result.facts["passes"])
+            yield result
     finally:
-        # finished chunks are in the partial file by now; what is left here nobody would read again
+        # the results are in the partial file by now; what is left here nobody would read again
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -70,32 +75,32 @@ def _write_inputs(todo: Iterator[tuple[int, list[Instance]]], folder: Path) -> l
     (folder / "out").mkdir()
     items = []
     for number, chunk in todo:
-        rows = orjson.dumps([_plain(one) for one in chunk]).decode()
+        # predictions do not depend on gold rationales
+        rows = msgspec.json.encode([replace(one, rationale=None) for one in chunk]).decode()
         path = inputs / f"{number:08d}.parquet"
         pq.write_table(pa.table({"chunk": [number], "instances": [rows]}), path)
         items.append({"chunk": number, "path": str(path.resolve())})
     return items
 
 
-def _finished(
-    items: list[dict[str, Any]], source: Source, settings: Settings, split: Split, results: Path, workers: int
-) -> Iterator[tuple[int, list[bytes], dict[str, Any]]]:
+def _results(
+    items: list[dict[str, Any]], job: Job, settings: ExplainSettings, split: Split, folder: Path, workers: int
+) -> Iterator[ChunkResult]:
     """Chunks as workers finish them."""
     import ray
 
-    own = not ray.is_initialized()
-    if own:
+    starts = not ray.is_initialized()
+    if starts:
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
-        facts = {"label_names": list(split.label_names), "kind": split.kind, "results": str(results.resolve())}
-        finished = (
+        results = (
             ray.data.from_items(items, override_num_blocks=len(items))
             .map_batches(
                 ChunkWorker,
-                fn_constructor_args=(source, settings, facts),
+                fn_constructor_args=(job, settings, split.label_names, split.kind, folder.resolve()),
                 batch_size=1,
                 compute=ray.data.ActorPoolStrategy(size=min(workers, len(items))),
                 num_cpus=CPUS_PER_WORKER,
@@ -103,71 +108,37 @@ def _finished(
             .iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0)
         )
         try:
-            for batch in finished:
+            for batch in results:
                 number = batch["chunk"][0].as_py()
                 error = batch["error"][0].as_py()
                 if error:
                     raise DataError(error)
-                yield number, *_read(results, number)
+                yield _read(folder, number)
         except ray.exceptions.RayError as error:
             raise DataError(f"a Ray worker failed: {str(error).strip().splitlines()[-1]}") from error
     finally:
-        if own:
+        if starts:
             ray.shutdown()
 
 
-def threads_here() -> int:
-    """Threads that a model takes in this process; workers take as many, since sums can differ with their number."""
-    if importlib.util.find_spec("torch") is None:
-        return os.cpu_count() or 1
-    import torch
-
-    return int(torch.get_num_threads())
-
-
-def _plain(one: Instance) -> dict[str, Any]:
-    return {
-        "id": one.id, "query": one.query, "names": one.names, "documents": one.documents, "label": one.label,
-        "evidence_documents": one.evidence_documents, "scores": one.scores,
-    }  # fmt: skip
-
-
-def _instance(row: dict[str, Any]) -> Instance:
-    documents = tuple(tuple(document) for document in row["documents"])
-    scores = None if row["scores"] is None else tuple(map(tuple, row["scores"]))
-    return Instance(
-        row["id"], tuple(row["query"]), tuple(row["names"]), documents, row["label"],
-        evidence_documents=tuple(row["evidence_documents"]), scores=scores,
-    )  # fmt: skip
-
-
-def read_input(path: Path) -> list[Instance]:
-    """A chunk's instances as the driver wrote them."""
+def _read(folder: Path, number: int) -> ChunkResult:
+    """A chunk's result as its worker wrote it."""
     import pyarrow.parquet as pq
 
-    return [_instance(row) for row in orjson.loads(pq.read_table(path)["instances"][0].as_py())]
-
-
-def _read(results: Path, number: int) -> tuple[list[bytes], dict[str, Any]]:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(results / f"{number:08d}.parquet")
-    facts = orjson.loads(table.schema.metadata[b"facts"])
-    return [line.encode("utf-8") for line in table["prediction"].to_pylist()], facts
+    table = pq.read_table(folder / f"{number:08d}.parquet")
+    lines = [line.encode("utf-8") for line in table["prediction"].to_pylist()]
+    return ChunkResult(number, lines, orjson.loads(table.schema.metadata[b"facts"]))
 
 
 class ChunkWorker:
-    """One worker: it opens the model when it starts, and explains the chunks that it is given."""
+    """One worker of Ray's: it opens the model when it starts, and explains the chunks that it gets."""
 
-    def __init__(self, source: Source, settings: Settings, facts: dict[str, Any]) -> None:
-        from .run import open_source
-        from .runner import Runner
-
-        self.settings, self.kind, self.results = settings, facts["kind"], Path(facts["results"])
-        self.error = ""
+    def __init__(
+        self, job: Job, settings: ExplainSettings, label_names: tuple[str, ...], kind: str, folder: Path
+    ) -> None:
+        self.folder, self.error = folder, ""
         try:
-            self.model = open_source(source, facts["label_names"])
-            self.runner = Runner(self.model, settings.erase, settings.batch_size)
+            self.worker = Worker(model_of(job, label_names), settings, kind)
         except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
             self.error = str(error)
 
@@ -175,19 +146,17 @@ class ChunkWorker:
         number = int(batch["chunk"][0])
         if not self.error:
             try:
-                self._explain(number, read_input(Path(str(batch["path"][0]))))
+                self._explain(number, Path(str(batch["path"][0])))
             except DataError as error:
                 self.error = str(error)
         return {"chunk": [number], "error": [self.error]}
 
-    def _explain(self, number: int, chunk: list[Instance]) -> None:
+    def _explain(self, number: int, path: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        from .outputs import replacing
-        from .run import finish_chunk
-
-        lines, facts = finish_chunk(self.model, self.runner, chunk, self.settings, self.kind)
-        table = pa.table({"prediction": [line.decode("utf-8") for line in lines]})
-        with replacing(self.results / f"{number:08d}.parquet") as beside:
-            pq.write_table(table.replace_schema_metadata({"facts": orjson.dumps(facts)}), beside)
+        chunk = msgspec.json.decode(pq.read_table(path)["instances"][0].as_py(), type=list[Instance])
+        result = self.worker.explain(number, chunk)
+        table = pa.table({"prediction": [line.decode("utf-8") for line in result.lines]})
+        with replacing(self.folder / f"{number:08d}.parquet") as beside:
+            pq.write_table(table.replace_schema_metadata({"facts": orjson.dumps(result.facts)}), beside)

@@ -2,66 +2,49 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from eraser_hub.records.atomic import replacing
+from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.splits import dataset_split
 
-from .adapter import Adapter, Notes, align_labels, open_model
-from .attribution import GIVEN
-from .engine import NEVER_FLIPPED, Settings, chunks_of, explain_chunk, kd_of
+from .adapter import Adapter, Notes
+from .dataset import Split, open_split, queries_differ
+from .engine import NEVER_FLIPPED, chunks_of
 from .given import GivenScores
-from .instances import Instance, Split, open_split, queries_differ
-from .outputs import Partial, check_format, refuse_stopped, replacing, run_path, write_predictions
-from .runner import Runner
+from .instances import Instance
+from .labels import align_labels
+from .outputs import Partial, check_format, refuse_stopped, run_path, write_predictions
+from .ray_engine import explain_on_ray
+from .settings import GIVEN, ExplainSettings
+from .work import Job, Worker, model_of
 
 ENGINES = ("local", "ray")
+OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What is explained by what.
+class RunReport:
+    """What a run did.
 
     Attributes:
-        dataset, config, split: a dataset folder or Hub id, and the part of it.
-        model: a model folder, file or Hub id.
-        labels: the dataset's name of each of the model's outputs, where the model does not say them.
-        query: whether the model sees the query; None: as it was trained, and for a transformers model without such a
-            record, when the queries of the split differ.
-        precision: ``float32``, ``bfloat16``, or ``auto``: bfloat16 on a GPU that has it (transformers).
-        scores: a predictions file whose soft rationales are taken in place of a method's; its digest is
-            ``Settings.scores``.
-        limit: explain the first so many instances.
-        threads: processor threads of a model; 0: as many as torch takes by itself.
+        out: the result.
+        instances, resumed: how many instances it holds, and how many of them a stopped run had done.
+        inputs, passes: of this run: inputs asked for, forward passes made.
+        seconds: of this run, the opening of the model not counted.
+        notes: what a reader of the results must know.
+        signature: the settings in one line.
     """
-
-    dataset: str
-    config: str | None
-    split: str
-    model: str
-    task: str = "auto"
-    trust_pickle: bool = False
-    labels: tuple[str, ...] = ()
-    query: bool | None = None
-    window: int | None = None
-    device: str | None = None
-    precision: str = "auto"
-    limit: int | None = None
-    threads: int = 0
-    scores: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a run did."""
 
     out: Path
     instances: int
@@ -98,39 +81,104 @@ class Report:
         return [*words, *self.notes.words, self.signature]
 
 
-def open_source(source: Source, label_names: Sequence[str]) -> Adapter:
-    """The model of a source, its labels brought into the dataset's order; every worker opens it alike.
+def explain(
+    job: Job,
+    settings: ExplainSettings,
+    out: Path,
+    *,
+    resume: bool = False,
+    engine: str = "local",
+    workers: int = 2,
+    model: Adapter | None = None,
+    on_progress: OnProgress = lambda instances, passes: None,
+) -> RunReport:
+    """Explain a split and write predictions.
+
+    Args:
+        out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it says how it was made.
+        resume: go on with a stopped run of the same settings, model and data.
+        engine: ``local``, or ``ray`` for workers of a Ray cluster.
+        workers: of the engine ``ray``, each with a model.
+        model: an opened model in place of ``job.model`` (local engine alone).
+        on_progress: called with (instances, forward passes) as they are done.
 
     Raises:
-        DataError: what :func:`open_model` and :func:`align_labels` refuse.
+        DataError: anything wrong with data, model or settings; a stopped run that was made otherwise.
     """
-    if source.threads:
-        limit_threads(source.threads)
-    model = open_model(
-        source.model, task=source.task, trust_pickle=source.trust_pickle, uses_query=source.query,
-        window=source.window, device=source.device, precision=source.precision,
-    )  # fmt: skip
-    if source.threads:
-        limit_threads(source.threads)  # once more: opening the model has loaded libraries with threads of their own
-    align_labels(model, label_names, source.labels)
-    return model
+    check_format(out)
+    if engine not in ENGINES:
+        raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}")
+    split = open_split(job.dataset, job.config, job.split)
+    job, settings = settled(job, split), settings.for_kind(split.kind)
+    scores = None if job.scores is None else GivenScores(job.scores)
+    if scores is not None:
+        settings = replace(settings, method=GIVEN, scores=scores.digest)
+        # what is missing is said now and not after hours
+        for _ in instances_of(job, split, scores):
+            pass
+    header = header_of(job, settings, split)
+    if resume and (report := _report_of(out, header)) is not None:
+        return report
+    partial = Partial(out, header, resume)
+    try:
+        resumed = sum(record["instances"] for record in partial.records())
+        chunks = chunks_of(instances_of(job, split, scores), settings.chunk)
+        todo = (chunk for chunk in chunks if chunk[0] not in partial.places)
+        on_passes = functools.partial(on_progress, 0)
+        if engine == "ray":
+            results = explain_on_ray(
+                job, settings, split, todo, partial.path.with_name(out.name + ".ray"), workers, on_passes
+            )
+        else:
+            model = model_of(job, split.label_names) if model is None else model
+            align_labels(model, split.label_names, job.labels)
+            worker = Worker(model, settings, split.kind, on_passes)
+            results = (worker.explain(*chunk) for chunk in todo)
+        start, inputs, passes = time.perf_counter(), 0, 0
+        for result in results:
+            partial.append(result.number, result.lines, result.facts)
+            inputs += result.facts["inputs"]
+            passes += result.facts["passes"]
+            on_progress(result.facts["instances"], 0)
+        count, notes = _write_result(out, partial, split.kind, job)
+        seconds = time.perf_counter() - start
+        report = RunReport(
+            out, count, resumed, inputs, passes, seconds, notes, settings.signature(header["model"]["model"])
+        )
+        _write_run(report, header)
+        partial.close(remove=True)
+        return report
+    finally:
+        # a run that failed before its first chunk was done leaves nothing to go on with
+        partial.close(remove=not partial.places)
 
 
-def limit_threads(threads: int) -> None:
-    """Use so many processor threads for linear algebra (results can differ in the last digit with their number)."""
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(threads)
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(threads)
+def settled(job: Job, split: Split) -> Job:
+    """The job with what can be told from the data decided: whether a transformers model sees the query."""
+    if job.query is None and not (Path(job.model) / "model.json").is_file() and not Path(job.model).is_file():
+        return replace(job, query=queries_differ(split))
+    return job
 
 
-def settled(source: Source, split: Split) -> Source:
-    """The source with what can be told from the data decided: whether a transformers model sees the query."""
-    if source.query is None and not (Path(source.model) / "model.json").is_file() and not Path(source.model).is_file():
-        return replace(source, query=queries_differ(split))
-    return source
+def instances_of(job: Job, split: Split, scores: GivenScores | None) -> Iterator[Instance]:
+    """The instances to explain, with their scores where those come from elsewhere."""
+    instances = islice(split.instances(), job.limit)
+    return instances if scores is None else map(scores.put_on, instances)
+
+
+def header_of(job: Job, settings: ExplainSettings, split: Split) -> dict[str, Any]:
+    """What decides the results, as a run's record holds it: a stopped run with another header does not go on."""
+    return {
+        "settings": settings,
+        "data": {
+            "dataset": Path(job.dataset).name, "config": split.config, "split": dataset_split(job.split),
+            "limit": job.limit, "digest": split.fingerprint(job.limit),
+        },
+        "model": {
+            "model": Path(job.model).name, "digest": model_digest(job.model), "task": job.task, "query": job.query,
+            "window": job.window, "labels": job.labels, "precision": job.precision,
+        },
+    }  # fmt: skip
 
 
 def model_digest(model: str) -> str:
@@ -143,162 +191,28 @@ def model_digest(model: str) -> str:
         return model
     digest = hashlib.blake2b(digest_size=12)
     among = [path, path.with_name("model.json")] if path.is_file() else sorted(path.iterdir())
-    files = [file for file in among if file.is_file()]
-    for file in files:
+    for file in (file for file in among if file.is_file()):
         digest.update(f"{file.name}\x1f{file.stat().st_size}\x1e".encode())
         if file.stat().st_size <= 1 << 30:
-            with open(file, "rb") as opened:
-                while block := opened.read(1 << 20):
-                    digest.update(block)
+            file_digest(file, digest)
     return digest.hexdigest()
 
 
-def limited(split: Split, limit: int | None, start: int = 0) -> Iterator[Instance]:
-    """Instances from ``start`` on, no more than ``limit`` in all."""
-    for place, one in enumerate(split.instances(start), start):
-        if limit is not None and place >= limit:
-            return
-        yield one
+def _write_result(out: Path, partial: Partial, kind: str, job: Job) -> tuple[int, Notes]:
+    """Gather the chunks' predictions into ``out``; gives the number of instances, and the notes."""
+    notes, count = Notes(), 0
+    labels: Sequence[str] = ()
+    for record in partial.records():
+        notes.add(Notes(record["counts"], record["maxima"], record["words"]))
+        labels = record["labels"]
+        count += record["instances"]
+    if not count:
+        raise DataError(f"split {job.split}: no instances to explain", file=job.dataset)
+    write_predictions(out, (line for record in partial.records() for line in record["predictions"]), labels, kind)
+    return count, notes
 
 
-def instances_of(source: Source, split: Split, given: GivenScores | None) -> Iterator[Instance]:
-    """The instances to explain, with their scores where those come from elsewhere."""
-    found = limited(split, source.limit)
-    return found if given is None else map(given.put_on, found)
-
-
-def explain(
-    source: Source,
-    settings: Settings,
-    out: Path,
-    *,
-    resume: bool = False,
-    engine: str = "local",
-    workers: int = 2,
-    model: Adapter | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> Report:
-    """Explain a split and write predictions.
-
-    Args:
-        out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it says how it was made.
-        resume: go on with a stopped run of the same settings, model and data.
-        engine: ``local``, or ``ray`` for workers of a Ray cluster.
-        model: an opened model in place of ``source.model`` (local engine alone).
-        on_progress: called with (instances, forward passes) as they are done.
-
-    Raises:
-        DataError: anything wrong with data, model or settings; a stopped run that was made otherwise.
-    """
-    check_format(out)
-    if engine not in ENGINES:
-        raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}")
-    split = open_split(source.dataset, source.config, source.split)
-    source, settings = settled(source, split), settings.for_kind(split.kind)
-    given = None if source.scores is None else GivenScores(source.scores)
-    if given is not None:
-        settings = replace(settings, method=GIVEN, scores=given.digest)
-        # what is missing is said now and not after hours
-        for _ in instances_of(source, split, given):
-            pass
-    header = {
-        "settings": settings.as_dict(),
-        "data": {
-            "dataset": Path(source.dataset).name, "config": split.config, "split": dataset_split(source.split),
-            "limit": source.limit, "digest": split.fingerprint(source.limit),
-        },
-        "model": {
-            "model": Path(source.model).name, "digest": model_digest(source.model),
-            "task": source.task, "query": source.query, "window": source.window, "labels": list(source.labels),
-            "precision": source.precision,
-        },
-    }  # fmt: skip
-    if resume and out.is_file() and _made_alike(out, header):
-        return _complete(out)
-    partial = Partial(out, header, resume)
-    resumed = sum(record["instances"] for record in partial.records())
-    fresh_inputs = fresh_passes = 0
-    names: Sequence[str] = ()
-    try:
-        if engine == "local":
-            model = open_source(source, split.label_names) if model is None else model
-            align_labels(model, split.label_names, source.labels)
-        started = time.perf_counter()
-        todo = (
-            (n, chunk)
-            for n, chunk in chunks_of(instances_of(source, split, given), settings.chunk)
-            if n not in partial.places
-        )
-        if engine == "ray":
-            from .ray_engine import explain_on_ray
-
-            results = explain_on_ray(source, settings, split, todo, partial.path.with_name(out.name + ".ray"), workers)
-        elif model is not None:
-            results = explain_here(settings, split.kind, todo, model, on_progress)
-        for chunk, lines, facts in results:
-            partial.append(chunk, lines, facts)
-            fresh_inputs += facts["inputs"]
-            fresh_passes += facts["passes"]
-            if on_progress is not None:
-                on_progress(facts["instances"], facts["passes"] if engine == "ray" else 0)
-        notes, count = Notes(), 0
-        for record in partial.records():
-            notes.add(record["counts"], record["maxima"], record["words"])
-            names = record["labels"]
-            count += record["instances"]
-        if not count:
-            raise DataError(f"split {source.split}: no instances to explain", file=source.dataset)
-        write_predictions(
-            out, (line for record in partial.records() for line in record["predictions"]), names, split.kind
-        )
-        seconds = time.perf_counter() - started
-        report = Report(
-            out,
-            count,
-            resumed,
-            fresh_inputs,
-            fresh_passes,
-            seconds,
-            notes,
-            settings.signature(header["model"]["model"]),
-        )
-        _write_run(report, header)
-        partial.close(remove=True)
-        return report
-    finally:
-        # a run that failed before its first chunk was done leaves nothing to go on with
-        partial.close(remove=not partial.places)
-
-
-def explain_here(
-    settings: Settings,
-    kind: str,
-    todo: Iterator[tuple[int, list[Instance]]],
-    model: Adapter,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> Iterator[tuple[int, list[bytes], dict[str, Any]]]:
-    """Chunks explained one after the other in this process."""
-    runner = Runner(model, settings.erase, settings.batch_size, (lambda p: on_progress(0, p)) if on_progress else None)
-    for number, chunk in todo:
-        yield number, *finish_chunk(model, runner, chunk, settings, kind)
-
-
-def finish_chunk(
-    model: Adapter, runner: Runner, chunk: Sequence[Instance], settings: Settings, kind: str
-) -> tuple[list[bytes], dict[str, Any]]:
-    """A chunk's predictions as JSON lines, and what was counted."""
-    inputs, passes = runner.counts.inputs, runner.counts.passes
-    seen = chunk if model.uses_query else [one.without_query() for one in chunk]
-    lines = [orjson.dumps(prediction) for prediction in explain_chunk(model, runner, seen, settings, kind)]
-    counts, maxima, words = model.notes.take()
-    facts = {
-        "instances": len(lines), "inputs": runner.counts.inputs - inputs, "passes": runner.counts.passes - passes,
-        "labels": list(model.label_names), "counts": counts, "maxima": maxima, "words": words,
-    }  # fmt: skip
-    return lines, facts
-
-
-def _write_run(report: Report, header: dict[str, Any]) -> None:
+def _write_run(report: RunReport, header: dict[str, Any]) -> None:
     facts = {
         "signature": report.signature, **header, "instances": report.instances,
         "counts": report.notes.counts, "maxima": report.notes.maxima, "notes": report.notes.words,
@@ -307,24 +221,16 @@ def _write_run(report: Report, header: dict[str, Any]) -> None:
         beside.write_bytes(orjson.dumps(facts, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def _made_alike(out: Path, header: dict[str, Any]) -> bool:
+def _report_of(out: Path, header: dict[str, Any]) -> RunReport | None:
+    """The report of a result that is complete and was made with this header; None where there is none."""
     try:
-        found = orjson.loads(run_path(out).read_bytes())
+        record = orjson.loads(run_path(out).read_bytes()) if out.is_file() else {}
     except (OSError, orjson.JSONDecodeError):
-        return False
-    return all(found.get(key) == orjson.loads(orjson.dumps(header[key])) for key in header)
-
-
-def _complete(out: Path) -> Report:
-    found = orjson.loads(run_path(out).read_bytes())
-    notes = Notes()
-    notes.add(found["counts"], found["maxima"], found["notes"])
-    return Report(out, found["instances"], found["instances"], 0, 0, 0.0, notes, found["signature"])
-
-
-def settings_for(split: Split, kd: float | None, **more: Any) -> Settings:
-    """Settings with kd given, or the config's average."""
-    return Settings(kd=kd_of(split) if kd is None else kd, **more)
+        return None
+    if any(record.get(key) != value for key, value in orjson.loads(orjson.dumps(header)).items()):
+        return None
+    notes = Notes(record["counts"], record["maxima"], record["notes"])
+    return RunReport(out, record["instances"], record["instances"], 0, 0, 0.0, notes, record["signature"])
 
 
 def draw_path(out: Path, draw: int) -> Path:
@@ -333,15 +239,15 @@ def draw_path(out: Path, draw: int) -> Path:
 
 
 def explain_draws(
-    source: Source,
-    settings: Settings,
+    job: Job,
+    settings: ExplainSettings,
     outs: Sequence[Path],
     *,
     resume: bool = False,
     engine: str = "local",
     workers: int = 2,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> list[Report]:
+    on_progress: OnProgress = lambda instances, passes: None,
+) -> list[RunReport]:
     """One file per path in ``outs``, the seed one higher each time; the model is opened once.
 
     Raises:
@@ -353,19 +259,13 @@ def explain_draws(
             refuse_stopped(out)
     model: Adapter | None = None
     if len(outs) > 1 and engine == "local":
-        split = open_split(source.dataset, source.config, source.split)
-        source = settled(source, split)
-        model = open_source(source, split.label_names)
+        split = open_split(job.dataset, job.config, job.split)
+        job = settled(job, split)
+        model = model_of(job, split.label_names)
     return [
         explain(
-            source,
-            replace(settings, seed=settings.seed + draw),
-            out,
-            resume=resume,
-            engine=engine,
-            workers=workers,
-            model=model,
-            on_progress=on_progress,
+            job, replace(settings, seed=settings.seed + draw), out, resume=resume, engine=engine, workers=workers,
+            model=model, on_progress=on_progress,
         )
         for draw, out in enumerate(outs)
-    ]
+    ]  # fmt: skip

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError
 
-from .adapter import Adapter, Encoded, Notes, View, check_probabilities, numbers_of
+from .adapter import Adapter, Encoded, View
 from .erasure import Erased
+from .memory import out_of_memory, release_memory
 
-Item = TypeVar("Item")
-Found = TypeVar("Found")
-OUT_OF_MEMORY = (
-    "out of memory", "can't allocate memory", "not enough memory", "alloc_failed", "could not create a memory object",
-)  # fmt: skip
 KEPT_SIZE = 500_000  # tokens of inputs that are kept between finding equal ones and running them
+MOST_OFF = 1e-3  # by which the sum of a row of probabilities may differ from 1 (half precision)
 
 
 @dataclass(slots=True)
@@ -28,23 +25,17 @@ class Counts:
 
     inputs: int = 0
     passes: int = 0
-    batches: int = 0
-    halved: int = 0
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """A unit that has to run: one of the windows of an erased input, which is made again where it was not kept."""
+class _Unit:
+    """What has to run: one of the windows of an erased input, which is made again where its view was not kept."""
 
+    key: bytes
     erased: Erased
     number: int
     size: int
     view: View | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Started:
-    value: Any
 
 
 class Runner:
@@ -68,12 +59,12 @@ class Runner:
         self.model, self.erase, self.batch_size = model, erase, batch_size
         self.counts = Counts()
         self._on_passes = on_passes
-        self._known: dict[bytes, NDArray[np.float64]] = {}
+        self._results: dict[bytes, NDArray[np.float64]] = {}
         self._share = 1.0  # of the model's batches, less after memory ran out
 
     def forget(self) -> None:
         """Drop the kept results; called between chunks, so that memory does not grow with the dataset."""
-        self._known.clear()
+        self._results.clear()
 
     def run(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
         """Probabilities of each erased input, shape (len(erased), classes), columns in the dataset's label order.
@@ -90,19 +81,20 @@ class Runner:
                 different.append(one)
             numbers.append(number)
         keys: list[tuple[bytes, ...]] = [()] * len(different)
-        waiting: dict[bytes, _Waiting] = {}
-        kept_size = 0
+        units: dict[bytes, _Unit] = {}
+        size_so_far = 0
         for number, view in self._views(encoded, different):
             keys[number] = view.keys
-            kept_size += sum(view.sizes)
-            kept = view if kept_size <= KEPT_SIZE else None
-            for unit, (key, size) in enumerate(zip(view.keys, view.sizes, strict=True)):
-                if key not in self._known and key not in waiting:
-                    waiting[key] = _Waiting(different[number], unit, size, kept)
+            size_so_far += sum(view.sizes)
+            kept = view if size_so_far <= KEPT_SIZE else None
+            for place_of_unit, (key, size) in enumerate(zip(view.keys, view.sizes, strict=True)):
+                if key not in self._results and key not in units:
+                    units[key] = _Unit(key, different[number], place_of_unit, size, kept)
         self.counts.inputs += len(erased)
-        self._run(encoded, waiting)
+        # longest first: what does not fit into memory shows at once, and what follows is shorter
+        self._run(encoded, sorted(units.values(), key=lambda unit: -unit.size))
         values = [
-            self._known[parts[0]] if len(parts) == 1 else np.mean([self._known[key] for key in parts], axis=0)
+            self._results[parts[0]] if len(parts) == 1 else np.mean([self._results[key] for key in parts], axis=0)
             for parts in keys
         ]
         return np.stack(values)[numbers] if values else np.zeros((0, len(self.model.label_names)))
@@ -115,41 +107,42 @@ class Runner:
         for instance, members in of.items():
             yield from zip(members, encoded[instance].views([erased[n] for n in members], self.erase), strict=True)
 
-    def _run(self, encoded: Sequence[Encoded], waiting: dict[bytes, _Waiting]) -> None:
-        # longest first: what does not fit into memory shows at once, and what follows is shorter
-        units = sorted(waiting.items(), key=lambda unit: -unit[1].size)
+    def _run(self, encoded: Sequence[Encoded], units: Sequence[_Unit]) -> None:
+        """Run units that stand longest first."""
         place = 0
-        under_way: tuple[_Started, list[tuple[bytes, _Waiting]], list[str]] | None = None
+        before: tuple[Any, list[_Unit], list[str]] | None = None
         while place < len(units):
-            most = self.model.rows_for(units[place][1].size, self.batch_size)
-            batch = units[place : place + max(1, int(most * self._share + 1e-9))]
+            most = self.model.rows_for(units[place].size, self.batch_size)
+            batch = list(units[place : place + max(1, int(most * self._share + 1e-9))])
             if not self.model.pads:
-                batch = [unit for unit in batch if unit[1].size == batch[0][1].size]
-            again = {id(one.erased): one.erased for _, one in batch if one.view is None}
-            names = list(again)
-            made = {names[number]: view for number, view in self._views(encoded, list(again.values()))}
-            ready = [(one.view or made[id(one.erased)], one.number) for _, one in batch]
-            ids = [encoded[one.erased.instance].instance.id for _, one in batch]
-            started = self._started(ready, ids)
-            if started is None:
+                batch = [unit for unit in batch if unit.size == batch[0].size]
+            ids = [encoded[unit.erased.instance].instance.id for unit in batch]
+            fits, outputs = self._start(self._ready(encoded, batch), ids)
+            if not fits:
                 # a share and no number of rows: what was too long in eights may be short enough in hundreds
                 self._share = len(batch) // 2 / most
-                self.counts.halved += 1
                 self.model.notes.say(f"out of memory with {len(batch)} inputs at a time: halved to {len(batch) // 2}")
                 release_memory()
                 continue
             # a GPU works on this batch while the one before is read and the one after is made ready
-            if under_way is not None:
-                self._finish(*under_way)
-            under_way = started, batch, ids
+            if before is not None:
+                self._finish(*before)
+            before = outputs, batch, ids
             place += len(batch)
-        if under_way is not None:
-            self._finish(*under_way)
+        if before is not None:
+            self._finish(*before)
 
-    def _started(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> _Started | None:
-        """What the model finishes later; None when memory ran out and the batch must be halved."""
+    def _ready(self, encoded: Sequence[Encoded], batch: Sequence[_Unit]) -> list[tuple[View, int]]:
+        """A batch as the model takes it; views that were not kept are made again, each once."""
+        again = {id(unit.erased): unit.erased for unit in batch if unit.view is None}
+        places = list(again)
+        views = {places[number]: view for number, view in self._views(encoded, list(again.values()))}
+        return [(unit.view or views[id(unit.erased)], unit.number) for unit in batch]
+
+    def _start(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> tuple[bool, Any]:
+        """Whether the batch fits into memory, and what the model finishes later."""
         try:
-            return _Started(self.model.start(batch))
+            return True, self.model.start(batch)
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
@@ -159,76 +152,65 @@ class Runner:
                     instance=ids[0],
                 ) from error
             # memory is given back by the caller: here the error still holds the tensors of the failed pass
-            return None
+            return False, None
 
-    def _finish(self, started: _Started, batch: Sequence[tuple[bytes, _Waiting]], ids: Sequence[str]) -> None:
+    def _finish(self, outputs: Any, batch: Sequence[_Unit], ids: Sequence[str]) -> None:
         """Keep a batch's checked probabilities, in the dataset's order."""
-        raw = self.model.finish(started.value)
-        names = self.model.label_names
-        try:
-            values = check_probabilities(raw, len(batch), len(names), self.model.description)
-        except DataError as error:
-            error.instance = ids[first_bad_row(raw)]
-            raise
+        model = self.model
+        values = check_probabilities(model.finish(outputs), ids, len(model.label_names), model.description)
         self.counts.passes += len(batch)
-        self.counts.batches += 1
         if self._on_passes is not None:
             self._on_passes(len(batch))
-        ordered = values[:, self.model.order] if self.model.order is not None else values
-        self._known.update(zip((key for key, _ in batch), ordered, strict=True))
+        ordered = values[:, model.order] if model.order is not None else values
+        self._results.update(zip((unit.key for unit in batch), ordered, strict=True))
 
 
-def first_bad_row(values: object) -> int:
-    """The first row of a refused output that is not a probability distribution (0 when the shape itself is wrong)."""
-    try:
-        rows = numbers_of(values, "")
-    except DataError:
-        return 0
-    if rows.ndim != 2 or not len(rows):
-        return 0
-    good = np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (np.abs(rows.sum(axis=1) - 1) <= 1e-3)
-    return int(np.argmin(good))
-
-
-def in_halves(
-    work: Callable[[list[Item]], list[Found]], items: Sequence[Item], notes: Notes, all_of: bool = True
-) -> list[Found]:
-    """``work(items)``, in halves as often as memory runs out; says so in ``notes``.
+def check_probabilities(output: object, ids: Sequence[str], classes: int, whose: str) -> NDArray[np.float64]:
+    """A model's output for a batch, shape (len(ids), classes), or clear words about what is wrong with it.
 
     Args:
-        all_of: the halves' results one after the other; False: the first half's alone, for work whose result does not
-            depend on how many items go together.
+        output: nested lists, any array, a data frame, a torch tensor.
+        ids: the instance of each input, for the error.
+        whose: the model, for the error.
 
     Raises:
-        DataError: out of memory with a single item.
+        DataError: no array of numbers, wrong shape, another number of labels, NaN, infinite or negative values, rows that
+            do not sum to 1.
     """
+    values, rows = _array(output, whose, ids[0]), len(ids)
+    if values.ndim != 2 or len(values) != rows:
+        raise DataError(
+            f"{whose}: expected probabilities of shape ({rows}, {classes}), found {values.shape}", instance=ids[0]
+        )
+    if values.shape[1] != classes:
+        raise DataError(
+            f"{whose}: expected {classes} labels as in the dataset, found {values.shape[1]} in its output",
+            instance=ids[0],
+        )
+    finite = np.isfinite(values).all(axis=1)
+    if not finite.all():
+        raise DataError(
+            f"{whose}: its output holds NaN or infinite values for {rows - finite.sum()} of {rows} inputs of a batch",
+            instance=ids[int(finite.argmin())],
+        )
+    sums, least = values.sum(axis=1), values.min(axis=1, initial=0)
+    bad = (least < 0) | (np.abs(sums - 1) > MOST_OFF)
+    if bad.any():
+        row = int(bad.argmax())
+        words = f"{least[row]:.4g}" if least[row] < 0 else f"a row that sums to {sums[row]:.4g}"
+        raise DataError(f"{whose}: expected non-negative probabilities that sum to 1, found {words}", instance=ids[row])
+    return values
+
+
+def _array(output: Any, whose: str, instance: str) -> NDArray[np.float64]:
+    """A model's output as numbers; torch tensors may carry a gradient or be bf16."""
+    numbers = output.detach().cpu().double().numpy() if callable(getattr(output, "detach", None)) else output
     try:
-        return work(list(items))
-    except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
-            raise
-        if len(items) == 1:
-            raise DataError("out of memory with a single input; a shorter --window needs less") from error
-    half = len(items) // 2
-    notes.say(f"out of memory with {len(items)} inputs at a time: halved to {half}")
-    release_memory()
-    found = in_halves(work, items[:half], notes, all_of)
-    return [*found, *in_halves(work, items[half:], notes)] if all_of else found
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """True for Python's MemoryError and for torch's out-of-memory errors on any device.
-
-    torch.cuda.OutOfMemoryError, the processor's allocator, cuBLAS and oneDNN each have their own words.
-    """
-    words = str(error).lower()
-    return isinstance(error, MemoryError) or any(known in words for known in OUT_OF_MEMORY)
-
-
-def release_memory() -> None:
-    """Give cached device memory back after an out-of-memory error."""
-    import sys
-
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()
+        values = np.asarray(numbers)
+        if values.dtype.kind in "biufO" and values.ndim:
+            return values.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise DataError(
+        f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}", instance=instance
+    )

@@ -18,6 +18,11 @@ def shown(value: object, limit: int = 80) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's words, or its type's name when it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 class DataError(ValueError):
     """One offence in the input.
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 def explain(
@@ -96,21 +100,28 @@ def explain(
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --scores shap.jsonl --out shap-erased.jsonl
     """
-    from eraser_hub.explain.adapter import TASKS
-    from eraser_hub.explain.attribution import METHODS
-    from eraser_hub.explain.erasure import ERASE_MODES, FIDELITY_RATES
-    from eraser_hub.explain.instances import open_split
+    from tqdm import tqdm
+
+    from eraser_hub.explain.dataset import kd_of, open_split
+    from eraser_hub.explain.open import TASKS
     from eraser_hub.explain.outputs import FORMATS, partial_path
-    from eraser_hub.explain.progress import Progress
-    from eraser_hub.explain.run import ENGINES, Source, draw_path, explain_draws, settings_for
+    from eraser_hub.explain.run import ENGINES, draw_path, explain_draws
+    from eraser_hub.explain.settings import (
+        ERASE_MODES,
+        FIDELITY_RATES,
+        METHODS,
+        RANDOM_KINDS,
+        ExplainSettings,
+    )  # fmt: skip
     from eraser_hub.explain.transformers.devices import PRECISIONS
+    from eraser_hub.explain.work import Job
 
     if scores is not None and method is not None:
         raise typer.BadParameter("expected --method or --scores, found both", param_hint="--scores")
     method = method or "occlusion"
     for option, value, allowed in (
         ("--method", method, METHODS), ("--erase", erase, ERASE_MODES), ("--task", task, TASKS),
-        ("--engine", engine, ENGINES), ("--precision", precision, PRECISIONS), ("--random-kind", random_kind, ("tokens", "spans")),
+        ("--engine", engine, ENGINES), ("--precision", precision, PRECISIONS), ("--random-kind", random_kind, RANDOM_KINDS),
     ):  # fmt: skip
         if value not in allowed:
             raise typer.BadParameter(f"expected one of {', '.join(allowed)}; found {value!r}", param_hint=option)
@@ -120,35 +131,54 @@ def explain(
         raise typer.BadParameter(f"only --method random is drawn; {method} gives one result", param_hint="--draws")
     if kd is not None and not 0 <= kd <= 1:
         raise typer.BadParameter(f"expected a share from 0 to 1, found {kd}", param_hint="--kd")
-    source = Source(
+    job = Job(
         dataset=dataset, config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
         labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
         device=device, precision=precision, limit=limit, threads=threads, scores=scores,
     )  # fmt: skip
     shares, rates = percents(bins, "--bins"), percents(fidelity_rates, "--fidelity-rates")
-    opened = open_split(dataset, config, split)
-    settings = settings_for(
-        opened, kd, method=method, seed=seed, bins=shares, erase=erase, tokens_to_flip=tokens_to_flip,
+    rows = open_split(dataset, config, split)
+    settings = ExplainSettings(
+        kd=kd_of(rows) if kd is None else kd, method=method, seed=seed, bins=shares, erase=erase, tokens_to_flip=tokens_to_flip,
         random_draws=random_draws, random_kind=random_kind, fidelity_trials=fidelity_trials,
         fidelity_rates=FIDELITY_RATES if fidelity_rates is None else rates, steps=steps, lime_samples=lime_samples,
         lime_tokens=lime_tokens, batch_size=batch_size, chunk=chunk,
     )  # fmt: skip
     outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
-    total = opened.count if limit is None or opened.count is None else min(limit, opened.count)
-    with Progress(None if total is None else total * draws, quiet) as progress:
+    total = rows.size if limit is None or rows.size is None else min(limit, rows.size)
+    with tqdm(
+        total=None if total is None else total * draws, unit=" instances", disable=quiet, mininterval=0.5, smoothing=0
+    ) as bar:
         try:
             reports = explain_draws(
-                source, settings, outs, resume=resume, engine=engine, workers=workers, on_progress=progress.add
+                job, settings, outs, resume=resume, engine=engine, workers=workers, on_progress=progress_on(bar)
             )
         except KeyboardInterrupt:
-            progress.close()
+            bar.close()
             kept = [path for path in outs if path.is_file() or partial_path(path).is_file()]
             typer.echo("stopped" + (": what is done is kept; --resume goes on with it" if kept else ""), err=True)
             raise
         for report in reports:
-            progress.close()
+            bar.close()
             for line in report.lines():
                 typer.echo(line, err=True)
+
+
+def progress_on(bar: tqdm[Any]) -> Callable[[int, int], None]:
+    """Shows finished instances and the rate of forward passes on a bar."""
+    total = 0
+
+    def show(instances: int, passes: int) -> None:
+        nonlocal total
+        if not total:
+            bar.unpause()  # opening the model is not counted: the clock starts with the first result
+        total += passes
+        elapsed = bar.format_dict["elapsed"]
+        if elapsed > 0.1:
+            bar.set_postfix_str(f"{total / elapsed:.0f} passes/s", refresh=False)
+        bar.update(instances)
+
+    return show
 
 
 def percents(text: str | None, option: str) -> tuple[float, ...]:

@@ -68,7 +68,8 @@ def train(
 
         eraser-hub train --dataset hub/eraser --config movies --model logistic-regression --regimes --out model/
     """
-    from eraser_hub.explain.train.recipes import TASKS, Recipe, train_model
+    from eraser_hub.explain.train.recipe import TASKS, Recipe
+    from eraser_hub.explain.train.training import train_model
 
     if train_on not in ("full", "rationale"):
         raise typer.BadParameter(f"expected full or rationale, found {train_on!r}", param_hint="--train-on")

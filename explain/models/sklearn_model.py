@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.explain.adapter import Adapter, Encoded, View, erase_tokens
-from eraser_hub.explain.instances import Instance, first_line
-from eraser_hub.records.errors import DataError
+from eraser_hub.explain.adapter import Adapter, Encoded, View
+from eraser_hub.explain.instances import Instance
+from eraser_hub.records.errors import DataError, first_line
+
+from .plain_model import erase_tokens
 
 # single characters that no vocabulary of words or n-grams holds: a word more, and no evidence
 MASK, PAD = "�", "␀"

@@ -7,16 +7,22 @@ training split that is held out for it, so that the validation split stays unsee
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from eraser_hub.explain.instances import Instance, Split
+from eraser_hub.explain.dataset import Split
+from eraser_hub.explain.erasure import full
+from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.models.sklearn_model import BLANK_SPLIT
-from eraser_hub.explain.outputs import replacing
+from eraser_hub.explain.open import open_model
+from eraser_hub.explain.runner import Runner
+from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
 
@@ -24,12 +30,13 @@ BASELINES = ("logistic-regression", "random-forest")
 C_VALUES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 TREES = (16, 32, 64, 128, 256, 512)
 FEATURES = ("words", "characters")
+CHUNK = 64  # instances that are evaluated together
 LARGEST_SEED = 2**32 - 1  # scikit-learn's and numpy's
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Accuracy and macro F1 on a text (full, or the human rationale alone)."""
+    """Accuracy and macro F1 (over the labels that occur) on a text: full, or the human rationale alone."""
 
     accuracy: float
     macro_f1: float
@@ -49,17 +56,15 @@ def examples(
     Raises:
         DataError: no labels at all; an instance without rationale when ``rationale_only``.
     """
-    found: list[Instance] = []
-    for place, one in enumerate(split.instances()):
-        if limit is not None and place >= limit:
-            break
-        if one.label is None:
-            continue
-        seen = one.rationale_only() if rationale_only else one
-        found.append(seen if uses_query else seen.without_query())
-    if not found:
+    rows = (one for one in islice(split.instances(), limit) if one.label is not None)
+    if rationale_only:
+        rows = (one.rationale_only() for one in rows)
+    if not uses_query:
+        rows = (one.without_query() for one in rows)
+    instances = list(rows)
+    if not instances:
         raise DataError("expected labelled instances, found none", file=split.name, field="classification")
-    return found, [str(one.label) for one in found]
+    return instances, [str(one.label) for one in instances]
 
 
 def text_of(one: Instance, joiner: str = " ") -> str:
@@ -114,37 +119,44 @@ def fit_baseline(
     texts = [text_of(one, joiner) for one in instances]
     if not any(one.query or one.tokens for one in instances):
         raise DataError(f"expected text to train on, found none in {len(instances)} instances", field="documents")
-    grid: Sequence[float | int] = C_VALUES if baseline == "logistic-regression" else TREES
-    held = held_out(labels, seed)
-    scores: dict[float | int, float] = {}
-    rest = [place for place in range(len(texts)) if place not in held]
-    if held and len({labels[place] for place in rest}) > 1:
-        for size in grid:
-            trial = pipeline_for(baseline, features, size, seed)
-            trial.fit([texts[place] for place in rest], [labels[place] for place in rest])
-            chosen = sorted(held)
-            guesses = trial.predict([texts[place] for place in chosen])
-            scores[size] = float(
-                np.mean([guess == labels[place] for guess, place in zip(guesses, chosen, strict=True)])
-            )
-            say(
-                f"{'C' if baseline == 'logistic-regression' else 'trees'} {size:g}: {scores[size]:.3f} on the held-out tenth"
-            )
+    grid: Sequence[float] = C_VALUES if baseline == "logistic-regression" else TREES
+    accuracies: dict[float, float] = {}
+    for size, accuracy in _scan(baseline, features, grid, texts, labels, seed):
+        name = "C" if baseline == "logistic-regression" else "trees"
+        say(f"{name} {size:g}: {accuracy:.3f} on the held-out tenth")
+        accuracies[size] = accuracy
     # of equally good ones the one nearest to the middle of the grid: neither extreme without need
     near = sorted(grid, key=lambda size: abs(grid.index(size) - len(grid) // 2))
-    best = max(near, key=lambda size: scores.get(size, 0.0))
+    best = max(near, key=lambda size: accuracies.get(size, 0.0))
     model = pipeline_for(baseline, features, best, seed).fit(texts, list(labels))
     return model, {"baseline": baseline, "size": best, "features": features, "joiner": joiner, "seed": seed}
+
+
+def _scan(
+    baseline: str, features: str, grid: Sequence[float], texts: Sequence[str], labels: Sequence[str], seed: int
+) -> Iterator[tuple[float, float]]:
+    """Each size and its accuracy on the held-out tenth; none where nothing can be held out."""
+    tenth = held_out(labels, seed)
+    rest = [place for place in range(len(texts)) if place not in tenth]
+    if not tenth or len({labels[place] for place in rest}) < 2:
+        return
+    places = sorted(tenth)
+    gold = [labels[place] for place in places]
+    for size in grid:
+        trial = pipeline_for(baseline, features, size, seed)
+        trial.fit([texts[place] for place in rest], [labels[place] for place in rest])
+        guesses = trial.predict([texts[place] for place in places])
+        yield size, float(np.mean([guess == label for guess, label in zip(guesses, gold, strict=True)]))
 
 
 def held_out(labels: Sequence[str], seed: int) -> set[int]:
     """Places of a tenth of each label, drawn by seed; none of a label that has fewer than ten."""
     random = np.random.default_rng(seed)
-    held: set[int] = set()
+    tenth: set[int] = set()
     for label in sorted(set(labels)):
         places = [place for place, other in enumerate(labels) if other == label]
-        held.update(int(place) for place in random.permutation(places)[: len(places) // 10])
-    return held
+        tenth.update(random.permutation(places)[: len(places) // 10].tolist())
+    return tenth
 
 
 def save_baseline(model: Any, facts: dict[str, Any], out: Path) -> None:
@@ -165,33 +177,19 @@ def write_facts(facts: dict[str, Any], out: Path) -> None:
         )
 
 
-def evaluation(gold: Sequence[str], guesses: Sequence[str]) -> Evaluation:
-    """Accuracy and macro F1 over the labels that occur."""
-    names = sorted({*gold, *guesses})
-    f1 = []
-    for name in names:
-        hits = sum(g == name == p for g, p in zip(gold, guesses, strict=True))
-        total = sum(g == name for g in gold) + sum(p == name for p in guesses)
-        f1.append(2 * hits / total if total else 0.0)
-    return Evaluation(
-        float(np.mean([g == p for g, p in zip(gold, guesses, strict=True)])), float(np.mean(f1)), len(gold)
-    )
-
-
-def evaluate_on(model_path: Path, split: Split, *, rationale_only: bool, limit: int | None = None) -> Evaluation:
+def evaluate_on(model_path: Path, split: Split, *, rationale_only: bool) -> Evaluation:
     """How a trained model does on a split's full text or on its rationales alone."""
-    from eraser_hub.explain.adapter import align_labels, open_model
-    from eraser_hub.explain.erasure import full
-    from eraser_hub.explain.runner import Runner
+    from sklearn.metrics import accuracy_score, f1_score
 
     model = open_model(model_path)
     align_labels(model, split.label_names)
-    instances, gold = examples(split, rationale_only=rationale_only, uses_query=model.uses_query, limit=limit)
-    runner = Runner(model, "remove", 32)
+    instances, gold = examples(split, rationale_only=rationale_only, uses_query=model.uses_query)
+    runner = Runner(model, "remove", batch_size=32)
     guesses = []
-    for start in range(0, len(instances), 64):
-        encoded = [model.encode(one) for one in instances[start : start + 64]]
+    for start in range(0, len(instances), CHUNK):
+        encoded = [model.encode(one) for one in instances[start : start + CHUNK]]
         values = runner.run(encoded, [full(place) for place in range(len(encoded))])
         guesses += [model.label_names[place] for place in values.argmax(axis=1)]
         runner.forget()
-    return evaluation(gold, guesses)
+    macro_f1 = f1_score(gold, guesses, average="macro", zero_division=0)
+    return Evaluation(float(accuracy_score(gold, guesses)), float(macro_f1), len(gold))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from eraser_hub.explain.instances import first_line
-from eraser_hub.explain.runner import out_of_memory
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.explain.memory import out_of_memory
+from eraser_hub.records.errors import DataError, first_line, shown
 
 PRECISIONS = ("auto", "float32", "bfloat16")
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.explain.adapter import need
 from eraser_hub.explain.attribution import points_of
-from eraser_hub.explain.runner import in_halves
+from eraser_hub.explain.extras import need
+from eraser_hub.explain.memory import in_halves
 from eraser_hub.records.errors import DataError
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from eraser_hub.explain.adapter import Encoded, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
+from .gradients import FULL_LENGTH_ROWS, add_to_words, embedding_scores, output_of
 from .pieces import Pieces, Window, blank_window, window_of
 from .sequence_model import SequenceModel
 
@@ -105,8 +106,6 @@ class ChoiceModel(SequenceModel):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         """Gradient methods over the question's sub-words, summed over the pairs (question, answer)."""
-        from .gradients import FULL_LENGTH_ROWS, add_to_words, embedding_scores, output_of
-
         torch = self.torch
         found = []
         embedding = self.network.get_input_embeddings()

@@ -17,6 +17,7 @@ from eraser_hub.explain.adapter import Encoded, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
+from .gradients import FULL_LENGTH_ROWS, add_to_words, attention_scores, embedding_scores, output_of
 from .pieces import Pieces, Window
 from .sequence_model import GRADIENT_METHODS, SequenceModel
 
@@ -30,10 +31,17 @@ class Passage(Pieces):
     best: tuple[Window, int, int, float] | None = None
 
 
+def passage_of(encoded: Encoded) -> Passage:
+    """What :meth:`AnswerModel.encode` gave."""
+    assert isinstance(encoded, Passage)
+    return encoded
+
+
 class AnswerModel(SequenceModel):
     """An extractive question-answering model: (question, passage) in, the best span out."""
 
     has_labels = False
+    gives_answers = True
 
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
         super().__init__(network, tokenizer, uses_query=True, **more)
@@ -82,8 +90,9 @@ class AnswerModel(SequenceModel):
         one.best = best
         return best
 
-    def answer_text(self, one: Passage) -> tuple[str, float]:
+    def answer_text(self, encoded: Encoded) -> tuple[str, float]:
         """The answer's words, blank between, and its probability."""
+        one = passage_of(encoded)
         window, first, last, p = self.answer(one)
         pieces = window.piece[first : last + 1]
         words = sorted({int(one.owner[piece]) for piece in pieces if piece >= 0})
@@ -92,16 +101,12 @@ class AnswerModel(SequenceModel):
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
-        from .gradients import attention_scores
-
-        pieces = [one for one in encoded if isinstance(one, Passage)]
+        passages = list(map(passage_of, encoded))
         if method == "attention":
-            return attention_scores(self, pieces)
-        return [self._gradient(one, method, steps) for one in pieces]
+            return attention_scores(self, passages)
+        return [self._gradient(one, method, steps) for one in passages]
 
     def _gradient(self, one: Passage, method: str, steps: int) -> NDArray[np.float64]:
-        from .gradients import FULL_LENGTH_ROWS, add_to_words, embedding_scores, output_of
-
         torch = self.torch
         window, first, last, _ = self.answer(one)
         inputs = self.tensors([window])

@@ -8,86 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.explain.adapter import Adapter, Encoded, View
-from eraser_hub.explain.instances import Instance, first_line
+from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
 from .devices import device_for, heads_in_float32, in_bf16, placed
+from .gradients import attention_scores, gradient_scores
 from .pieces import Pieces, Window, padded, window_of
-from .words import Words, load_tokenizer
+from .words import Words
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
 GRADIENT_METHODS = ("gradient", "input-x-gradient", "integrated-gradients")
-
-
-def open_transformer(
-    name: str,
-    *,
-    task: str = "auto",
-    uses_query: bool | None = None,
-    window: int | None = None,
-    device: str | None = None,
-    precision: str = "auto",
-) -> Adapter:
-    """Open a local folder or Hub id as the adapter that its architecture asks for.
-
-    Raises:
-        DataError: cannot be opened, or an architecture that classifies nothing.
-    """
-    import transformers
-
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    try:
-        config = transformers.AutoConfig.from_pretrained(name)
-        tokenizer = load_tokenizer(name)
-        architecture = (config.architectures or ["an encoder without a task"])[0]
-        if task == "auto":
-            task = next(
-                (
-                    known
-                    for ending, known in (
-                        ("ForSequenceClassification", "classification"),
-                        ("ForMultipleChoice", "multiple-choice"),
-                        ("ForQuestionAnswering", "question-answering"),
-                    )
-                    if architecture.endswith(ending)
-                ),
-                "",
-            )
-        if not task:
-            raise DataError(
-                f"expected a model for sequence classification, multiple choice or question answering, found "
-                f"{architecture}; fine-tune it first (eraser-hub train --model {name})"
-            )
-        kinds = {
-            "classification": transformers.AutoModelForSequenceClassification,
-            "multiple-choice": transformers.AutoModelForMultipleChoice,
-            "question-answering": transformers.AutoModelForQuestionAnswering,
-        }
-        network = kinds[task].from_pretrained(name)
-    except DataError:
-        raise
-    except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        raise DataError(f"cannot open the model: {first_line(error)}", file=name) from error
-    more: dict[str, Any] = {
-        "window": window, "device": device, "precision": precision, "description": f"{architecture} {Path(name).name}",
-    }  # fmt: skip
-    if task == "multiple-choice":
-        from .multiple_choice import ChoiceModel
-
-        return ChoiceModel(network, tokenizer, **more)
-    if task == "question-answering":
-        from .question_answering import AnswerModel
-
-        return AnswerModel(network, tokenizer, **more)
-    return SequenceModel(network, tokenizer, uses_query=bool(uses_query), **more)
 
 
 class SequenceModel(Adapter):
@@ -213,8 +149,8 @@ class SequenceModel(Adapter):
         logits = self.logits(self.tensors([view.data[number] for view, number in units]))
         return self.torch.softmax(logits.double(), dim=-1)
 
-    def finish(self, started: Any) -> NDArray[np.float64]:
-        return started.cpu().numpy()  # type: ignore[no-any-return]
+    def finish(self, outputs: Any) -> NDArray[np.float64]:
+        return outputs.cpu().numpy()  # type: ignore[no-any-return]
 
     def supports(self, method: str) -> bool:
         return method in (*GRADIENT_METHODS, "attention") or super().supports(method)
@@ -222,8 +158,6 @@ class SequenceModel(Adapter):
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
-        from .gradients import attention_scores, gradient_scores
-
         pieces = [one for one in encoded if isinstance(one, Pieces)]
         if method == "attention":
             return attention_scores(self, pieces)

@@ -45,7 +45,6 @@ def made_row(number: int, length: int = 30) -> dict[str, Any]:
         "query": "Is it good ?",
         "documents": [{"docid": name, "text": text}],
         "evidences": evidences,
-        "rationale_mask": [[place in places for place in range(length)]],
     }
 
 
@@ -69,7 +68,6 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "query": datasets.Value("string"),
             "documents": datasets.List({"docid": datasets.Value("string"), "text": datasets.Value("string")}),
             "evidences": datasets.List(datasets.List(evidence)),
-            "rationale_mask": datasets.List(datasets.List(datasets.Value("bool"))),
         }
     )
     for split, numbers in (("train", range(40)), ("validation", range(100, 121))):
@@ -82,7 +80,8 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def linear(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder of ``eraser-hub train --model logistic-regression``."""
-    from eraser_hub.explain.train.recipes import Recipe, train_model
+    from eraser_hub.explain.train.recipe import Recipe
+    from eraser_hub.explain.train.training import train_model
 
     out = tmp_path_factory.mktemp("linear") / "model"
     recipe = Recipe(dataset=str(hub), config="movies", split="train", eval_split="", model="logistic-regression")

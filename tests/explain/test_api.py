@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from eraser_hub.explain import Instance, Settings, explain_instances, explain_texts, open_model
-from eraser_hub.explain.adapter import align_labels
+from eraser_hub.explain import ExplainSettings, Instance, explain_instances, explain_texts, open_model
+from eraser_hub.explain.labels import align_labels
 from eraser_hub.records.errors import DataError
 
 from .conftest import CountingModel
@@ -36,7 +36,7 @@ def test_they_are_those_of_the_parts():
     adapter = open_model(CountingModel())
     align_labels(adapter, ())
     instances = [Instance("0", (), ("0",), (("good", "film"),))]
-    expected = list(explain_instances(adapter, instances, Settings(method="lime", lime_samples=30)))
+    expected = list(explain_instances(adapter, instances, ExplainSettings(method="lime", lime_samples=30)))
     assert explain_texts(CountingModel(), ["good film"], method="lime", lime_samples=30) == expected
 
 

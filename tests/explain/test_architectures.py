@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eraser_hub.explain.adapter import align_labels
-from eraser_hub.explain.engine import Settings, explain_instances
+from eraser_hub.explain.engine import explain_instances
 from eraser_hub.explain.erasure import empty, full, only, without
 from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.runner import Runner
+from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
 from eraser_hub.records.errors import DataError
 
@@ -124,7 +125,7 @@ def test_scores_of_a_batch_are_each_texts_own(opened, method):
     # also as many inputs as places, all the same: nothing but the network's kind tells rows from columns
     texts = (*TEXTS, (), *[("the",) * 4] * 4)
     instances = [Instance(str(n), (), ("d",), (text,)) for n, text in enumerate(texts)]
-    settings = Settings(method=method, steps=4, bins=())
+    settings = ExplainSettings(method=method, steps=4, bins=())
     if name in (NO_ATTENTION if method == "attention" else NO_GRADIENTS):
         with pytest.raises(DataError, match=r"gives no attention weights|use occlusion or lime"):
             list(explain_instances(model, instances, settings))
@@ -147,7 +148,7 @@ def test_input_times_gradient_is_the_networks_own(opened):
     name, model = opened
     if name in (*NO_GRADIENTS, "FNet", "Longformer"):
         pytest.skip("the network takes no embeddings, or no attention mask")
-    settings = Settings(method="input-x-gradient", bins=())
+    settings = ExplainSettings(method="input-x-gradient", bins=())
     for text in TEXTS:
         (found,) = explain_instances(model, [Instance("x", (), ("d",), (text,))], settings)
         inputs = dict(model.tokenizer(list(text), is_split_into_words=True, return_tensors="pt"))

@@ -7,10 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from eraser_hub.explain.adapter import PlainModel, align_labels
-from eraser_hub.explain.engine import NEVER_FLIPPED, Settings, explain_instances
-from eraser_hub.explain.erasure import fidelity_rows
+from eraser_hub.explain.engine import NEVER_FLIPPED, explain_instances
 from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.labels import align_labels
+from eraser_hub.explain.models.plain_model import PlainModel
+from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.records.errors import DataError
 
 from .conftest import CountingModel, instance
@@ -23,7 +24,7 @@ def opened(model: object | None = None, labels: tuple[str, ...] = ("NEG", "POS")
 
 
 def explained(instances, model=None, **more):
-    return list(explain_instances(opened(model), instances, Settings(**{"lime_samples": 60, **more})))
+    return list(explain_instances(opened(model), instances, ExplainSettings(**{"lime_samples": 60, **more})))
 
 
 DOCUMENT = "the good film with a bad scene and a fine plot"
@@ -81,7 +82,11 @@ def test_documents_keep_their_own_offsets():
 def test_equal_inputs_run_once():
     model = CountingModel()
     adapter = opened(model)
-    list(explain_instances(adapter, [instance(DOCUMENT, "a"), instance(DOCUMENT, "b")], Settings(method="occlusion")))
+    list(
+        explain_instances(
+            adapter, [instance(DOCUMENT, "a"), instance(DOCUMENT, "b")], ExplainSettings(method="occlusion")
+        )
+    )
     asked = [tuple(tokens) for tokens in model.asked]
     assert len(asked) == len(set(asked))
 
@@ -91,7 +96,7 @@ def test_tokens_to_flip_is_the_first_change():
     (found,) = explained([instance(DOCUMENT)], method="occlusion", tokens_to_flip=True)
     assert found["tokens_to_flip"] == 1
     adapter = opened()
-    settings = Settings(method="occlusion", tokens_to_flip=True)
+    settings = ExplainSettings(method="occlusion", tokens_to_flip=True)
     (never,) = explain_instances(adapter, [instance("bad dull film")], settings)
     assert never["classification"] == "NEG" and never["tokens_to_flip"] == 3
     # 3 is also what a change at the last token would give: that there was none is counted
@@ -135,13 +140,15 @@ def test_fidelity_curves_end_at_nothing_and_begin_at_the_rationale():
     (found,) = explained(
         [instance(DOCUMENT)], method="occlusion", fidelity_trials=2, fidelity_rates=(0.0, 0.5, 1.0), kd=0.4
     )
-    rows = fidelity_rows(found)
-    label = found["classification"]
-    assert [(row["occlusion_rate"], row["trial"]) for row in rows] == [(r, t) for r in (0.0, 0.5, 1.0) for t in (0, 1)]
-    assert rows[0]["p_rationale"] == found["sufficiency_classification_scores"][label]
-    assert rows[0]["p_complement"] == found["comprehensiveness_classification_scores"][label]
-    assert rows[-1]["p_rationale"] == rows[-1]["p_empty"] == found["null_classification_scores"][label]
-    assert rows[-1]["p_complement"] == rows[-1]["p_full"]
+    points, label = found["occluded_scores"], found["classification"]
+    assert [(one["occlusion_rate"], one["trial"]) for one in points] == [
+        (r, t) for r in (0.0, 0.5, 1.0) for t in (0, 1)
+    ]
+    for name in ("sufficiency_classification_scores", "comprehensiveness_classification_scores"):
+        assert points[0][name] == found[name]
+    nothing, whole = found["null_classification_scores"][label], found["classification_scores"][label]
+    assert points[-1]["sufficiency_classification_scores"][label] == nothing
+    assert points[-1]["comprehensiveness_classification_scores"][label] == whole
 
 
 def test_the_order_and_the_company_of_instances_do_not_matter():
@@ -227,7 +234,7 @@ class Small(CountingModel):
 
 def test_out_of_memory_halves_the_batch_and_says_so():
     adapter = opened(Small(5))
-    found = list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="occlusion")))
+    found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     assert found == explained([instance(DOCUMENT)], method="occlusion")
     assert any("out of memory" in words and "halved" in words for words in adapter.notes.words)
 
@@ -264,7 +271,7 @@ def test_a_method_that_the_model_does_not_allow(method):
 )  # fmt: skip
 def test_settings_are_checked(more):
     with pytest.raises(DataError, match="expected"):
-        Settings(**more)
+        ExplainSettings(**more)
 
 
 def test_labels_in_another_order_are_matched_by_name():
@@ -276,7 +283,7 @@ def test_labels_in_another_order_are_matched_by_name():
 
     adapter = opened(Swapped())
     align_labels(adapter, ("NEG", "POS"))  # twice is the same as once
-    found = list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="occlusion")))
+    found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     assert found == explained([instance(DOCUMENT)], method="occlusion")
     assert any("another order" in words for words in adapter.notes.words)
 
@@ -319,7 +326,7 @@ def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():
     everywhere = Instance("x", (), ("a", "b"), (("good",) * 9, ("fine",) * 2), "POS", None, (1,))
     (never,) = explained([everywhere], method="occlusion", tokens_to_flip=True)
     assert never["tokens_to_flip"] == 2
-    assert "flip:evidence-documents" in Settings(tokens_to_flip=True).signature()
+    assert "flip:evidence-documents" in ExplainSettings(tokens_to_flip=True).signature()
 
 
 @pytest.mark.parametrize("lazy", [True, False])

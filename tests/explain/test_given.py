@@ -13,35 +13,36 @@ from typer.testing import CliRunner
 
 from eraser_hub.commands.explain import explain as explain_verb
 from eraser_hub.explain import Instance, explain_texts
-from eraser_hub.explain.engine import Settings
 from eraser_hub.explain.given import GivenScores
-from eraser_hub.explain.run import Source, explain
+from eraser_hub.explain.run import explain
+from eraser_hub.explain.settings import ExplainSettings
+from eraser_hub.explain.work import Job
 from eraser_hub.records.errors import DataError
 
 from .conftest import CountingModel
 
-SETTINGS = Settings(method="occlusion", chunk=4, random_draws=2)
+SETTINGS = ExplainSettings(method="occlusion", chunk=4, random_draws=2)
 
 
 @pytest.fixture
-def source(hub, linear):
-    return Source(dataset=str(hub), config="movies", split="val", model=str(linear))
+def job(hub, linear):
+    return Job(dataset=str(hub), config="movies", split="val", model=str(linear))
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
-def test_the_scores_of_a_run_give_its_predictions_again(source, tmp_path, ending):
+def test_the_scores_of_a_run_give_its_predictions_again(job, tmp_path, ending):
     first = tmp_path / f"occlusion.{ending}"
-    explain(source, SETTINGS, first)
-    again = explain(replace(source, scores=first), SETTINGS, tmp_path / f"again.{ending}")
+    explain(job, SETTINGS, first)
+    again = explain(replace(job, scores=first), SETTINGS, tmp_path / f"again.{ending}")
     assert (tmp_path / f"again.{ending}").read_bytes() == first.read_bytes()
     assert "method:given" in again.signature and f"scores:{GivenScores(first).digest}" in again.signature
 
 
 @pytest.mark.slow
-def test_ray_takes_them_as_well(source, tmp_path):
+def test_ray_takes_them_as_well(job, tmp_path):
     pytest.importorskip("ray")
-    explain(source, SETTINGS, tmp_path / "occlusion.jsonl")
-    given = replace(source, scores=tmp_path / "occlusion.jsonl")
+    explain(job, SETTINGS, tmp_path / "occlusion.jsonl")
+    given = replace(job, scores=tmp_path / "occlusion.jsonl")
     explain(given, SETTINGS, tmp_path / "ray.jsonl", engine="ray", workers=2)
     assert (tmp_path / "ray.jsonl").read_bytes() == (tmp_path / "occlusion.jsonl").read_bytes()
 
@@ -80,15 +81,15 @@ def test_a_document_without_tokens_needs_no_scores(tmp_path):
     assert found.scores == ((0.1, 0.2), ())
 
 
-def test_a_missing_instance_is_told_before_anything_is_explained(source, tmp_path):
+def test_a_missing_instance_is_told_before_anything_is_explained(job, tmp_path):
     (tmp_path / "s.jsonl").write_text(json.dumps(row("none of these")) + "\n", "utf-8")
     with pytest.raises(DataError, match="expected token scores for each instance"):
-        explain(replace(source, scores=tmp_path / "s.jsonl"), SETTINGS, tmp_path / "p.jsonl")
+        explain(replace(job, scores=tmp_path / "s.jsonl"), SETTINGS, tmp_path / "p.jsonl")
     assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
 
 
-def test_the_command_line_takes_a_method_or_scores(source, tmp_path):
-    words = ["--dataset", source.dataset, "--config", "movies", "--split", "val", "--model", source.model,
+def test_the_command_line_takes_a_method_or_scores(job, tmp_path):
+    words = ["--dataset", job.dataset, "--config", "movies", "--split", "val", "--model", job.model,
              "--quiet"]  # fmt: skip
     app = typer.Typer()
     app.command()(explain_verb)

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.explain.engine import kd_of
-from eraser_hub.explain.instances import (
-    Split,
-    instance_of_eraser,
-    instance_of_perturbation,
-    instance_of_tokens,
-    kind_of,
-    label_of,
-    open_split,
-    queries_differ,
-)
+from eraser_hub.explain.dataset import Split, kd_of, kind_of, open_split, queries_differ
+from eraser_hub.explain.instances import instance_of_eraser, instance_of_perturbation, instance_of_tokens
 from eraser_hub.records.errors import DataError
 
 from .conftest import made_row
@@ -25,8 +16,6 @@ def test_eraser_rows():
     assert (one.id, one.label, one.names) == ("doc3", "POS", ("doc3",))
     assert len(one.tokens) == 30 and sum(one.rationale[0]) == 4
     assert one.query == ("Is", "it", "good", "?")
-    without_mask = {key: value for key, value in made_row(3).items() if key != "rationale_mask"}
-    assert instance_of_eraser(without_mask, ("NEG", "POS")) == one
     kept = one.rationale_only()
     assert [t for t, m in zip(one.tokens, one.rationale[0], strict=True) if m] == kept.tokens
 
@@ -45,18 +34,11 @@ def test_tokens_are_split_on_the_blank_alone():
         one.rationale_only()
 
 
-def test_a_mask_of_another_length():
-    row = made_row(1)
-    row["rationale_mask"][0].pop()
-    with pytest.raises(DataError, match="expected one flag for each of 30 tokens of doc1, found 29"):
-        instance_of_eraser(row, ("NEG", "POS"))
-
-
 @pytest.mark.parametrize("value", [2, -2, 1.5, ["POS"]])
 def test_a_label_that_is_none(value):
-    with pytest.raises(DataError, match="expected a label name or 0 to 1"):
-        label_of(value, ("NEG", "POS"), "x")
-    assert label_of(-1, ("NEG",), "x") is None
+    with pytest.raises(DataError, match="instance 'doc1': classification: expected a label name or 0 to 1"):
+        instance_of_eraser({**made_row(1), "classification": value}, ("NEG", "POS"))
+    assert instance_of_eraser({**made_row(1), "classification": -1}, ("NEG",)).label is None
 
 
 def test_perturbation_rows():
@@ -88,12 +70,12 @@ def test_columns_tell_the_reader():
         kind_of({"a": text, "b": text})
 
 
-def test_a_split_is_read_from_any_row_on(hub):
+def test_a_split_is_read_as_often_as_asked(hub):
     split = open_split(hub, None, "val")
     assert split.config == "movies" and split.kind == "eraser" and split.label_names == ("NEG", "POS")
     ids = [one.id for one in split.instances()]
     assert ids == [f"doc{n}" for n in range(100, 121)]
-    assert [one.id for one in split.instances(5)] == ids[5:]
+    assert [one.id for one in split.instances()] == ids
     assert split.fingerprint() == open_split(hub, "movies", "validation").fingerprint()
     assert split.fingerprint(3) != split.fingerprint(4)
     assert not queries_differ(split)
@@ -130,9 +112,6 @@ D = {"docid": "d", "text": "a b"}
         ({"documents": [D, {"docid": "e", "text": None}]}, r"documents\[1\].text: expected a string, found None"),
         ({"documents": [D, D]}, r"documents\[1\]: expected each document once, found 'd' again"),
         ({"query": ["a"]}, r"query: expected a string, found \['a'\]"),
-        ({"rationale_mask": []}, "expected flags for each of 1 documents, found 0 lists"),
-        ({"rationale_mask": [[True, True], []]}, "expected flags for each of 1 documents, found 2 lists"),
-        ({"rationale_mask": [None]}, "rationale_mask: expected a list, found None"),
         ({"evidences": [[{"docid": "d", "start_token": -1, "end_token": 1}]]}, r"evidences\[0\]\[0\]: expected 0 <= "),
         ({"evidences": [[{"docid": "d", "start_token": 1, "end_token": 0}]]}, "found 1 and 0"),
         ({"evidences": [[{"docid": "d", "start_token": 0, "end_token": 3}]]}, "end_token <= 2, found 0 and 3"),

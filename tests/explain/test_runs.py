@@ -17,25 +17,26 @@ import pytest
 pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
-from eraser_hub.explain.engine import Settings
 from eraser_hub.explain.outputs import Partial, partial_path
-from eraser_hub.explain.run import Source, explain, explain_draws, model_digest
+from eraser_hub.explain.run import explain, explain_draws, model_digest
+from eraser_hub.explain.settings import ExplainSettings
+from eraser_hub.explain.work import Job
 from eraser_hub.records.errors import BusyError, DataError
 
-SETTINGS = Settings(method="occlusion", chunk=4, random_draws=2)
+SETTINGS = ExplainSettings(method="occlusion", chunk=4, random_draws=2)
 ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
 
 
 @pytest.fixture
-def source(hub: Path, linear: Path) -> Source:
-    return Source(dataset=str(hub), config="movies", split="val", model=str(linear))
+def job(hub: Path, linear: Path) -> Job:
+    return Job(dataset=str(hub), config="movies", split="val", model=str(linear))
 
 
 @pytest.fixture(scope="session")
 def whole(hub: Path, linear: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The bytes of an undisturbed run with SETTINGS."""
     out = tmp_path_factory.mktemp("whole") / "p.jsonl"
-    explain(Source(dataset=str(hub), config="movies", split="val", model=str(linear)), SETTINGS, out)
+    explain(Job(dataset=str(hub), config="movies", split="val", model=str(linear)), SETTINGS, out)
     return out.read_bytes()
 
 
@@ -54,8 +55,8 @@ def stop_after(instances: int):
     return progress
 
 
-def test_a_run_and_its_record(source, tmp_path, whole):
-    report = explain(source, SETTINGS, tmp_path / "p.jsonl")
+def test_a_run_and_its_record(job, tmp_path, whole):
+    report = explain(job, SETTINGS, tmp_path / "p.jsonl")
     assert report.instances == 21 and report.resumed == 0
     assert (tmp_path / "p.jsonl").read_bytes() == whole
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.jsonl", "p.jsonl.run.json"]
@@ -65,122 +66,122 @@ def test_a_run_and_its_record(source, tmp_path, whole):
 
 
 @pytest.mark.parametrize("stopped_after", [4, 12, 21])
-def test_a_stopped_run_goes_on_to_the_same_bytes(source, tmp_path, whole, stopped_after):
+def test_a_stopped_run_goes_on_to_the_same_bytes(job, tmp_path, whole, stopped_after):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
-        explain(source, SETTINGS, out, on_progress=stop_after(stopped_after))
+        explain(job, SETTINGS, out, on_progress=stop_after(stopped_after))
     assert not out.exists() and partial_path(out).exists()
-    report = explain(source, SETTINGS, out, resume=True)
+    report = explain(job, SETTINGS, out, resume=True)
     assert report.resumed >= stopped_after and out.read_bytes() == whole
-    again = explain(source, SETTINGS, out, resume=True)
+    again = explain(job, SETTINGS, out, resume=True)
     assert again.passes == 0 and out.read_bytes() == whole
 
 
 @pytest.mark.parametrize("cut", [1, 7, 300])
-def test_a_cut_line_is_written_again(source, tmp_path, whole, cut):
+def test_a_cut_line_is_written_again(job, tmp_path, whole, cut):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
-        explain(source, SETTINGS, out, on_progress=stop_after(12))
+        explain(job, SETTINGS, out, on_progress=stop_after(12))
     data = partial_path(out).read_bytes()
     partial_path(out).write_bytes(data[:-cut])
-    explain(source, SETTINGS, out, resume=True)
+    explain(job, SETTINGS, out, resume=True)
     assert out.read_bytes() == whole
 
 
-def test_a_header_cut_by_a_kill(source, tmp_path, whole):
+def test_a_header_cut_by_a_kill(job, tmp_path, whole):
     out = tmp_path / "p.jsonl"
     partial_path(out).write_bytes(b'{"settings": {"me')
-    explain(source, SETTINGS, out, resume=True)
+    explain(job, SETTINGS, out, resume=True)
     assert out.read_bytes() == whole
 
 
-def test_a_stopped_run_is_not_thrown_away(source, tmp_path):
+def test_a_stopped_run_is_not_thrown_away(job, tmp_path):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
-        explain(source, SETTINGS, out, on_progress=stop_after(4))
+        explain(job, SETTINGS, out, on_progress=stop_after(4))
     before = partial_path(out).read_bytes()
     with pytest.raises(DataError, match="say --resume to go on"):
-        explain(source, SETTINGS, out)
+        explain(job, SETTINGS, out)
     with pytest.raises(DataError, match=r"made otherwise: kd was 0.1, now 0.2; seed was 1, now 2"):
-        explain(source, replace(SETTINGS, kd=0.2, seed=2), out, resume=True)
+        explain(job, replace(SETTINGS, kd=0.2, seed=2), out, resume=True)
     assert partial_path(out).read_bytes() == before
 
 
-def test_a_run_that_failed_before_its_first_chunk_leaves_nothing(source, tmp_path, whole):
+def test_a_run_that_failed_before_its_first_chunk_leaves_nothing(job, tmp_path, whole):
     out = tmp_path / "p.jsonl"
     with pytest.raises(DataError, match="expected 2 names"):
-        explain(replace(source, labels=("POS",)), SETTINGS, out)
+        explain(replace(job, labels=("POS",)), SETTINGS, out)
     assert list(tmp_path.iterdir()) == []
-    explain(source, SETTINGS, out)  # without --resume
+    explain(job, SETTINGS, out)  # without --resume
     assert out.read_bytes() == whole
 
 
-def test_other_data_or_another_model_is_noticed(source, hub, tmp_path, linear):
+def test_other_data_or_another_model_is_noticed(job, hub, tmp_path, linear):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
-        explain(source, SETTINGS, out, on_progress=stop_after(4))
+        explain(job, SETTINGS, out, on_progress=stop_after(4))
     with pytest.raises(DataError, match="limit was None, now 3"):
-        explain(replace(source, limit=3), SETTINGS, out, resume=True)
+        explain(replace(job, limit=3), SETTINGS, out, resume=True)
     other = tmp_path / linear.name
     shutil.copytree(linear, other)
     (other / "model.json").write_text((other / "model.json").read_text() + "\n")
     with pytest.raises(DataError, match="digest was"):
-        explain(replace(source, model=str(other)), SETTINGS, out, resume=True)
+        explain(replace(job, model=str(other)), SETTINGS, out, resume=True)
 
 
-def test_someone_elses_file_is_not_touched(source, tmp_path):
+def test_someone_elses_file_is_not_touched(job, tmp_path):
     out = tmp_path / "p.jsonl"
     partial_path(out).write_text("my notes\n")
     with pytest.raises(DataError, match="expected the settings of a stopped run"):
-        explain(source, SETTINGS, out, resume=True)
+        explain(job, SETTINGS, out, resume=True)
     assert partial_path(out).read_text() == "my notes\n"
 
 
-def test_two_runs_do_not_write_into_one_file(source, tmp_path):
+def test_two_runs_do_not_write_into_one_file(job, tmp_path):
     out = tmp_path / "p.jsonl"
     first = Partial(out, {"settings": {}}, False)
     with pytest.raises(BusyError):
-        explain(source, SETTINGS, out, resume=True)
+        explain(job, SETTINGS, out, resume=True)
     first.close(remove=True)
 
 
-def test_a_file_that_no_run_wrote_is_not_replaced(source, hub, tmp_path):
+def test_a_file_that_no_run_wrote_is_not_replaced(job, hub, tmp_path):
     data = tmp_path / "hub"
     shutil.copytree(hub, data)
     out = data / "movies" / "validation-00000-of-00001.parquet"
     before = out.read_bytes()
     with pytest.raises(DataError, match=r"expected a new file or an earlier result, found a file without .*run\.json"):
-        explain(replace(source, dataset=str(data)), SETTINGS, out)
+        explain(replace(job, dataset=str(data)), SETTINGS, out)
     assert out.read_bytes() == before and len(list(out.parent.iterdir())) == 2
 
 
-def test_of_several_draws_none_begins_where_one_was_stopped(source, tmp_path):
+def test_of_several_draws_none_begins_where_one_was_stopped(job, tmp_path):
     outs = [tmp_path / f"r{draw}.jsonl" for draw in range(2)]
     with pytest.raises(Stop):
-        explain(source, SETTINGS, outs[1], on_progress=stop_after(4))
+        explain(job, SETTINGS, outs[1], on_progress=stop_after(4))
     with pytest.raises(DataError, match=r"r1\.jsonl\.partial: a stopped run lies here"):
-        explain_draws(source, SETTINGS, outs)
+        explain_draws(job, SETTINGS, outs)
     assert not outs[0].exists()
 
 
-def test_labels_in_another_order_are_other_data(source, hub, tmp_path):
+def test_labels_in_another_order_are_other_data(job, hub, tmp_path):
     import pyarrow.parquet as pq
 
     data = tmp_path / hub.name
     shutil.copytree(hub, data)
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
-        explain(replace(source, dataset=str(data)), SETTINGS, out, on_progress=stop_after(4))
+        explain(replace(job, dataset=str(data)), SETTINGS, out, on_progress=stop_after(4))
     for path in (data / "movies").iterdir():
         table = pq.read_table(path)
         told = {key: value.replace(b'"NEG", "POS"', b'"POS", "NEG"') for key, value in table.schema.metadata.items()}
         assert told != table.schema.metadata
         pq.write_table(table.replace_schema_metadata(told), path)
     with pytest.raises(DataError, match="digest was"):
-        explain(replace(source, dataset=str(data)), SETTINGS, out, resume=True)
+        explain(replace(job, dataset=str(data)), SETTINGS, out, resume=True)
 
 
-def test_a_single_model_file_is_used_as_its_card_says(source, linear, tmp_path):
+def test_a_single_model_file_is_used_as_its_card_says(job, linear, tmp_path):
     model = tmp_path / "model.skops"
     shutil.copy(linear / "model.skops", model)
     before = model_digest(str(model))
@@ -188,49 +189,49 @@ def test_a_single_model_file_is_used_as_its_card_says(source, linear, tmp_path):
     assert model_digest(str(model)) != before
 
 
-def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(source, tmp_path, whole):
+def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(job, tmp_path, whole):
     """A limit on the size of files gives the same error of writing as a disk without room."""
     out = tmp_path / "p.jsonl"
     code = (
-        "import resource, sys; from pathlib import Path; from eraser_hub.explain.engine import Settings;"
-        "from eraser_hub.explain.run import Source, explain; resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
-        "explain(Source(sys.argv[1], 'movies', 'val', sys.argv[2]), Settings(method='occlusion', chunk=4, random_draws=2),"
+        "import resource, sys; from pathlib import Path; from eraser_hub.explain.settings import ExplainSettings;"
+        "from eraser_hub.explain.run import explain; from eraser_hub.explain.work import Job; resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
+        "explain(Job(sys.argv[1], 'movies', 'val', sys.argv[2]), ExplainSettings(method='occlusion', chunk=4, random_draws=2),"
         " Path(sys.argv[3]))"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code, source.dataset, source.model, str(out)], env=ENVIRONMENT, capture_output=True,
+        [sys.executable, "-c", code, job.dataset, job.model, str(out)], env=ENVIRONMENT, capture_output=True,
         text=True, timeout=120, check=False,
     )  # fmt: skip
     assert ran.returncode == 1 and ran.stderr.count("Traceback") == 2, ran.stderr  # the error and what it comes from
     assert ran.stderr.strip().endswith(f"File too large: '{partial_path(out)}'")
     assert [path.name for path in tmp_path.iterdir()] == ["p.jsonl.partial"]
-    report = explain(source, SETTINGS, out, resume=True)
+    report = explain(job, SETTINGS, out, resume=True)
     assert 0 < report.resumed < 21 and out.read_bytes() == whole
 
 
-def test_a_line_that_no_run_wrote_is_written_again(source, tmp_path, whole):
+def test_a_line_that_no_run_wrote_is_written_again(job, tmp_path, whole):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
-        explain(source, SETTINGS, out, on_progress=stop_after(8))
+        explain(job, SETTINGS, out, on_progress=stop_after(8))
     with open(partial_path(out), "ab") as file:
         file.write(b'{"other": 1}\n')
-    assert explain(source, SETTINGS, out, resume=True).resumed >= 8
+    assert explain(job, SETTINGS, out, resume=True).resumed >= 8
     assert out.read_bytes() == whole
 
 
-def test_parquet_holds_the_same(source, tmp_path, whole):
+def test_parquet_holds_the_same(job, tmp_path, whole):
     import pyarrow.parquet as pq
 
     out = tmp_path / "p.parquet"
     settings = replace(SETTINGS, tokens_to_flip=True, fidelity_trials=1, fidelity_rates=(0.0, 1.0))
-    explain(source, settings, out)
-    explain(source, settings, tmp_path / "p.jsonl")
+    explain(job, settings, out)
+    explain(job, settings, tmp_path / "p.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert pq.read_table(out).to_pylist() == lines
 
 
-def test_limit_and_a_query(source, tmp_path):
-    report = explain(replace(source, limit=3, query=True), SETTINGS, tmp_path / "p.jsonl")
+def test_limit_and_a_query(job, tmp_path):
+    report = explain(replace(job, limit=3, query=True), SETTINGS, tmp_path / "p.jsonl")
     assert report.instances == 3
 
 
@@ -320,13 +321,14 @@ def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
 
 
 def test_training_twice_gives_the_same_model(hub, tmp_path, linear):
-    from eraser_hub.explain.train.recipes import Recipe, train_model
+    from eraser_hub.explain.train.recipe import Recipe
+    from eraser_hub.explain.train.training import train_model
 
     recipe = Recipe(dataset=str(hub), config="movies", split="train", eval_split="", model="logistic-regression")
     list(train_model(recipe, tmp_path / "m", "full", False, say=lambda words: None))
-    source = Source(dataset=str(hub), config="movies", split="val", model=str(linear))
-    explain(source, SETTINGS, tmp_path / "a.jsonl")
-    explain(replace(source, model=str(tmp_path / "m")), SETTINGS, tmp_path / "b.jsonl")
+    job = Job(dataset=str(hub), config="movies", split="val", model=str(linear))
+    explain(job, SETTINGS, tmp_path / "a.jsonl")
+    explain(replace(job, model=str(tmp_path / "m")), SETTINGS, tmp_path / "b.jsonl")
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
 
@@ -378,18 +380,18 @@ def test_a_validation_split_without_labels_is_not_evaluated_on(hub, tmp_path):
 
 @pytest.mark.parametrize("features", ["words", "characters"])
 def test_nothing_to_train_on(hub, tmp_path, features):
-    blank = changed(hub, tmp_path / "hub", "train", documents=[{"docid": "d", "text": " \n "}], rationale_mask=[[]],
+    blank = changed(hub, tmp_path / "hub", "train", documents=[{"docid": "d", "text": " \n "}],
                     evidences=[])  # fmt: skip
     found = call("--dataset", str(blank), "--model", "logistic-regression", "--features", features, "--out",
                  str(tmp_path / "m"), verb="train")  # fmt: skip
     assert isinstance(found.exception, DataError) and "expected text to train on" in str(found.exception)
 
 
-def test_attribution_beats_chance_on_a_linear_model(source, tmp_path):
+def test_attribution_beats_chance_on_a_linear_model(job, tmp_path):
     means = {}
     for method in ("random", "occlusion", "coefficients"):
         out = tmp_path / f"{method}.jsonl"
-        explain(source, Settings(method=method, kd=0.15), out)
+        explain(job, ExplainSettings(method=method, kd=0.15), out)
         rows = [json.loads(line) for line in out.read_text().splitlines()]
         means[method] = sum(
             row["classification_scores"][row["classification"]]
@@ -402,9 +404,9 @@ def test_attribution_beats_chance_on_a_linear_model(source, tmp_path):
 # --- kills, and workers ------------------------------------------------------------------------------------------
 
 
-def command(source: Source, out: Path, *more: str) -> list[str]:
-    return [sys.executable, "-m", "eraser_hub", "explain", "--dataset", source.dataset, "--split", "val", "--model",
-            source.model, "--out", str(out), "--quiet", "--method", "lime", "--lime-samples", "4000", "--chunk", "1",
+def command(job: Job, out: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "eraser_hub", "explain", "--dataset", job.dataset, "--split", "val", "--model",
+            job.model, "--out", str(out), "--quiet", "--method", "lime", "--lime-samples", "4000", "--chunk", "1",
             *more]  # fmt: skip
 
 
@@ -412,15 +414,15 @@ def command(source: Source, out: Path, *more: str) -> list[str]:
 def undisturbed(hub: Path, linear: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The bytes of a run of its own process that nothing stops."""
     out = tmp_path_factory.mktemp("undisturbed") / "p.jsonl"
-    source = Source(dataset=str(hub), config="movies", split="val", model=str(linear))
-    subprocess.run(command(source, out), env=ENVIRONMENT, check=True, timeout=300)
+    job = Job(dataset=str(hub), config="movies", split="val", model=str(linear))
+    subprocess.run(command(job, out), env=ENVIRONMENT, check=True, timeout=300)
     return out.read_bytes()
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_bytes(source, tmp_path, undisturbed):
+def test_a_killed_run_goes_on_to_the_same_bytes(job, tmp_path, undisturbed):
     out = tmp_path / "p.jsonl"
-    running = subprocess.Popen(command(source, out), env=ENVIRONMENT)
+    running = subprocess.Popen(command(job, out), env=ENVIRONMENT)
     for _ in range(600):
         if running.poll() is not None or (
             partial_path(out).exists() and partial_path(out).read_bytes().count(b"\n") >= 3
@@ -430,21 +432,21 @@ def test_a_killed_run_goes_on_to_the_same_bytes(source, tmp_path, undisturbed):
     running.send_signal(signal.SIGKILL)
     running.wait(timeout=30)
     assert running.returncode == -signal.SIGKILL, "it ended before it was killed"
-    subprocess.run(command(source, out, "--resume"), env=ENVIRONMENT, check=True, timeout=300)
+    subprocess.run(command(job, out, "--resume"), env=ENVIRONMENT, check=True, timeout=300)
     assert out.read_bytes() == undisturbed
     assert not partial_path(out).exists()
 
 
 def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypatch):
-    from eraser_hub.explain.progress import Progress
+    from tqdm import tqdm
 
-    def interrupt(self, instances: int, passes: int) -> None:
+    def interrupt(bar: tqdm, instances: int) -> None:
         if instances:
             raise KeyboardInterrupt
 
     options = ("--dataset", str(hub), "--split", "val", "--model", str(linear), "--quiet", "--chunk", "4", "--out")
     with monkeypatch.context() as patched:
-        patched.setattr(Progress, "add", interrupt)
+        patched.setattr(tqdm, "update", interrupt)
         found = call(*options, str(tmp_path / "p.jsonl"))
     assert found.exit_code == 130 and "stopped: what is done is kept; --resume goes on with it" in found.stderr
     assert partial_path(tmp_path / "p.jsonl").exists()
@@ -453,11 +455,11 @@ def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypat
 
 @pytest.mark.slow
 @pytest.mark.ray
-def test_ray_gives_the_same_bytes_though_a_worker_is_killed(source, tmp_path, undisturbed):
+def test_ray_gives_the_same_bytes_though_a_worker_is_killed(job, tmp_path, undisturbed):
     pytest.importorskip("ray")
     out = tmp_path / "p.jsonl"
     running = subprocess.Popen(
-        command(source, out, "--engine", "ray", "--workers", "2"), env=ENVIRONMENT, stderr=subprocess.PIPE
+        command(job, out, "--engine", "ray", "--workers", "2"), env=ENVIRONMENT, stderr=subprocess.PIPE
     )
     killed = 0
     finished = tmp_path / "p.jsonl.ray" / "out"  # results as workers write them, before the driver has seen any

@@ -9,9 +9,12 @@ import pytest
 
 pytest.importorskip("sklearn")
 from eraser_hub.conversion.registry import HUB_DATASETS
-from eraser_hub.explain.engine import Settings
-from eraser_hub.explain.run import Source, explain, open_split, settings_for
-from eraser_hub.explain.train.recipes import Recipe, train_model
+from eraser_hub.explain.dataset import kd_of, open_split
+from eraser_hub.explain.run import explain
+from eraser_hub.explain.settings import ExplainSettings
+from eraser_hub.explain.train.recipe import Recipe
+from eraser_hub.explain.train.training import train_model
+from eraser_hub.explain.work import Job
 from eraser_hub.records.errors import DataError
 
 CONFIGS = {"eraser": ["esnli", "boolq", "cose"], "human_rationales": ["sst"], "bilingual_perturbation": ["senti_ch"]}
@@ -33,8 +36,8 @@ def explained(
     features = "characters" if config.endswith("_ch") else "words"
     recipe = Recipe(str(built / dataset), config, train, "", "logistic-regression", features=features)
     list(train_model(recipe, model, "full", False, say=lambda words: None))
-    source = Source(str(built / dataset), config, split, str(model))
-    explain(source, settings_for(open_split(source.dataset, config, split), None, **more), out)
+    job = Job(str(built / dataset), config, split, str(model))
+    explain(job, ExplainSettings(kd=kd_of(open_split(job.dataset, config, split)), **more), out)
     return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
 
 
@@ -60,10 +63,10 @@ def test_one_text_rows_are_explained(built, tmp_path):
 
 
 def test_results_of_pairs_have_no_place_for_some_settings(built, tmp_path):
-    source = Source(str(built / "bilingual_perturbation"), "senti_ch", "test", "unopened")
+    job = Job(str(built / "bilingual_perturbation"), "senti_ch", "test", "unopened")
     for more in ({"random_draws": 2}, {"fidelity_trials": 2}, {"tokens_to_flip": True}):
         with pytest.raises(DataError, match="the perturbation benchmark's results have no place for it"):
-            explain(source, Settings(**more), tmp_path / "p.jsonl")
+            explain(job, ExplainSettings(**more), tmp_path / "p.jsonl")
     explained(built, "bilingual_perturbation", "senti_ch", "test", tmp_path / "q.jsonl", train="test", method="random")
     assert "bins:" not in json.loads((tmp_path / "q.jsonl.run.json").read_text())["signature"]
 

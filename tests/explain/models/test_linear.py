@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
-from eraser_hub.explain.adapter import align_labels, open_model
-from eraser_hub.explain.engine import Settings, explain_instances
+from eraser_hub.explain.engine import explain_instances
 from eraser_hub.explain.erasure import full, only, without
 from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.models.sklearn_model import MASK, PipelineModel, load_pipeline
+from eraser_hub.explain.open import open_model
 from eraser_hub.explain.runner import Runner
+from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.train import baselines as training
 from eraser_hub.records.errors import DataError
 
@@ -41,7 +43,7 @@ def opened(pipeline, **more) -> PipelineModel:
 
 
 def scores_of(adapter, one: Instance, method: str, **more):
-    (found,) = explain_instances(adapter, [one], Settings(method=method, bins=(), **more))
+    (found,) = explain_instances(adapter, [one], ExplainSettings(method=method, bins=(), **more))
     parts = [np.array(part["soft_rationale_predictions"]) for part in found["rationales"]]
     return found, np.concatenate(parts)
 
@@ -157,7 +159,7 @@ def test_lime_of_a_pair_leaves_the_other_sequence_whole():
         model = CountingModel()
         adapter = open_model(model)
         align_labels(adapter, ("NEG", "POS"))
-        settings = Settings(method="lime", lime_samples=40, lime_tokens=1, bins=())
+        settings = ExplainSettings(method="lime", lime_samples=40, lime_tokens=1, bins=())
         list(explain_instances(adapter, [two], settings, kind))
         lone = [t for t in model.asked if len(t) == 1]  # one token of both together; a pair's other sequence stays
         assert len(lone) > 2 if kind == "eraser" else len(lone) <= 2
@@ -291,9 +293,9 @@ def test_a_model_of_another_kind(tmp_path):
 
 
 def test_a_missing_extra_is_named(monkeypatch, tmp_path):
-    from eraser_hub.explain import adapter as models
+    from eraser_hub.explain import extras
 
-    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda name: None)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(DataError, match=r"missing package torch, transformers: .*eraser-hub\[explain\]"):
         open_model(tmp_path)

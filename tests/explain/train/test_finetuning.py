@@ -7,9 +7,11 @@ import json
 import pytest
 
 pytest.importorskip("accelerate")
-from eraser_hub.explain.engine import Settings
-from eraser_hub.explain.run import Source, explain
-from eraser_hub.explain.train.recipes import Recipe, train_model
+from eraser_hub.explain.run import explain
+from eraser_hub.explain.settings import ExplainSettings
+from eraser_hub.explain.train.recipe import Recipe
+from eraser_hub.explain.train.training import train_model
+from eraser_hub.explain.work import Job
 from eraser_hub.records.errors import DataError
 
 
@@ -33,10 +35,10 @@ def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train
     assert facts["steps"] == 3 and facts["uses_query"] is True
     assert json.loads((tmp_path / "m" / "config.json").read_text())["id2label"] == {"0": "NEG", "1": "POS"}
     assert not (tmp_path / "m" / ".training").exists()
-    source = Source(
+    job = Job(
         dataset=str(hub), config="movies", split="val", model=str(tmp_path / "m"), limit=4
     )  # the window of the training
-    report = explain(source, Settings(method="attention", bins=()), tmp_path / "p.jsonl")
+    report = explain(job, ExplainSettings(method="attention", bins=()), tmp_path / "p.jsonl")
     assert report.instances == 4
     assert any("longer than the model's window" in line for line in report.lines())
 
@@ -55,12 +57,13 @@ def choice_hub(folder, answers=3):
         rows.append({
             "annotation_id": str(number), "classification": right, "query": " [sep] ".join(offered),
             "documents": [{"docid": f"d{number}", "text": f"the a {offered[right]} with"}],
-            "rationale_mask": [[False, False, True, False]],
+            "evidences": [[{"docid": f"d{number}", "start_token": 2, "end_token": 3}]],
         })  # fmt: skip
-    text, flags = datasets.Value("string"), datasets.List(datasets.List(datasets.Value("bool")))
+    text, place = datasets.Value("string"), datasets.Value("int32")
+    evidences = datasets.List(datasets.List({"docid": text, "start_token": place, "end_token": place}))
     features = datasets.Features({
         "annotation_id": text, "classification": datasets.ClassLabel(names=["A", "B", "C"]), "query": text,
-        "documents": datasets.List({"docid": text, "text": text}), "rationale_mask": flags,
+        "documents": datasets.List({"docid": text, "text": text}), "evidences": evidences,
     })  # fmt: skip
     (folder / "cose").mkdir(parents=True)
     datasets.Dataset.from_list(rows, features=features).to_parquet(str(folder / "cose" / "train.parquet"))
@@ -87,8 +90,8 @@ def test_multiple_choice_is_trained_and_explained(network, tokenizer, tmp_path, 
     facts = json.loads((tmp_path / "m" / "model.json").read_text())
     assert facts["task"] == "multiple-choice" and facts["label_names"] == ["A", "B", "C"]
     assert json.loads((tmp_path / "m" / "config.json").read_text())["architectures"] == ["BertForMultipleChoice"]
-    source = Source(dataset=str(hub), config="cose", split="train", model=str(tmp_path / "m"), limit=3)
-    report = explain(source, Settings(method="integrated-gradients", bins=(), steps=20), tmp_path / "p.jsonl")
+    job = Job(dataset=str(hub), config="cose", split="train", model=str(tmp_path / "m"), limit=3)
+    report = explain(job, ExplainSettings(method="integrated-gradients", bins=(), steps=20), tmp_path / "p.jsonl")
     assert report.instances == 3 and any("largest convergence delta" in line for line in report.lines())
 
 

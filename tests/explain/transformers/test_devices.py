@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eraser_hub.explain.adapter import Notes, align_labels, open_model
-from eraser_hub.explain.engine import Settings, explain_instances
+from eraser_hub.explain.adapter import Notes
+from eraser_hub.explain.engine import explain_instances
 from eraser_hub.explain.erasure import full, only, without
-from eraser_hub.explain.runner import Runner, in_halves, out_of_memory
+from eraser_hub.explain.labels import align_labels
+from eraser_hub.explain.memory import in_halves, out_of_memory
+from eraser_hub.explain.open import open_model
+from eraser_hub.explain.runner import Runner
+from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.transformers import devices
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
 from eraser_hub.records.errors import DataError
@@ -38,7 +42,11 @@ def test_a_half_precision_checkpoint_computes_in_float32(network, tokenizer, tmp
     adapter = open_model(tmp_path)
     assert {weights.dtype for weights in adapter.network.parameters()} == {torch.float32}
     align_labels(adapter, ("NEG", "POS"))
-    list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="integrated-gradients", steps=60, bins=())))
+    list(
+        explain_instances(
+            adapter, [instance(DOCUMENT)], ExplainSettings(method="integrated-gradients", steps=60, bins=())
+        )
+    )
     assert adapter.notes.maxima["largest convergence delta"] < 1e-3
 
 
@@ -52,7 +60,9 @@ def test_bf16_keeps_the_heads_digits(network, tokenizer):
     assert logits.dtype == torch.float32
     assert not torch.equal(logits, logits.bfloat16().float())
     np.testing.assert_allclose(logits, plain.logits(plain.tensors(windows)), atol=0.1)
-    for one, found in zip(documents, explain_instances(half, documents, Settings(method="occlusion")), strict=True):
+    for one, found in zip(
+        documents, explain_instances(half, documents, ExplainSettings(method="occlusion")), strict=True
+    ):
         assert abs(sum(found["classification_scores"].values()) - 1) < 1e-12 and len(soft(found)) == len(one.tokens)
 
 
@@ -144,7 +154,7 @@ def tight(network, most: int):
 @pytest.mark.parametrize("method", ["gradient", "input-x-gradient", "integrated-gradients", "attention"])
 def test_gradients_and_attention_halve_too(network, tokenizer, method):
     documents = [instance("good plays film" + " the" * n, str(n)) for n in range(5)]
-    settings = Settings(method=method, bins=(), steps=6)
+    settings = ExplainSettings(method=method, bins=(), steps=6)
     whole = [soft(found) for found in explain_instances(opened(network(), tokenizer), documents, settings)]
     narrow, sizes = tight(network(), 3)
     adapter = opened(narrow, tokenizer)
@@ -232,7 +242,7 @@ def test_memory_is_given_back_when_the_failed_pass_is_gone(network, tokenizer, m
 
     monkeypatch.setattr(adapter, "start", limited)
     monkeypatch.setattr("eraser_hub.explain.runner.release_memory", lambda: handled.append(sys.exc_info()[0]))
-    list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="occlusion")))
+    list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     assert handled and set(handled) == {None}
 
 

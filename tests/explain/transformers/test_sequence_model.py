@@ -7,12 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from eraser_hub.explain.adapter import align_labels, open_model
-from eraser_hub.explain.attribution import METHODS
-from eraser_hub.explain.engine import Settings, explain_instances
+from eraser_hub.explain.engine import explain_instances
 from eraser_hub.explain.erasure import full, only, without
 from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.labels import align_labels
+from eraser_hub.explain.open import open_model
 from eraser_hub.explain.runner import Runner
+from eraser_hub.explain.settings import METHODS, ExplainSettings
 from eraser_hub.explain.transformers.multiple_choice import ChoiceModel
 from eraser_hub.explain.transformers.question_answering import AnswerModel
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
@@ -46,7 +47,7 @@ def test_every_method_and_erasure(model, method, erase):
         instance(DOCUMENT, "one"), instance("", "empty"), instance("good", "single"), instance("\u200b \u00a0 \u3000", "white"),
         Instance("pair", (), ("a", "b"), (("好", "坏"), ("film",))), instance("good bad film " * 30, "long"),
     ]  # fmt: skip
-    settings = Settings(method=method, erase=erase, bins=(0.0, 1.0), steps=8, lime_samples=20)
+    settings = ExplainSettings(method=method, erase=erase, bins=(0.0, 1.0), steps=8, lime_samples=20)
     for one, found in zip(documents, explain_instances(model, documents, settings), strict=True):
         assert [len(part) for part in soft(found)] == [len(document) for document in one.documents]
         full_scores = found["classification_scores"]
@@ -206,7 +207,7 @@ def test_a_long_query_is_cut_and_counted(model):
 
 def test_integrated_gradients_sum_to_the_difference(model):
     one = instance(DOCUMENT)
-    (found,) = explain_instances(model, [one], Settings(method="integrated-gradients", steps=300))
+    (found,) = explain_instances(model, [one], ExplainSettings(method="integrated-gradients", steps=300))
     assert model.notes.maxima["largest convergence delta"] < 1e-3
     ids = model.tokenizer(one.tokens, is_split_into_words=True, return_tensors="pt")
     embedded = model.network.get_input_embeddings()(ids["input_ids"])
@@ -243,7 +244,7 @@ def test_integrated_gradients_are_captums(model, rows):
 
 def test_gradients_agree_with_autograd(model):
     one = instance("good plays film")
-    (found,) = explain_instances(model, [one], Settings(method="input-x-gradient"))
+    (found,) = explain_instances(model, [one], ExplainSettings(method="input-x-gradient"))
     inputs = model.tokenizer(one.tokens, is_split_into_words=True, return_tensors="pt")
     embedded = model.network.get_input_embeddings()(inputs["input_ids"]).detach().requires_grad_()
     label = ["NEG", "POS"].index(found["classification"])
@@ -258,7 +259,7 @@ def test_gradients_agree_with_autograd(model):
 
 def test_attention_is_the_last_layers_from_cls(model):
     one = instance("good plays film")
-    (found,) = explain_instances(model, [one], Settings(method="attention"))
+    (found,) = explain_instances(model, [one], ExplainSettings(method="attention"))
     inputs = model.tokenizer(one.tokens, is_split_into_words=True, return_tensors="pt")
     model.network.set_attn_implementation("eager")
     with torch.inference_mode():
@@ -271,8 +272,8 @@ def test_attention_is_the_last_layers_from_cls(model):
 def test_gradients_of_a_batch_equal_those_of_one(model):
     documents = [instance("good plays film" + " the" * n, str(n)) for n in range(5)]
     for method in ("gradient", "attention"):
-        together = [soft(found)[0] for found in explain_instances(model, documents, Settings(method=method))]
-        alone = [soft(next(explain_instances(model, [one], Settings(method=method))))[0] for one in documents]
+        together = [soft(found)[0] for found in explain_instances(model, documents, ExplainSettings(method=method))]
+        alone = [soft(next(explain_instances(model, [one], ExplainSettings(method=method))))[0] for one in documents]
         for one, other in zip(together, alone, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-6)
 
@@ -346,7 +347,7 @@ def test_attribution_lengths_equal_token_counts(make, text, tmp_path, network):
     align_labels(adapter, ("NEG", "POS"))
     one = instance(text)
     for method in ("input-x-gradient", "attention", "occlusion"):
-        (found,) = explain_instances(adapter, [one], Settings(method=method))
+        (found,) = explain_instances(adapter, [one], ExplainSettings(method=method))
         assert len(soft(found)[0]) == len(one.tokens)
     pieces = adapter.words.cut(one.tokens)
     whole = tokenizer(one.tokens, is_split_into_words=True, add_special_tokens=False)
@@ -357,7 +358,7 @@ def test_no_mask_token_is_said(network):
     adapter = SequenceModel(network(vocab_size=300, max_position_embeddings=64), unigram(None))
     align_labels(adapter, ("NEG", "POS"))
     with pytest.raises(DataError, match="has no mask token; use --erase remove"):
-        list(explain_instances(adapter, [instance("good")], Settings(erase="mask")))
+        list(explain_instances(adapter, [instance("good")], ExplainSettings(erase="mask")))
 
 
 def test_nan_weights_are_said(network, tokenizer):
@@ -367,14 +368,14 @@ def test_nan_weights_are_said(network, tokenizer):
     adapter = SequenceModel(broken, tokenizer)
     align_labels(adapter, ("NEG", "POS"))
     with pytest.raises(DataError, match="NaN or infinite") as raised:
-        list(explain_instances(adapter, [instance("good", "first")], Settings()))
+        list(explain_instances(adapter, [instance("good", "first")], ExplainSettings()))
     assert raised.value.instance == "first"
 
 
 def test_out_of_memory_halves(network, tokenizer, monkeypatch):
     adapter = SequenceModel(network(), tokenizer)
     align_labels(adapter, ("NEG", "POS"))
-    whole = list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="occlusion")))
+    whole = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     start = adapter.start
 
     def tight(units):
@@ -383,7 +384,7 @@ def test_out_of_memory_halves(network, tokenizer, monkeypatch):
         return start(units)
 
     monkeypatch.setattr(adapter, "start", tight)
-    found = list(explain_instances(adapter, [instance(DOCUMENT)], Settings(method="occlusion")))
+    found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     assert found[0]["classification"] == whole[0]["classification"]
     np.testing.assert_allclose(soft(found[0])[0], soft(whole[0])[0], atol=1e-6)
     assert any("halved to" in words for words in adapter.notes.words)
@@ -425,7 +426,7 @@ def test_multiple_choice(network, tokenizer):
     query = "good [sep] bad film [sep] the"
     one = instance("it plays a scene", query=query)
     for method in ("occlusion", "gradient", "input-x-gradient", "integrated-gradients"):
-        (found,) = explain_instances(adapter, [one], Settings(method=method, bins=(0.0, 1.0), steps=100))
+        (found,) = explain_instances(adapter, [one], ExplainSettings(method=method, bins=(0.0, 1.0), steps=100))
         assert len(soft(found)[0]) == 4
         assert found["thresholded_scores"][1]["sufficiency_classification_scores"] == found["classification_scores"]
     inputs = tokenizer([one.tokens] * 3, [a.split() for a in query.split(" [sep] ")], is_split_into_words=True,
@@ -441,7 +442,9 @@ def test_question_answering_gives_rankings(network, tokenizer):
     adapter = AnswerModel(network("BertForQuestionAnswering"), tokenizer)
     one = Instance("7", ("Is", "it", "?"), ("sequence_0",), (("the", "good", "film", "with", "a", "bad", "plot"),))
     for method in ("random", "gradient", "input-x-gradient", "integrated-gradients", "attention"):
-        (found,) = explain_instances(adapter, [one], Settings(method=method, kd=0.3, steps=20), kind="perturbation")
+        (found,) = explain_instances(
+            adapter, [one], ExplainSettings(method=method, kd=0.3, steps=20), kind="perturbation"
+        )
         assert sorted(found["rationale_tokens"][0]) == sorted(one.tokens)
         assert found["pred_label"] and set(found["pred_label"].split()) <= set(one.tokens)
         assert 0 < found["answer_proba"] <= 1
@@ -450,6 +453,6 @@ def test_question_answering_gives_rankings(network, tokenizer):
         assert 0 <= agreement["answer_f1"] <= 1
         assert len(found["rationale"][0]) == 2
     with pytest.raises(DataError, match="not possible"):
-        list(explain_instances(adapter, [one], Settings(method="occlusion"), kind="perturbation"))
+        list(explain_instances(adapter, [one], ExplainSettings(method="occlusion"), kind="perturbation"))
     with pytest.raises(DataError, match="rankings only"):
-        list(explain_instances(adapter, [one], Settings(method="random")))
+        list(explain_instances(adapter, [one], ExplainSettings(method="random")))

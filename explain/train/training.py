@@ -4,46 +4,28 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.explain.adapter import looks_like_a_path, need
-from eraser_hub.explain.instances import Instance, Split, open_split, queries_differ
+from eraser_hub.explain.dataset import Split, open_split, queries_differ
+from eraser_hub.explain.extras import need
+from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.open import looks_like_a_path
+from eraser_hub.explain.transformers.multiple_choice import answers_of
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 
-from .baselines import BASELINES, LARGEST_SEED, Evaluation, evaluate_on, examples, fit_baseline, save_baseline
+from .baselines import BASELINES, LARGEST_SEED, evaluate_on, examples, fit_baseline, save_baseline
+from .finetuning import finetune
+from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, TASKS, Recipe
 
-TASKS = ("auto", "classification", "multiple-choice")
 # paper 004, Table 3
 REGIMES = {
     ("full", "full"): "no-rationale",
     ("full", "rationale"): "eval-rationale",
     ("rationale", "rationale"): "train-eval-rationale",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """What to train on what; the fields are the options of ``eraser-hub train``."""
-
-    dataset: str
-    config: str | None
-    split: str
-    eval_split: str | None
-    model: str
-    query: bool | None = None
-    features: str = "words"
-    joiner: str | None = None
-    seed: int = 1
-    limit: int | None = None
-    epochs: float = 3.0
-    max_steps: int = 0
-    batch_size: int = 16
-    learning_rate: float = 2e-5
-    window: int | None = None
-    task: str = "auto"
 
 
 def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Callable[[str], None]) -> Iterator[str]:
@@ -114,14 +96,12 @@ def _figures(model: Path, train_on: str, split: Split) -> Iterator[str]:
             continue
         if seen == "rationale" and not has_rationales(split):
             continue
-        found: Evaluation = evaluate_on(model, split, rationale_only=seen == "rationale")
-        yield f"{name}: accuracy {found.accuracy:.3f}, macro F1 {found.macro_f1:.3f} ({found.instances} instances)"
+        figures = evaluate_on(model, split, rationale_only=seen == "rationale")
+        yield f"{name}: accuracy {figures.accuracy:.3f}, macro F1 {figures.macro_f1:.3f} ({figures.instances} instances)"
 
 
 def all_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bool:
     """Whether every query holds one answer for each label, ``[sep]`` between."""
-    from eraser_hub.explain.transformers.multiple_choice import answers_of
-
     return len(label_names) > 1 and all(len(answers_of(one)) == len(label_names) for one in instances)
 
 
@@ -154,15 +134,9 @@ def _fit(recipe: Recipe, data: Split, out: Path, train_on: str, query: bool, say
             f"--model: expected {', '.join(BASELINES)}, or a transformers folder or Hub id", file=recipe.model
         )
     need("torch", "transformers", "accelerate")
-    from .finetuning import finetune
-
     task = recipe.task
     if task == "auto":
         # CoS-E's labels are letters that stand for another answer in every question
-        task = "multiple-choice" if query and all_choices(instances, facts["label_names"]) else "classification"
+        task = MULTIPLE_CHOICE if query and all_choices(instances, facts["label_names"]) else CLASSIFICATION
     facts["task"] = task
-    finetune(
-        recipe.model, instances, labels, facts["label_names"], out, facts=facts, epochs=recipe.epochs,
-        max_steps=recipe.max_steps, batch_size=recipe.batch_size, learning_rate=recipe.learning_rate,
-        window=recipe.window, seed=recipe.seed, task=task, say=say,
-    )  # fmt: skip
+    finetune(replace(recipe, task=task), instances, labels, facts["label_names"], out, facts, say)

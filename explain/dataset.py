@@ -1,0 +1,176 @@
+"""One split of a dataset, read as a stream of instances."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eraser_hub.papers import paper
+from eraser_hub.records.built import LABEL_COLUMNS
+from eraser_hub.records.errors import DataError, first_line, shown
+from eraser_hub.records.splits import dataset_split
+
+from .instances import READERS, Instance
+
+PAPER_OF_KD = {"eraser": "eraser_first_version", "perturbation": "wang_2022"}
+LOOKED_AT = 2000  # rows after the first that are looked at for another query
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One split of one config, read as a stream: nothing is kept in memory but the row at hand.
+
+    Attributes:
+        rows: the rows as ``datasets`` gives them, re-iterable.
+        label_names: names of the ClassLabel, () where labels are strings or absent.
+        kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`kind_of`.
+        size: number of rows, None when the dataset does not say.
+        config: the config's name, which looks up kd.
+        name: the dataset's folder or Hub id, for messages.
+    """
+
+    rows: Any
+    label_names: tuple[str, ...]
+    kind: str
+    size: int | None
+    config: str
+    name: str | None = None
+
+    def instances(self) -> Iterator[Instance]:
+        """Instances in the dataset's order.
+
+        Raises:
+            DataError: a row that is not of its dataset's schema; a data file that cannot be read.
+        """
+        rows = iter(self.rows)
+        for number in count(1):
+            try:
+                row = next(rows, None)
+            except Exception as error:  # datasets and pyarrow raise many kinds; theirs is the word on what is broken
+                words = shown(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
+                raise DataError(f"cannot be read after row {number - 1}: {words}", file=self.name) from error
+            if row is None:
+                return
+            try:
+                yield READERS[self.kind](row, self.label_names)
+            except DataError as error:
+                if error.instance is not None:
+                    raise
+                # without an id the row's number has to name it
+                raise DataError(error.message, file=self.name or "dataset", line=number, field=error.field) from error
+
+    def fingerprint(self, limit: int | None = None) -> str:
+        """Digest of all that decides predictions: two runs that agree in it read the same data.
+
+        Ids, queries, documents and their names, the documents that hold evidence, and the order of the labels; not the
+        gold labels and spans, which predictions do not depend on.
+
+        Raises:
+            DataError: an id that occurs twice: no score could tell its predictions apart.
+        """
+        digest = hashlib.blake2b("\x1e".join(self.label_names).encode("utf-8", "surrogatepass"), digest_size=12)
+        ids: set[str] = set()
+        for one in islice(self.instances(), limit):
+            if one.id in ids:
+                field = "annotation_id" if self.kind == "eraser" else "id"
+                raise DataError("expected each id once, found it again", instance=one.id, field=field)
+            ids.add(one.id)
+            parts = (one.id, *one.query, "\x1d", *one.names, "\x1d", *map(str, one.evidence_documents), "\x1d",
+                     *map("\x1f".join, one.documents), "\x1d")  # fmt: skip
+            digest.update("\x1e".join(parts).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+
+def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
+    """Open a split of a dataset folder (``hub/eraser``) or of a Hub id (``org/eraser``) with ``datasets``, streaming.
+
+    Streaming reads the Parquet files themselves: the local cache of ``load_dataset`` would return old rows for files
+    that were rebuilt in place.
+
+    Raises:
+        DataError: no such folder, config or split; each names what there is.
+    """
+    import datasets
+    from datasets.utils.logging import set_verbosity_error
+
+    set_verbosity_error()
+    name = str(dataset)
+    folder = Path(dataset)
+    if not folder.exists() and (name.count("/") > 1 or name.startswith((".", "/", "~")) or name.count("/") == 0):
+        raise DataError("no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser", file=name)
+    if folder.is_dir() and not (folder / "README.md").is_file():
+        raise DataError("expected a dataset folder with README.md and Parquet files, found no README.md", file=name)
+    try:
+        splits = datasets.load_dataset(name, config, split=None, streaming=True)
+    except Exception as error:  # datasets raises many kinds; its words name the config or the file
+        raise DataError(f"cannot open config {config or '(default)'}: {first_line(error)}", file=name) from error
+    if dataset_split(split) not in splits:
+        raise DataError(f"split: expected one of {', '.join(splits)}; found {shown(split)}", file=name)
+    rows = splits[dataset_split(split)]
+    features = rows.features or {}
+    label = next((features[column] for column in LABEL_COLUMNS if column in features), None)
+    label_names = tuple(getattr(label, "names", ()))
+    info = (rows.info.splits or {}).get(dataset_split(split))
+    size = info.num_examples if info is not None else None
+    return Split(rows, label_names, kind_of(features, name), size, config or rows.info.config_name or "", name)
+
+
+def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
+    """Which reader a dataset's rows need, told by its columns.
+
+    Returns:
+        ``"eraser"`` for rows with documents, ``"perturbation"`` for rows with several token sequences
+        (bilingual_perturbation), ``"tokens"`` for rows with one (human_rationales).
+
+    Raises:
+        DataError: the columns of none of them.
+    """
+    if "annotation_id" in features and "documents" in features:
+        return "eraser"
+    if "id" in features and "tokens" in features:
+        nested = getattr(features["tokens"], "feature", None)
+        return "perturbation" if getattr(nested, "feature", None) is not None else "tokens"
+    raise DataError(
+        "expected the columns annotation_id and documents (eraser), or id and tokens (bilingual_perturbation, "
+        f"human_rationales); found {', '.join(features) or 'none'}",
+        file=name,
+    )
+
+
+def queries_differ(split: Split) -> bool:
+    """True when the split's queries are not all the same: then a model needs to see them (movies asks one question)."""
+    instances = split.instances()
+    first = next(instances, None)
+    return first is not None and any(one.query != first.query for one in islice(instances, LOOKED_AT))
+
+
+def kd_of(split: Split) -> float:
+    """The average rationale length of a config as the papers give it, else the average of the split's own rationales.
+
+    Papers: 000, Table 4; 002, Table 3.
+
+    Returns:
+        A share above 0 and up to 1.
+
+    Raises:
+        DataError: neither is known, or no token of the split is marked: kd must be given.
+    """
+    printed = paper(PAPER_OF_KD[split.kind]).kd if split.kind in PAPER_OF_KD else {}
+    for name in (split.config, split.config.removesuffix("_simplified").removesuffix("_flat")):
+        if name in printed:
+            return printed[name]
+    shares = [
+        sum(map(sum, one.rationale)) / len(one.tokens)
+        for one in split.instances()
+        if one.rationale is not None and one.tokens
+    ]
+    # a test split whose rationales are kept back has masks, all of them empty: kd 0 would compare nothing with nothing
+    if not any(shares):
+        raise DataError(f"--kd: no rationale length is known for the config {shown(split.config)}: give --kd")
+    return round(float(np.mean(shares)), 4)

@@ -1,0 +1,86 @@
+"""Which adapter a model gets: told by the object, or by the files that lie there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.records.errors import DataError, shown
+
+from .adapter import Adapter
+from .extras import need
+from .models.plain_model import PlainModel, ProbabilityModel
+from .models.sklearn_model import PipelineModel, load_pipeline
+from .transformers.architectures import open_transformer
+
+TASKS = ("auto", "classification", "multiple-choice", "question-answering")
+
+
+def open_model(
+    model: str | Path | ProbabilityModel | Adapter,
+    *,
+    task: str = "auto",
+    trust_pickle: bool = False,
+    uses_query: bool | None = None,
+    window: int | None = None,
+    device: str | None = None,
+    precision: str = "auto",
+) -> Adapter:
+    """Open a model: a folder of ``eraser-hub train``, a skops or joblib file, a transformers folder or Hub id.
+
+    Args:
+        model: a path, a Hub id, an object with ``predict_proba``, or an adapter (returned as it is).
+        task: what a transformers model computes; ``auto`` reads it from its architecture.
+        trust_pickle: allow joblib and pickle files, which run code when they are opened.
+        uses_query: show the query to the model; None: as it was trained, else no.
+        window: longest input in sub-words; None: as it was trained by ``eraser-hub train``, else the model's own limit.
+        device: torch device; None: cuda where there is one.
+        precision: float32, bfloat16 (autocast), or auto: bfloat16 on a GPU that has it.
+
+    Raises:
+        DataError: an unknown task, nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.
+    """
+    if task not in TASKS:
+        raise DataError(f"expected one of {', '.join(TASKS)}; found {shown(task)}", field="task")
+    if isinstance(model, Adapter):
+        return model
+    if not isinstance(model, (str, Path)):
+        return PlainModel(model, uses_query=bool(uses_query))
+    path = Path(model)
+    facts = _training_facts(path)
+    if uses_query is None:
+        uses_query = facts.get("uses_query")
+    pipeline = path / "model.skops" if (path / "model.skops").is_file() else path
+    if pipeline.is_file():
+        need("sklearn", "skops")
+        joiner = facts.get("joiner", " ")
+        return PipelineModel(load_pipeline(pipeline, trust_pickle), uses_query=bool(uses_query), joiner=joiner)
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise DataError(
+            "expected model.skops (eraser-hub train) or config.json (transformers), found neither", file=path
+        )
+    if not path.is_dir() and looks_like_a_path(str(model)):
+        raise DataError("no such model file or folder", file=path)
+    need("torch", "transformers")
+    # a model of `train` reads as much at a time as it did in training
+    window = facts.get("window") if window is None else window
+    return open_transformer(
+        str(model), task=task, uses_query=bool(uses_query), window=window, device=device, precision=precision
+    )
+
+
+def _training_facts(model: Path) -> dict[str, Any]:
+    """What ``train`` wrote beside a model; nothing where another wrote it."""
+    path = model / "model.json" if model.is_dir() else model.with_name("model.json")
+    if not path.is_file():
+        return {}
+    try:
+        return json.loads(path.read_text("utf-8"))  # type: ignore[no-any-return]
+    except ValueError as error:
+        raise DataError(f"not JSON: {error}", file=path) from error
+
+
+def looks_like_a_path(name: str) -> bool:
+    """True for what cannot be a Hub id (``org/name`` or ``name``)."""
+    return name.startswith((".", "/", "~")) or name.count("/") > 1 or name.endswith(("/", ".skops", ".joblib", ".pkl"))

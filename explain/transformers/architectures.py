@@ -1,0 +1,68 @@
+"""Which adapter a ``transformers`` model gets: its architecture says what it computes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.records.errors import DataError, first_line
+
+from .multiple_choice import ChoiceModel
+from .question_answering import AnswerModel
+from .sequence_model import SequenceModel
+from .words import load_tokenizer
+
+# the end of an architecture's name -> what it computes
+TASKS = {
+    "ForSequenceClassification": "classification", "ForMultipleChoice": "multiple-choice",
+    "ForQuestionAnswering": "question-answering",
+}  # fmt: skip
+
+
+def open_transformer(
+    name: str,
+    *,
+    task: str = "auto",
+    uses_query: bool = False,
+    window: int | None = None,
+    device: str | None = None,
+    precision: str = "auto",
+) -> SequenceModel:
+    """Open a local folder or Hub id as the adapter that its architecture asks for.
+
+    Args:
+        name, task, window, device, precision: as for :func:`eraser_hub.explain.open_model`.
+        uses_query: show the query to a classifier; the other tasks have the query as a part of their input.
+
+    Raises:
+        DataError: cannot be opened, or an architecture that classifies nothing.
+    """
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        config = transformers.AutoConfig.from_pretrained(name)
+        tokenizer = load_tokenizer(name)
+        architecture = (config.architectures or ["an encoder without a task"])[0]
+        if task == "auto":
+            task = next((task for ending, task in TASKS.items() if architecture.endswith(ending)), "")
+        if not task:
+            raise DataError(
+                f"expected a model for sequence classification, multiple choice or question answering, found "
+                f"{architecture}; fine-tune it first (eraser-hub train --model {name})"
+            )
+        ending = next(ending for ending, known in TASKS.items() if known == task)
+        network = getattr(transformers, f"AutoModel{ending}").from_pretrained(name)
+    except DataError:
+        raise
+    except Exception as error:  # transformers raises many kinds; its first line names what is missing
+        raise DataError(f"cannot open the model: {first_line(error)}", file=name) from error
+    more: dict[str, Any] = {
+        "window": window, "device": device, "precision": precision, "description": f"{architecture} {Path(name).name}",
+    }  # fmt: skip
+    if task == "multiple-choice":
+        return ChoiceModel(network, tokenizer, **more)
+    if task == "question-answering":
+        return AnswerModel(network, tokenizer, **more)
+    return SequenceModel(network, tokenizer, uses_query=uses_query, **more)

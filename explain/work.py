@@ -1,0 +1,128 @@
+"""What a worker does, in this process or in one of Ray's: open the model of a job, explain chunk after chunk."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from .adapter import Adapter
+from .engine import explain_chunk
+from .instances import Instance
+from .labels import align_labels
+from .open import open_model
+from .runner import Runner
+from .settings import ExplainSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is explained by what.
+
+    Attributes:
+        dataset, config, split: a dataset folder or Hub id, and the part of it.
+        model: a model folder, file or Hub id.
+        task, trust_pickle, window, device: as for :func:`open_model`.
+        labels: the dataset's name of each of the model's outputs, where the model does not say them.
+        query: whether the model sees the query; None: as it was trained, and for a transformers model without such a
+            record, when the queries of the split differ.
+        precision: ``float32``, ``bfloat16``, or ``auto``: bfloat16 on a GPU that has it (transformers).
+        limit: explain the first so many instances.
+        threads: processor threads of a model; 0: as many as torch takes by itself.
+        scores: a predictions file whose soft rationales are taken in place of a method's; its digest is
+            ``ExplainSettings.scores``.
+    """
+
+    dataset: str
+    config: str | None
+    split: str
+    model: str
+    task: str = "auto"
+    trust_pickle: bool = False
+    labels: tuple[str, ...] = ()
+    query: bool | None = None
+    window: int | None = None
+    device: str | None = None
+    precision: str = "auto"
+    limit: int | None = None
+    threads: int = 0
+    scores: Path | None = None
+
+
+class ChunkResult(NamedTuple):
+    """A chunk's number, its predictions as JSON lines, and what was counted: what :class:`Partial` keeps."""
+
+    number: int
+    lines: list[bytes]
+    facts: dict[str, Any]
+
+
+class Worker:
+    """A model that explains chunks.
+
+    Args:
+        kind: the dataset's, see :func:`kind_of`.
+        on_passes: called with the number of forward passes after each batch.
+    """
+
+    def __init__(
+        self, model: Adapter, settings: ExplainSettings, kind: str, on_passes: Callable[[int], None] | None = None
+    ) -> None:
+        self.settings, self.kind = settings, kind
+        self.runner = Runner(model, settings.erase, settings.batch_size, on_passes)
+
+    def explain(self, number: int, chunk: Sequence[Instance]) -> ChunkResult:
+        """Explain one chunk."""
+        model, counts = self.runner.model, self.runner.counts
+        inputs, passes = counts.inputs, counts.passes
+        shown = chunk if model.uses_query else [one.without_query() for one in chunk]
+        lines = list(map(orjson.dumps, explain_chunk(self.runner, shown, self.settings, self.kind)))
+        notes = model.notes.take()
+        facts = {
+            "instances": len(lines), "inputs": counts.inputs - inputs, "passes": counts.passes - passes,
+            "labels": list(model.label_names), "counts": notes.counts, "maxima": notes.maxima, "words": notes.words,
+        }  # fmt: skip
+        return ChunkResult(number, lines, facts)
+
+
+def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
+    """The model of a job, its labels brought into the dataset's order; every worker opens it alike.
+
+    Raises:
+        DataError: what :func:`open_model` and :func:`align_labels` refuse.
+    """
+    if job.threads:
+        limit_threads(job.threads)
+    model = open_model(
+        job.model, task=job.task, trust_pickle=job.trust_pickle, uses_query=job.query, window=job.window,
+        device=job.device, precision=job.precision,
+    )  # fmt: skip
+    if job.threads:
+        limit_threads(job.threads)  # once more: opening the model has loaded libraries with threads of their own
+    align_labels(model, label_names, job.labels)
+    return model
+
+
+def limit_threads(threads: int) -> None:
+    """Use so many processor threads for linear algebra (results can differ in the last digit with their number)."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(threads)
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(threads)
+
+
+def threads_here() -> int:
+    """Threads that a model takes in this process; workers take as many, since sums can differ with their number."""
+    if importlib.util.find_spec("torch") is None:
+        return os.cpu_count() or 1
+    import torch
+
+    return int(torch.get_num_threads())
