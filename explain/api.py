@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.errors import DataError, shown
 
 from .adapter import Adapter
@@ -35,7 +36,7 @@ def explain_texts(
 
     Args:
         model: an object with ``predict_proba(list of token lists)``, an adapter of :func:`open_model`, a path or a Hub id.
-        texts: each a string (cut at blanks), a list of tokens, or an :class:`Instance` (several documents, an own id).
+        texts: each a string (cut at blanks and line ends, as the documents of the datasets), a list of tokens, or an :class:`Instance` (several documents, an own id).
         queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances, which
             carry their own.
         scores: for each text a score of each token, from any attribution method; () computes them by ``method``. None of
@@ -88,7 +89,7 @@ def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:
 
 def _tokens(text: str | Sequence[str], number: int) -> tuple[str, ...]:
     if isinstance(text, str):
-        return tuple(text.split())
+        return tuple(tokens_of(text))
     tokens = tuple(text)
     for place, token in enumerate(tokens):
         if not isinstance(token, str):

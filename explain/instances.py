@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eraser_hub.conversion.eraser.format import tokens_of
+from eraser_hub.metrics.tokens import mask, tokens_of
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 
@@ -127,20 +127,21 @@ def _marked(
     instance: str,
 ) -> Rationale:
     """The union of groups of evidences as flags; evidence in documents that the row does not hold marks nothing."""
-    marks = {name: [False] * len(tokens) for name, tokens in zip(names, documents, strict=True)}
+    sizes = dict(zip(names, map(len, documents), strict=True))
+    spans: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
     for group, evidences in enumerate(groups):
         for place, evidence in enumerate(evidences):
-            if evidence["docid"] not in marks:
+            docid, start, end = evidence["docid"], evidence["start_token"], evidence["end_token"]
+            if docid not in spans:
                 continue
-            start, end, tokens = evidence["start_token"], evidence["end_token"], len(marks[evidence["docid"]])
-            if start is None or end is None or not 0 <= start <= end <= tokens:
+            if start is None or end is None or not 0 <= start <= end <= sizes[docid]:
                 raise DataError(
-                    f"expected 0 <= start_token <= end_token <= {tokens}, found {shown(start)} and {shown(end)}",
+                    f"expected 0 <= start_token <= end_token <= {sizes[docid]}, found {shown(start)} and {shown(end)}",
                     instance=instance,
                     field=f"evidences[{group}][{place}]",
                 )
-            marks[evidence["docid"]][start:end] = [True] * (end - start)
-    return tuple(tuple(marks[name]) for name in names)
+            spans[docid].append((start, end))
+    return tuple(tuple(mask(spans[name], sizes[name])) for name in names)
 
 
 def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
