@@ -24,16 +24,33 @@ class Offence(NamedTuple):
     field: str
     message: str
     name: str | None = None  # the row's id as a message shows it, where whoever tells the offence knows no row number
+    id: str | None = None  # the row's id, where `Offences.sides` knows it
+
+
+class Rows(NamedTuple):
+    """What offences call the rows of one side: by number (or by line), and by id."""
+
+    numbers: Sequence[int]
+    ids: Sequence[str]
 
 
 class Offences(list[Offence]):
-    """The first few offences; ``total`` counts them all."""
+    """The first few offences; ``total`` counts them all.
+
+    Args:
+        sides: "prediction" or "reference" -> what rows are called while they are spoken of; without, they keep their
+            numbers.
+    """
 
     total = 0
 
+    def __init__(self, sides: Mapping[str, Rows] | None = None) -> None:
+        super().__init__()
+        self.sides = {} if sides is None else sides
+
     def say(self, side: str, row: int, field: str, message: str) -> None:
         """Tell an offence of a row by the row's number."""
-        self._keep(Offence(side, int(row), field, message))
+        self._keep(self._offence(side, int(row), field, message))
 
     def say_of(self, side: str, name: object, field: str, message: str) -> None:
         """Tell an offence of a row by the row's id."""
@@ -43,8 +60,19 @@ class Offences(list[Offence]):
         """Tell one offence per row; ``message`` is a text, or a function of the position in ``rows`` that gives it."""
         for position in range(min(rows.size, max(MOST_TOLD - len(self), 0))):
             text = message(position) if callable(message) else message
-            self.append(Offence(side, int(rows[position]), field, text))
+            self.append(self._offence(side, int(rows[position]), field, text))
         self.total += int(rows.size)
+
+    def take(self, other: Offences) -> None:
+        """Add what was told elsewhere."""
+        self += other[: max(MOST_TOLD - len(self), 0)]
+        self.total += other.total
+
+    def _offence(self, side: str, row: int, field: str, message: str) -> Offence:
+        if side not in self.sides:
+            return Offence(side, row, field, message)
+        numbers, ids = self.sides[side]
+        return Offence(side, int(numbers[row]), field, message, id=ids[row] if row < len(ids) else None)
 
     def _keep(self, offence: Offence) -> None:
         self.total += 1
@@ -66,12 +94,50 @@ class Offences(list[Offence]):
 
 
 def _line(offence: Offence, ids: Sequence[str]) -> str:
-    side, row, field, message, name = offence
-    where = f": {field}" if field else ""
-    if name is not None:
-        return f"{side} {name}{where}: {message}"
-    if not ids:
-        return f"{side}s: {message}"
-    noun = "instance" if side == "prediction" else "reference"
-    place = repr(ids[row]) if row < len(ids) and ids[row] else f"number {row}"
-    return f"{noun} {place}{where}: {message}"
+    where = f": {offence.field}" if offence.field else ""
+    if offence.name is not None:
+        return f"{offence.side} {offence.name}{where}: {offence.message}"
+    if not ids and offence.id is None:
+        return f"{offence.side}s: {offence.message}"
+    name = ids[offence.row] if offence.id is None and offence.row < len(ids) else offence.id
+    noun = "instance" if offence.side == "prediction" else "reference"
+    return f"{noun} {repr(name) if name else f'number {offence.row}'}{where}: {offence.message}"
+
+
+class Rules:
+    """Offences rule by rule, of input that comes in parts: those of a rule stand together, whichever part they are of.
+
+    Rules stand in stages; where an earlier stage has offences, what a later one says is not told.
+
+    Args:
+        stages: the names of each stage's rules, in the order in which they are told.
+
+    Attributes:
+        sides: what the rows of the part are called that is spoken of, see `Offences`.
+    """
+
+    def __init__(self, *stages: Sequence[str]) -> None:
+        self.sides: dict[str, Rows] = {}
+        self.stages = [{rule: Offences(self.sides) for rule in stage} for stage in stages]
+
+    def __getitem__(self, rule: str) -> Offences:
+        return next(stage[rule] for stage in self.stages if rule in stage)
+
+    def broken(self, until: str | None = None) -> bool:
+        """Whether there are offences, up to and with the stage of the rule ``until``."""
+        for stage in self.stages:
+            if any(offences.total for offences in stage.values()):
+                return True
+            if until in stage:
+                break
+        return False
+
+    def told(self) -> Offences:
+        """The offences of the first stage that has any."""
+        told = Offences()
+        for stage in self.stages:
+            for offences in stage.values():
+                told.take(offences)
+            if told.total:
+                break
+        return told

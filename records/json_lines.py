@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,34 @@ def batches_of_lines(
             yield lines
         if rest:
             yield Lines(first, start, rest)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say which file cannot be read, and why.
+
+    Raises:
+        DataError: for an OSError of the block.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
+
+
+def check_utf8(lines: Sequence[bytes]) -> None:
+    """Raise a UnicodeDecodeError for a line that is no UTF-8 (a typed decoder does not look at fields that it skips)."""
+    if not all(map(bytes.isascii, lines)):
+        for line in lines:
+            line.decode()
+
+
+def not_json(error: Exception, line: bytes) -> str:
+    """What is wrong with a line that a decoder refused, in words."""
+    for name in (b"NaN", b"Infinity"):
+        if name in line:
+            return f"not JSON: {name.decode()} is no JSON number ({error})"
+    return f"not JSON: {error}"
 
 
 def quotes_are(text: bytes, strings: int) -> bool:

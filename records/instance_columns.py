@@ -1,0 +1,207 @@
+"""Typed instances of a prediction file become flat arrays, a column at a time."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from eraser_hub.metrics.fields import ERASED, HARD_FIELD, LABELLED, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from eraser_hub.metrics.flat import Predictions
+from eraser_hub.metrics.flatten_rows import FAR, ScoreTable
+from eraser_hub.metrics.offences import Offences, Rows
+
+
+class InstanceColumns:
+    """Takes typed instances, a column at a time, without a step per object between."""
+
+    def __init__(self) -> None:
+        self.lines, self.ids = array("q"), list[str]()
+        self.offences = Offences({"prediction": Rows(self.lines, self.ids)})
+        self.docs: dict[str, int] = {}
+        self.labels: dict[str, int] = {}
+        self.layouts: dict[tuple[str, ...], int] = {}
+        self.integers = {
+            name: array("q")
+            for name in ("rationales", "classification", "doc", "hard", "start", "end", *SOFT_FIELDS, *LIST_FIELDS)
+        }
+        self.floats = {
+            name: array("d") for name in ("tokens_to_flip", "threshold", *map("{}_scores".format, SOFT_FIELDS))
+        }
+        self.tables = {name: ScoreTable(self.layouts) for name in LABELLED}
+        self.first = 0  # of the instances that are being added
+
+    def add(self, several: list[Any], lines: Iterable[int], wrong: Sequence[tuple[int, str, str]] = ()) -> None:
+        """Append some instances.
+
+        Args:
+            several: `predictions.Instance` each.
+            lines: the line of each.
+            wrong: what else is to be told: (place among the instances, field, message).
+        """
+        self.first = len(self.ids)
+        self.lines.extend(lines)
+        names: list[Any] = [one.annotation_id for one in several]
+        plain = _all_strings(names)
+        self.ids += names if plain else ["" if name is None else str(name) for name in names]
+        for row, field, message in wrong:
+            self._say(row, field, message)
+        if not plain:
+            told = {row for row, *_ in wrong}
+            for row, name in enumerate(names):
+                if name is None and row not in told:
+                    self._say(row, "annotation_id", "expected a string or an integer, found None")
+        self._rationales([one.rationales for one in several])
+        codes = self.labels
+        self.integers["classification"].fromlist(
+            [-1 if one.classification is None else codes.setdefault(one.classification, len(codes)) for one in several]
+        )
+        self.floats["tokens_to_flip"].fromlist(
+            [np.nan if one.tokens_to_flip is None else one.tokens_to_flip for one in several]
+        )
+        for name, field in SCORE_FIELDS.items():
+            self._scores(name, list(map(attrgetter(field), several)), field)
+        for name, (field, entry) in LIST_FIELDS.items():
+            self._several(list(map(attrgetter(field), several)), field, entry, self.integers[name])
+
+    def _say(self, row: int, field: str, message: str) -> None:
+        """Tell an offence of the row-th instance that is being added."""
+        self.offences.say("prediction", self.first + row, field, message)
+
+    def _rationales(self, several: list[list[Any] | None]) -> None:
+        self.integers["rationales"].fromlist(_sizes(several))
+        rationales: list[Any] = [rationale for own in several if own for rationale in own]
+        docids: list[Any] = [rationale.docid for rationale in rationales]
+        if not _all_strings(docids):
+            places = _Places(several, "rationales")
+            for at, docid in enumerate(docids):
+                if docid is None:
+                    row, before = places[at]
+                    self._say(row, f"{before}docid", "expected a string, found None")
+            docids = ["" if docid is None else str(docid) for docid in docids]
+        codes = self.docs
+        self.integers["doc"].fromlist([codes.setdefault(docid, len(codes)) for docid in docids])
+        self._spans(list(map(attrgetter(HARD_FIELD), rationales)), several)
+        for name, soft in SOFT_FIELDS.items():
+            lists = list(map(attrgetter(soft.field), rationales))
+            self.integers[name].fromlist(_sizes(lists))
+            values = self.floats[f"{name}_scores"]
+            for scores in lists:
+                if scores:
+                    values.fromlist(scores)
+
+    def _spans(self, hard: list[list[Any] | None], several: list[list[Any] | None]) -> None:
+        spans = [span for own in hard if own for span in own]
+        try:
+            starts, ends = (
+                array("q", [span.start_token for span in spans]),
+                array("q", [span.end_token for span in spans]),
+            )
+        except OverflowError:
+            places = _Places(several, "rationales")
+            for at, own in enumerate(hard):
+                if own and any(abs(token) > FAR for span in own for token in (span.start_token, span.end_token)):
+                    row, before = places[at]
+                    message = "expected offsets within the document, found one beyond 64 bits"
+                    self._say(row, f"{before}{HARD_FIELD}", message)
+                    hard[at] = []
+            self._spans(hard, several)
+            return
+        self.integers["start"] += starts
+        self.integers["end"] += ends
+        self.integers["hard"].fromlist(_sizes(hard))
+
+    def _scores(
+        self,
+        name: str,
+        several: list[dict[str, float | None] | None],
+        field: str,
+        places: Sequence[tuple[int, str]] | None = None,
+    ) -> None:
+        """Append rows of a table of scores; ``places`` says of each the instance, and what stands before the field."""
+        table = self.tables[name]
+        if table.add_all(several):
+            return
+        for at, scores in enumerate(several):
+            wrong = table.add(scores, True)
+            if wrong is not None:
+                row, before = (at, "") if places is None else places[at]
+                self._say(row, f"{before}{field}", wrong)
+
+    def _several(self, lists: list[list[Any] | None], field: str, entry: str, sizes: array) -> None:
+        sizes.fromlist(_sizes(lists))
+        entries = [one for own in lists if own for one in own]
+        if not entries:
+            return
+        places = _Places(lists, field)
+        if entry == "threshold":
+            thresholds = [one.threshold for one in entries]
+            if None in thresholds:
+                for at, threshold in enumerate(thresholds):
+                    if threshold is None:
+                        row, before = places[at]
+                        self._say(row, f"{before}threshold", "expected a number, found None")
+                        thresholds[at] = np.nan
+            self.floats["threshold"].fromlist(thresholds)
+        for side in ERASED:
+            own = SCORE_FIELDS[side]
+            self._scores(f"{entry}_{side}", list(map(attrgetter(own), entries)), own, places)
+
+    def finish(self) -> tuple[Predictions, Sequence[int], Offences]:
+        """All that was added, the line of each, and what is wrong with them."""
+        for layout in self.layouts:
+            for label in layout:
+                self.labels.setdefault(label, len(self.labels))
+        columns = {name: _flat(values) for name, values in (self.integers | self.floats).items()}
+        record = Predictions(
+            ids=self.ids,
+            instance=np.repeat(np.arange(len(self.ids)), np.maximum(columns["rationales"], 0)),
+            docids=list(self.docs),
+            labels=list(self.labels),
+            **columns,
+            **{name: table.matrix(self.labels) for name, table in self.tables.items()},
+        )
+        lines: Sequence[int] = self.lines
+        if lines and lines[-1] - lines[0] == len(lines) - 1:
+            lines = range(lines[0], lines[-1] + 1)
+        told = Offences()
+        told.take(self.offences)
+        return record, lines, told
+
+
+def _flat(values: array) -> np.ndarray:
+    """The array's own memory, which nobody appends to any more."""
+    return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
+
+
+class _Places(Sequence[tuple[int, str]]):
+    """Of each entry of lists the list, and what stands before the entry's fields; looked for when asked for."""
+
+    def __init__(self, lists: Sequence[Sequence[Any] | None], field: str) -> None:
+        self.lists, self.field = lists, field
+
+    def __len__(self) -> int:
+        return sum(len(own or ()) for own in self.lists)
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+        for row, own in enumerate(self.lists):
+            if at < len(own or ()):
+                return row, f"{self.field}[{at}]."
+            at -= len(own or ())
+        raise IndexError(at)
+
+
+def _all_strings(values: Sequence[object]) -> bool:
+    try:
+        "".join(values)  # type: ignore[arg-type]  # faster than to ask each
+    except TypeError:
+        return False
+    return True
+
+
+def _sizes(lists: Sequence[list | None]) -> list[int]:
+    """Lengths, -1 for None."""
+    return [-1 if own is None else len(own) for own in lists]

@@ -1,0 +1,169 @@
+"""Prediction files: typed instances, flat parts, and what is wrong with a line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.metrics.flat import Predictions, concatenate
+from eraser_hub.metrics.flatten_rows import PredictionFlattener
+from eraser_hub.metrics.offences import Offences
+from eraser_hub.records import predictions as module
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.json_lines import batches_of_lines
+from eraser_hub.records.predictions import instances, parts
+
+from ..metrics.eraser_rows import random_case
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few instances a part, so that small files have many."""
+    for name, value in {"BLOCK": 300, "LEAST": 2000, "MOST": 2000, "LEAST_ROWS": 1, "MOST_ROWS": 3}.items():
+        monkeypatch.setattr(module, name, value)
+
+
+def lines(path: Path, rows: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def by_row(rows: list[dict[str, Any]]) -> Predictions:
+    flattener = PredictionFlattener(Offences())
+    for row in rows:
+        flattener.add(row)
+    return flattener.finish()
+
+
+def columns(record: Predictions) -> dict[str, Any]:
+    """What two records must share, however they number documents and labels."""
+    return {
+        "ids": list(record.ids),
+        "docs": [record.docids[code] for code in record.doc],
+        "labels": [None if code < 0 else record.labels[code] for code in record.classification],
+        "full": [{record.labels[at]: p for at, p in enumerate(row) if not np.isnan(p)} for row in record.full.tolist()],
+        **{name: getattr(record, name).tolist() for name in ("hard", "start", "end", "soft_scores", "sentence_scores")},
+        **{name: getattr(record, name).tolist() for name in ("instance", "rationales", "thresholds", "threshold")},
+    }
+
+
+def test_parts_are_the_rows_of_the_file(tmp_path: Path, small_parts: None) -> None:
+    rows, _ = random_case(5, n=40)
+    for row in rows[::7]:
+        row["annotation_id"] = int(row["annotation_id"][1:])
+    path = lines(tmp_path / "p.jsonl", rows)
+    several = list(parts(path))
+    assert len(several) > 3 and not any(part.offences.total for part in several)
+    assert [line for part in several for line in part.lines] == list(range(1, 41))
+    assert columns(concatenate([part.predictions for part in several])) == columns(by_row(rows))
+    datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in rows]).to_parquet(
+        str(tmp_path / "p.parquet")
+    )
+    several = list(parts(tmp_path / "p.parquet"))
+    assert len(several) > 3 and [line for part in several for line in part.lines] == list(range(1, 41))
+    assert columns(concatenate([part.predictions for part in several])) == columns(by_row(rows))
+
+
+def test_instances_are_typed_and_know_their_line(tmp_path: Path) -> None:
+    rows, _ = random_case(5, n=4)
+    path = lines(tmp_path / "p.jsonl", rows)
+    path.write_text(path.read_text("utf-8").replace("\n", "\n\n"), "utf-8")
+    found = list(instances(path))
+    assert [number for number, _ in found] == [1, 3, 5, 7]
+    rationale: Any = found[1][1].rationales[0]  # type: ignore[index]
+    assert rationale.docid == rows[1]["rationales"][0]["docid"]
+    assert rationale.soft_rationale_predictions == rows[1]["rationales"][0]["soft_rationale_predictions"]
+    assert found[1][1].classification_scores == rows[1]["classification_scores"]  # type: ignore[attr-defined]
+    datasets.Dataset.from_list(rows).to_parquet(str(tmp_path / "p.parquet"))
+    again = list(instances(tmp_path / "p.parquet"))
+    assert [number for number, _ in again] == [1, 2, 3, 4]
+    assert [one for _, one in again] == [one for _, one in found]
+
+
+WRONG: list[tuple[str, str]] = [
+    ('{"annotation_id": "a", "rationales": [{"docid": "d", "soft_rationale_predictions": ["x"]}]}',
+     r"rationales\[0\]\.soft_rationale_predictions\[0\]: expected `float`, got `str`"),
+    ('{"annotation_id": "a", "rationales": [{}]}', r"rationales\[0\]\.docid: expected a string, found None"),
+    ('{"rationales": []}', "annotation_id: expected a string or an integer, found None"),
+    ("[1]", "expected `object`, got `array`"),
+    ('{"annotation_id": "a", "classification_scores": {"x": NaN}}', "not JSON: NaN is no JSON number"),
+    ('{"annotation_id": "a"', "not JSON"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "message"), WRONG)
+def test_what_is_wrong_is_told_with_its_line_and_field(line: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text(f'{{"annotation_id": "z"}}\n\n{line}\n', "utf-8")
+    with pytest.raises(DataError, match=rf"p\.jsonl:3: (instance 'a': )?{message}"):
+        list(instances(path))
+    if "not JSON" in message:
+        with pytest.raises(DataError, match=rf"p\.jsonl:3: {message}"):
+            list(parts(path))
+        return
+    (part,) = parts(path)
+    assert list(part.lines) == [1, 3] and part.offences.total == 1
+    assert part.offences[0].row == 3 and part.offences[0].side == "prediction"
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    for read in (instances, parts):
+        with pytest.raises(DataError, match=r"nowhere\.jsonl: cannot be read: No such file"):
+            list(read(tmp_path / "nowhere.jsonl"))
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1cut")
+    for read in (instances, parts):
+        with pytest.raises(DataError, match=r"cut\.parquet: not a readable Parquet file"):
+            list(read(tmp_path / "cut.parquet"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"")), max_size=30), st.booleans())
+def test_ranges_are_whole_lines_and_the_whole_file(tmp_path_factory: Any, rows: list[bytes], ends: bool) -> None:
+    path = tmp_path_factory.mktemp("ranges") / "p.jsonl"
+    path.write_bytes(b"\n".join(rows) + (b"\n" if ends else b""))
+    data = path.read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "part_size", lambda size: 50)
+        ranges = list(module._ranges(path, len(data)))
+    assert b"".join(data[slice(*own)] for own in ranges) == data
+    assert all(data[end - 1] == 10 for _, end in ranges[:-1])
+    read = [b"".join(lines.data for lines in batches_of_lines(path, 16, start, end=end)) for start, end in ranges]
+    assert read == [data[slice(*own)] for own in ranges]
+
+
+def test_other_processes_give_the_same_parts(tmp_path: Path, small_parts: None) -> None:
+    rows, _ = random_case(5, n=40)
+    path = lines(tmp_path / "p.jsonl", rows)
+    path.write_text(path.read_text("utf-8").replace("\n", "\n\n"), "utf-8")
+    # the processes do not know of small parts, but of the ranges they are handed
+    expected = list(parts(path))
+    found = list(parts(path, 2))
+    assert len(found) == len(expected) > 3
+    for one, two in zip(found, expected, strict=True):
+        assert list(one.lines) == list(two.lines) and columns(one.predictions) == columns(two.predictions)
+    with path.open("a") as file:
+        file.write('{"annotation_id": 1.5}\n{"annotation_id": NaN}\n')
+    told = []
+    for num_proc in (1, 2):
+        with pytest.raises(DataError, match=r"p\.jsonl:82: not JSON") as error:
+            list(parts(path, num_proc))
+        told.append(str(error.value))
+    assert told[0] == told[1]
+
+
+def test_processes_that_cannot_start_cost_time_alone(tmp_path: Path, small_parts: None, monkeypatch: Any) -> None:
+    rows, _ = random_case(5, n=40)
+    path = lines(tmp_path / "p.jsonl", rows)
+
+    def broken(*_: Any) -> Any:
+        raise module.BrokenProcessPool
+
+    monkeypatch.setattr(module.ProcessPoolExecutor, "submit", broken)
+    assert sum(len(part.lines) for part in parts(path, 2)) == 40
