@@ -7,17 +7,18 @@ which findings are known quirks of the release. Memory is bounded by a batch, pl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from eraser_hub.records.built import BuiltDataset, batches, open_built, same_type
+from eraser_hub.records.built import BuiltDataset, batches, open_built
 from eraser_hub.records.errors import DataError
+
+from .card import card_faults
 
 Level = Literal["violation", "quirk", "note"]
 MOST_EXAMPLES = 5
@@ -72,20 +73,20 @@ class Report:
     @property
     def violations(self) -> int:
         """How many violations there are that no listed quirk explains."""
-        return sum(found.count for split in self.splits for found in split.findings if found.level == "violation")
+        return sum(finding.count for split in self.splits for finding in split.findings if finding.level == "violation")
 
     @property
     def errors(self) -> list[DataError]:
         """One error for each kind of violation in a split; empty when all is well."""
         return [
             DataError(
-                f"{found.check}: {found.count:,}" + (f" (e.g. {found.examples[0]})" if found.examples else ""),
+                f"{finding.check}: {finding.count:,}" + (f" (e.g. {finding.examples[0]})" if finding.examples else ""),
                 file=self.folder,
                 field=f"{split.config}/{split.split}",
             )
             for split in self.splits
-            for found in split.findings
-            if found.level == "violation"
+            for finding in split.findings
+            if finding.level == "violation"
         ]
 
     def as_dict(self) -> dict[str, Any]:
@@ -100,21 +101,21 @@ class Report:
                     "split": split.split,
                     "rows": split.rows,
                     "documents": split.documents,
-                    "findings": [_finding_as_dict(found) for found in split.findings],
+                    "findings": [_finding_as_dict(finding) for finding in split.findings],
                 }
                 for split in self.splits
             ],
-            "leakage": [_finding_as_dict(found) for found in self.leakage],
+            "leakage": [_finding_as_dict(finding) for finding in self.leakage],
         }
 
 
-def _finding_as_dict(found: Finding) -> dict[str, Any]:
+def _finding_as_dict(finding: Finding) -> dict[str, Any]:
     return {
-        "check": found.check,
-        "level": found.level,
-        "count": found.count,
-        "why": found.why,
-        "examples": list(found.examples),
+        "check": finding.check,
+        "level": finding.level,
+        "count": finding.count,
+        "why": finding.why,
+        "examples": list(finding.examples),
     }
 
 
@@ -174,7 +175,7 @@ class Rules:
 
     def findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
         """The tally as findings, each with its level; violations first."""
-        found = []
+        findings = []
         for check, count in tally.counts.items():
             quirk = next(
                 (
@@ -186,8 +187,8 @@ class Rules:
             )
             level: Level = "quirk" if quirk else "note" if check in self.notes else "violation"
             why = quirk or self.notes.get(check, "")
-            found.append(Finding(check, level, count, tuple(tally.examples.get(check, ())), why))
-        return sorted(found, key=lambda item: ("violation", "quirk", "note").index(item.level))
+            findings.append(Finding(check, level, count, tuple(tally.examples.get(check, ())), why))
+        return sorted(findings, key=lambda item: ("violation", "quirk", "note").index(item.level))
 
 
 def check_folder(
@@ -218,7 +219,7 @@ def check_folder(
         tally = Tally()
         if rules.across is not None:
             rules.across(config, checks, tally)
-        card_agrees(built, config, tally)
+        _card_agrees(built, config, tally)
         findings = rules.findings(config, "all", tally)
         if findings:
             report.splits.append(SplitReport(config, "all", sum(c.rows for c in checks.values()), None, findings))
@@ -246,54 +247,34 @@ class UniqueStrings:
         return [(entry["values"], entry["counts"]) for entry in often.to_pylist()]
 
 
-# ------------------------------------------------------------------------------------------------------------- the card
+def repeated(check: str, keys_and_places: Iterable[tuple[object, str]]) -> list[Finding]:
+    """A note that something stands in several places, named together; none where each stands in one.
 
-
-def card_agrees(built: BuiltDataset, config: str, tally: Tally) -> None:
-    """Compare what the card says of a configuration with its Parquet files: columns and types, label names, counts, sizes.
-
-    Readers believe the card: features given there override the file's, and a wrong count makes loading fail.
+    Args:
+        check: the note's name.
+        keys_and_places: what is to stand once (hashable), and the words for where it stands.
     """
+    places: dict[object, list[str]] = {}
+    for key, place in keys_and_places:
+        places.setdefault(key, []).append(place)
+    groups = [group for group in places.values() if len(group) > 1]
+    examples = tuple(", ".join(group) for group in groups[:MOST_EXAMPLES])
+    return [Finding(check, "note", len(groups), examples)] if groups else []
+
+
+def _card_agrees(built: BuiltDataset, config: str, tally: Tally) -> None:
+    """Compare what the card says of a configuration (columns and types, counts, sizes) with its Parquet files."""
     from datasets import Features
 
-    info, files = built.info(config), built.splits(config)
+    info = built.info(config)
     if not info:
         tally.add("card", 1, [f"{config}: no dataset_info"])
         return
     try:
-        features = Features._from_yaml_list(info["features"])
+        schema = Features._from_yaml_list(info["features"]).arrow_schema.remove_metadata()
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         tally.add("card", 1, [f"{config}: its features cannot be read ({error})"])
         return
-    declared = {entry["name"]: entry for entry in info.get("splits", [])}
-    for split in sorted(declared.keys() ^ files.keys()):
-        tally.add("card", 1, [f"{config}/{split}: in {'dataset_info' if split in declared else 'configs'} alone"])
-    expected = features.arrow_schema.remove_metadata()
-    for split, paths in files.items():
-        rows = 0
-        for path in paths:
-            try:
-                with pq.ParquetFile(path) as file:
-                    rows += file.metadata.num_rows
-                    found = file.schema_arrow
-            except (pa.ArrowException, OSError, UnicodeError) as error:
-                raise DataError(f"cannot be read as Parquet ({str(error).splitlines()[0]})", file=path) from None
-            for line in _schema_differences(expected, found):
-                tally.add("card", 1, [f"{path.name}: {line}"])
-            if b"huggingface" in (found.metadata or {}):
-                tally.add("card", 1, [f"{path.name}: metadata key 'huggingface', which older readers stumble over"])
-        if split in declared and declared[split].get("num_examples") != rows:
-            tally.add(
-                "card", 1, [f"{config}/{split}: num_examples {declared[split].get('num_examples')}, {rows} rows there"]
-            )
-
-
-def _schema_differences(expected: pa.Schema, found: pa.Schema) -> Iterator[str]:
-    for name in expected.names:
-        if name not in found.names:
-            yield f"expected the column {name}, found none"
-        elif not same_type(expected.field(name).type, found.field(name).type):
-            yield f"column {name}: expected {expected.field(name).type}, found {found.field(name).type}"
-    for name in found.names:
-        if name not in expected.names:
-            yield f"the column {name} is not in the card"
+    for fault in card_faults(built, config, schema):
+        where = f"{config}/{fault.field}" if fault.file is None else Path(fault.file).name
+        tally.add("card", 1, [f"{where}: {fault.message}"])

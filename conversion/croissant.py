@@ -22,7 +22,7 @@ from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.version import __version__
 
-from .parquet import content_version
+from .card import content_version
 
 FILE = "croissant.json"
 CONTEXT: dict[str, Any] = {

@@ -1,18 +1,16 @@
-"""Parquet that the Hub's viewer, its deduplication, and every release of datasets since 3.6 like; and its card, in step.
+"""Parquet that the Hub's viewer, its deduplication, and every release of datasets since 3.6 like.
 
 - zstd; row groups of a batch; page index on, so that the viewer reads pages and not whole groups
 - content-defined chunking: an upload after a small change sends the changed chunks alone
 - no ``huggingface`` key in the metadata: datasets 3.6 does not know newer versions' feature names. The card's
   ``dataset_info`` says the features in the dialect that all of them read
-- the card is rendered from the same facts that the files were written with, and both are compared afterwards
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from os.path import commonprefix
@@ -22,12 +20,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import yaml
 
 from eraser_hub.records.atomic import replacing
-from eraser_hub.records.built import read_card
 from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import DataError
 
 COMPRESSION_LEVEL, COMPRESSION_LEVEL_OF_LONG, LONG = 3, 5, 24 << 10
 SAMPLE_ROWS, NEIGHBOURS, SHORT = 200, 100, 64
@@ -225,101 +220,3 @@ def viewer_trips(files: Iterable[FileFacts], names: Sequence[str]) -> list[str]:
         for name, bounds in facts.ranges.items():
             ranges[name] = widened(ranges.get(name), bounds)
     return [name for name in names if name in ranges and ranges[name][1] == ranges[name][0] + 1]
-
-
-def content_version(parts: Iterable[str]) -> str:
-    """``1.0.N`` with N out of the contents: datasets' local cache goes by the version, not by the files, so other
-    contents must have another version, and the same ones the same."""
-    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    return f"1.0.{int(digest[:7], 16)}"
-
-
-SIZES = (
-    (1_000, "n<1K"),
-    (10_000, "1K<n<10K"),
-    (100_000, "10K<n<100K"),
-    (1_000_000, "100K<n<1M"),
-    (10_000_000, "1M<n<10M"),
-)
-
-
-def size_category(rows: int) -> str:
-    """The Hub's name for a number of rows."""
-    return next((name for most, name in SIZES if rows < most), "10M<n<100M")
-
-
-def card_text(metadata: dict[str, Any], prose: str) -> str:
-    """A dataset card: the metadata as YAML, then the prose."""
-    head = yaml.dump(
-        metadata,
-        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
-        sort_keys=False,
-        allow_unicode=True,
-        width=10_000,
-    )
-    return f"---\n{head}---\n\n{prose.strip()}\n"
-
-
-def verify_folder(
-    folder: Path, schema: pa.Schema, label_names: Mapping[str, Sequence[str]] | None = None
-) -> dict[str, Any]:
-    """Compare a dataset folder's card with its Parquet files; the card's metadata.
-
-    Args:
-        folder: holds README.md and the files it names.
-        schema: what each file has to have.
-        label_names: per config, the names that ``classification`` has to have in the card.
-
-    Raises:
-        DataError: a file that is missing, or is no Parquet; another schema; other numbers of rows or bytes; other label
-            names; a ``huggingface`` key; a config without a version; not exactly one default config.
-    """
-    card = folder / "README.md"
-    metadata, _ = read_card(card)
-    infos = {info.get("config_name"): info for info in metadata.get("dataset_info") or []}
-    configs = metadata.get("configs") or []
-    defaults = [config["config_name"] for config in configs if config.get("default")]
-    if len(defaults) != 1:
-        raise DataError(f"expected one default config, found {defaults}", file=card, field="configs")
-    for config in configs:
-        name = config["config_name"]
-        info = infos.get(name)
-        if info is None or not info.get("version"):
-            raise DataError("expected dataset_info with a version", file=card, field=name)
-        declared = {split["name"]: split["num_examples"] for split in info["splits"]}
-        paths = {entry["split"]: entry["path"] for entry in config["data_files"]}
-        if list(declared) != list(paths):
-            raise DataError(
-                f"expected the splits {list(declared)}, found data files for {list(paths)}", file=card, field=name
-            )
-        for split, pattern in paths.items():
-            rows = sum(_verified(file, schema) for file in _files(folder, pattern, card))
-            if rows != declared[split]:
-                raise DataError(f"expected {declared[split]} rows, found {rows}", file=folder / pattern, field=split)
-        if label_names is not None:
-            labels = next(f for f in info["features"] if f["name"] == "classification")["dtype"]["class_label"]["names"]
-            found = [labels[str(number)] for number in range(len(labels))]
-            if found != list(label_names[name]):
-                raise DataError(f"expected the labels {list(label_names[name])}, found {found}", file=card, field=name)
-    return metadata
-
-
-def _files(folder: Path, pattern: str, card: Path) -> list[Path]:
-    files = sorted(folder.glob(pattern))
-    if not files:
-        raise DataError(f"expected the files {pattern}, found none", file=card)
-    return files
-
-
-def _verified(file: Path, schema: pa.Schema) -> int:
-    try:
-        with pq.ParquetFile(file) as parquet:
-            if not parquet.schema_arrow.remove_metadata().equals(schema.remove_metadata()):
-                raise DataError(f"expected the schema {schema.names}, found {parquet.schema_arrow.names}", file=file)
-            if b"huggingface" in (parquet.metadata.metadata or {}):
-                raise DataError(
-                    "expected no `huggingface` key in the metadata (datasets 3.6 cannot read it)", file=file
-                )
-            return parquet.metadata.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"expected Parquet, found {error}", file=file) from None

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from eraser_hub.conversion.arrays import distinct, strings
+from eraser_hub.conversion.card import content_version
 from eraser_hub.conversion.eraser.card import HOMEPAGE
 from eraser_hub.conversion.eraser.columns import columns_of
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
@@ -31,7 +32,6 @@ from eraser_hub.conversion.eraser.lines import reading
 from eraser_hub.conversion.eraser.rows import SplitFacts, Texts, rows_of
 from eraser_hub.conversion.eraser.schema import features_of
 from eraser_hub.conversion.eraser.sources import corpus_folder, fingerprint
-from eraser_hub.conversion.parquet import content_version
 from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import batches_of_lines

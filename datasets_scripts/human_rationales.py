@@ -22,7 +22,8 @@ import datasets
 import pyarrow as pa
 
 from eraser_hub.conversion.eraser.schema import features_of
-from eraser_hub.conversion.human_rationales.build import CONFIGS, DATASET, load_rows
+from eraser_hub.conversion.human_rationales.build import DATASET, load_rows
+from eraser_hub.conversion.human_rationales.configs import CONFIGS
 from eraser_hub.conversion.human_rationales.rows import LABEL_NAMES, SCHEMA
 from eraser_hub.conversion.human_rationales.sources import find_human_rationales
 from eraser_hub.conversion.small_dataset import content_hash

@@ -36,7 +36,7 @@ def read_jsonl(path: Path) -> list[dict[str, Any]]:
 
 def build_samples(out: Path, say: Console) -> None:
     """Build every dataset from the bundled raw files, and the metric modules, into ``out``."""
-    from eraser_hub.conversion.registry import HUB_DATASETS
+    from eraser_hub.conversion import HUB_DATASETS
     from eraser_hub.publishing.spaces import build_metrics
 
     for dataset in HUB_DATASETS.values():

@@ -89,7 +89,7 @@ def collect(
     Raises:
         DataError: a name that there is not, a folder that was not built, a link in it, nothing to publish at all.
     """
-    from eraser_hub.conversion.registry import HUB_DATASETS
+    from eraser_hub.conversion import HUB_DATASETS
 
     known = {"dataset": sorted(HUB_DATASETS), "space": metric_names(source)}
     everything = not datasets and not metrics
@@ -160,7 +160,7 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
 
 def check_dataset(name: str, folder: Path) -> None:
     """Raise a DataError when the dataset's integrity report holds a violation."""
-    from eraser_hub.conversion.registry import HUB_DATASETS
+    from eraser_hub.conversion import HUB_DATASETS
 
     errors = HUB_DATASETS[name].check(folder).errors
     if errors:

@@ -6,24 +6,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.registry import BuildResult, ExportResult
+from eraser_hub.conversion.dataset import BuildResult, ExportResult
 from eraser_hub.conversion.small_dataset import (
     ConfigTables,
     SmallDataset,
     ends_of,
     export_files,
-    read_release,
     write_dataset,
 )
 from eraser_hub.papers import paper
-from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
 
 from .configs import CONFIGS, DEFAULT_CONFIG, PerturbationConfig
-from .format import Record, read_gold, read_public
+from .format import read_gold, read_public
 from .join import Example, Joined, join
-from .line_recipes import fit, fit_style, rebuilt
-from .rows import DERIVED_INTEGERS, SCHEMA, label_names, row_of, table_of
+from .rows import SCHEMA, label_names, row_of, table_of
 from .sources import HOMEPAGE, PerturbationSources, find_sources
 from .statistics import LANGUAGES, TASKS, card_tables
 
@@ -33,7 +30,6 @@ DATASET = SmallDataset(
     configs=tuple(CONFIGS),
     default=DEFAULT_CONFIG,
     schema=SCHEMA,
-    nullable_integers=DERIVED_INTEGERS,
     descriptions={
         name: f"{TASKS[config.task].capitalize()} in {LANGUAGES[config.language]}: original and perturbed examples, with "
         "rationale sets of tokens where the gold file was at hand."
@@ -64,7 +60,7 @@ def build_bilingual_perturbation(
     configs: Sequence[str] | None,
     *,
     out: Path,
-    source: Path | None,
+    source: Path | None = None,
     num_proc: int = 1,
     progress: bool = False,
     include_backup_records: bool = False,
@@ -82,25 +78,20 @@ def build_bilingual_perturbation(
             f"expected --source DIR, a folder that holds {' '.join(CONFIGS)} (and gold files such as "
             f"senti_ch_golden.jsonl); their authors give them out at {HOMEPAGE}"
         )
-    found = find_sources(source, configs)
-    notes = list(found.notes)
-    if include_backup_records:
-        notes.append("--include-backup-records: this dataset has no backup files")
-    built = {}
-    for name, sources in found.sources.items():
-        config = CONFIGS[name]
-        joined = load_examples(sources, config)
+    held = find_sources(Path(source), configs)
+    notes = [*held.notes, *(["--include-backup-records: this dataset has no backup files"] * include_backup_records)]
+    tables = {}
+    for name, sources in held.sources.items():
+        joined = load_examples(sources, CONFIGS[name])
         notes += [f"{name}: {report}" for report in joined.reports]
-        built[name] = config_tables(joined.examples, sources, found.folder, config)
-    folder, written = write_dataset(DATASET, built, out)
-    rows = {name: {SPLIT: tables.splits[SPLIT].num_rows} for name, tables in built.items()}
-    return BuildResult(folder, rows, notes + written)
+        tables[name] = _tables(joined.examples, sources, held.folder, CONFIGS[name])
+    return write_dataset(DATASET, tables, out, notes)
 
 
-def config_tables(
+def _tables(
     examples: Sequence[Example], sources: PerturbationSources, folder: Path, config: PerturbationConfig
 ) -> ConfigTables:
-    """Rows, and what gives the released files back from them."""
+    """Rows, and the files' lines as released: the same facts are spelled in many ways."""
     rows = [row_of(example, config) for example in examples]
     files: list[dict[str, Any]] = []
     records: list[tuple[str, int, str]] = []
@@ -108,42 +99,10 @@ def config_tables(
         if path is None:
             continue
         name = path.relative_to(folder).as_posix()
-        lines = [
-            (record, row)
-            for record, row in zip((getattr(example, kind) for example in examples), rows, strict=True)
-            if record is not None
-        ]
-        mark, newline = ends_of(path)
-        facts: dict[str, Any] = {"file": name, "kind": kind, "byte_order_mark": mark, "final_newline": newline}
-        facts["lines"] = len(lines)
-        order = [record.line - 1 for record, _ in lines]
-        if order != sorted(order):
-            facts["order"] = order
-        facts["style"], facts["recipes"] = _recipes(lines, config)
-        files.append(facts)
-        for record, row in lines:
-            if _line(facts, row, config) != record.text:
-                records.append((name, record.line, record.text))
-    return ConfigTables({SPLIT: table_of(rows)}, label_names(config), {"files": files}, records)
-
-
-def _recipes(
-    lines: Sequence[tuple[Record, Mapping[str, Any]]], config: PerturbationConfig
-) -> tuple[Any, dict[str, Any]]:
-    """The file's style, and per sample type the recipe of the first record that has one."""
-    style = next((found for record, _ in lines[:5] if (found := fit_style(record.fields, record.text))), None)
-    recipes: dict[str, Any] = {}
-    for record, row in lines:
-        kind = row["sample_type"]
-        if kind not in recipes and len(recipes) < 2:
-            recipe = fit(record.fields, row, config.label_names, config.texts)
-            if recipe is not None:
-                recipes[kind] = recipe
-    return style, recipes
-
-
-def _line(facts: Mapping[str, Any], row: Mapping[str, Any], config: PerturbationConfig) -> str | None:
-    return rebuilt(facts["recipes"].get(row["sample_type"]), facts["style"], row, config.label_names)
+        lines = [record for example in examples if (record := getattr(example, kind)) is not None]
+        files.append({"file": name, "kind": kind, **ends_of(path), "lines": len(lines)})
+        records += sorted((name, record.line, record.text) for record in lines)
+    return ConfigTables({SPLIT: table_of(rows)}, label_names(config), files, records)
 
 
 def export_bilingual_perturbation(dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
@@ -152,35 +111,11 @@ def export_bilingual_perturbation(dataset: Path, configs: Sequence[str] | None, 
     Raises:
         DataError: a configuration that is not there, a damaged folder, a file that stands in ``out`` already.
     """
-    chosen = list(configs) if configs else [name for name in CONFIGS if name in read_release(dataset)]
-    rows: dict[str, list[dict[str, Any]]] = {}
 
     def lines_of(name: str, facts: Mapping[str, Any], kept: Mapping[int, str]) -> list[str]:
-        if name not in rows:
-            rows[name] = open_built(dataset).rows(name, SPLIT)
-        return _lines(facts, rows[name], kept, CONFIGS[name], dataset)
+        if sorted(kept) != list(range(1, facts["lines"] + 1)):
+            message = f"expected the {facts['lines']} lines of {facts['file']}, found {len(kept)}"
+            raise DataError(message, file=dataset / "records" / f"{name}.parquet")
+        return [kept[number] for number in sorted(kept)]
 
-    return ExportResult(out, export_files(dataset, chosen, lambda name: out, lines_of))
-
-
-def _lines(
-    facts: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
-    kept: Mapping[int, str],
-    config: PerturbationConfig,
-    dataset: Path,
-) -> list[str]:
-    """The lines of a released file, out of rows and the lines that were kept whole."""
-    if facts["kind"] == "gold":
-        own = [row for row in rows if row["has_gold"]]
-    else:
-        own = list(rows[: facts["lines"]])
-    order = facts.get("order") or range(len(own))
-    lines: dict[int, str] = {}
-    for place, row in zip(order, own, strict=True):
-        text = kept.get(place + 1, _line(facts, row, config))
-        if text is None:
-            message = f"line {place + 1} of {facts['file']} follows neither from its row nor from records/{config.name}"
-            raise DataError(message, file=dataset, instance=row["id"])
-        lines[place] = text
-    return [lines[place] for place in sorted(lines)]
+    return ExportResult(out, export_files(dataset, configs or (), lambda name: out, lines_of))

@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, check_folder
-from eraser_hub.conversion.small_dataset import built_folder
+from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, check_folder, repeated
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import shown
 
@@ -138,12 +137,9 @@ def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
 def check_bilingual_perturbation(
     folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False
 ) -> Report:
-    """The integrity report of a built folder, or of a folder with the benchmark's own files.
+    """The integrity report of a built folder.
 
     With ``leakage`` the report says which texts occur more than once as an original, under different ids.
-
-    Raises:
-        DataError: nothing to check there, or a file that cannot be read.
     """
     rules = Rules(
         dataset="bilingual_perturbation",
@@ -151,24 +147,18 @@ def check_bilingual_perturbation(
         split=lambda config, split: PerturbationSplitCheck(CONFIGS[config]),
         notes=NOTES,
     )
-    with built_folder(Path(folder), "bilingual_perturbation", configs) as built:
-        report, seen = check_folder(built, rules, configs)
-        if leakage:
-            report.leakage.extend(repeated for config in seen for repeated in _repeated_texts(built, config))
-    report.folder = Path(folder)
+    report, seen = check_folder(folder, rules, configs)
+    if leakage:
+        report.leakage += [note for config in seen for note in _repeated_texts(folder, config)]
     return report
 
 
 def _repeated_texts(folder: Path, config: str) -> list[Finding]:
     """Originals of one configuration whose input is the same, whitespace aside."""
-    held: dict[tuple[str, ...], list[str]] = {}
-    columns = ("id", "sample_type", "tokens", "question")
-    for row in open_built(folder).rows(config, "test", columns):
-        if row["sample_type"] == "ori":
-            key = (*(spelled("".join(tokens)) for tokens in row["tokens"]), spelled(row["question"] or ""))
-            held.setdefault(key, []).append(row["id"])
-    groups = [ids for ids in held.values() if len(ids) > 1]
-    if not groups:
-        return []
-    examples = tuple("ids " + ", ".join(ids) for ids in groups[:5])
-    return [Finding(f"{config}: the same original under several ids", "note", len(groups), examples)]
+    rows = open_built(folder).rows(config, "test", ("id", "sample_type", "tokens", "question"))
+    inputs = (
+        ((*(spelled("".join(tokens)) for tokens in row["tokens"]), spelled(row["question"] or "")), f"id {row['id']}")
+        for row in rows
+        if row["sample_type"] == "ori"
+    )
+    return repeated(f"{config}: the same original under several ids", inputs)

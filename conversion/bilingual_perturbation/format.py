@@ -333,8 +333,3 @@ def check_inside(
                         instance=instance,
                         field=f"{field}[{sequence}][{number}]",
                     )
-
-
-def spelled(text: str) -> str:
-    """A text without its whitespace, to compare what tokens spell with what the text says."""
-    return "".join(text.split())

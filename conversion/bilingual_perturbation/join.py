@@ -24,12 +24,12 @@ class Example:
     tokens: tuple[tuple[str, ...], ...]
     sample_type: str
     rel_ids: tuple[str, ...] | None
-    original_id: str | None
-    label: int | None
-    answer: str | None
-    rationale_ids: RationaleSets | None
-    public: Record | None
-    gold: Record | None
+    original_id: str | None = None
+    label: int | None = None
+    answer: str | None = None
+    rationale_ids: RationaleSets | None = None
+    public: Record | None = None
+    gold: Record | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Joined:
     reports: list[str] = field(default_factory=list)
 
 
-_MAY_LACK = ("title", "question")  # gold files of the reading task hold the passage alone
+MAY_LACK = ("title", "question")  # gold files of the reading task hold the passage alone
 
 
 def join(
@@ -65,16 +65,10 @@ def join(
     offences: list[DataError] = []
     for record in public or ():
         match = golds.pop(record.id, None)
-        rel_ids = record.rel_ids
+        if match is not None and match.tokens is not None and match.tokens != record.tokens:
+            offences.append(_other_tokens(record, match, public_file, gold_file))
+            continue
         if match is not None:
-            if match.tokens is not None and match.tokens != record.tokens:
-                wanted, found = _first_difference(record.tokens, match.tokens)
-                message = (
-                    f"expected the tokens of {public_file}:{record.record.line}, which has the same id, {wanted}, found "
-                    f"{found} (the gold file alone builds too, if the two number their examples differently)"
-                )
-                offences.append(DataError(message, file=gold_file, line=match.record.line, instance=match.id))
-                continue
             check_inside(
                 match.rationale_ids,
                 record.tokens,
@@ -84,53 +78,11 @@ def join(
                 field="rationale",
             )
             if match.rel_ids is not None and match.rel_ids != record.rel_ids:
-                given = " ".join(record.rel_ids or ["none"])
-                disagreeing.append(f"{record.id}: {given} -> {' '.join(match.rel_ids)}")
-                rel_ids = match.rel_ids
-        examples.append(
-            Example(
-                record.id,
-                record.texts,
-                record.tokens,
-                (match.sample_type if match else None) or record.sample_type,
-                rel_ids,
-                None,
-                match.label if match else None,
-                match.answer if match else None,
-                match.rationale_ids if match else None,
-                record.record,
-                match.record if match else None,
-            )
-        )
+                disagreeing.append(f"{record.id}: {' '.join(record.rel_ids or ['none'])} -> {' '.join(match.rel_ids)}")
+        examples.append(_of_public(record, match))
     if offences:
         raise DataErrors(offences) if len(offences) > 1 else offences[0]
-    for match in golds.values():
-        lacking = [name for name in ("tokens", "sample_type") if getattr(match, name) is None]
-        lacking += [
-            column for column in config.texts if column not in match.texts and column not in ("title", "question")
-        ]
-        if match.tokens is None or match.sample_type is None or lacking:
-            raise DataError(
-                f"expected a public record of the same id, or the gold's own {' and '.join(lacking)}",
-                file=gold_file,
-                line=match.record.line,
-                instance=match.id,
-            )
-        examples.append(
-            Example(
-                match.id,
-                match.texts,
-                match.tokens,
-                match.sample_type,
-                match.rel_ids,
-                None,
-                match.label,
-                match.answer,
-                match.rationale_ids,
-                None,
-                match.record,
-            )
-        )
+    examples += [_of_gold(match, config, gold_file) for match in golds.values()]
     reports = []
     if disagreeing:
         some = ", ".join(disagreeing[:10]) + (" .." if len(disagreeing) > 10 else "")
@@ -142,11 +94,64 @@ def join(
     return Joined(_with_originals(examples), reports)
 
 
+def _of_public(record: PublicExample, match: GoldExample | None) -> Example:
+    """A public record, with what the gold of the same id says."""
+    if match is None:
+        return Example(record.id, record.texts, record.tokens, record.sample_type, record.rel_ids, public=record.record)
+    return Example(
+        record.id,
+        record.texts,
+        record.tokens,
+        match.sample_type or record.sample_type,
+        record.rel_ids if match.rel_ids is None else match.rel_ids,
+        label=match.label,
+        answer=match.answer,
+        rationale_ids=match.rationale_ids,
+        public=record.record,
+        gold=match.record,
+    )
+
+
+def _of_gold(match: GoldExample, config: PerturbationConfig, file: Path_ | None) -> Example:
+    """A gold record alone; it has to hold what a row needs."""
+    lacking = [name for name in ("tokens", "sample_type") if getattr(match, name) is None]
+    lacking += [column for column in config.texts if column not in match.texts and column not in MAY_LACK]
+    if match.tokens is None or match.sample_type is None or lacking:
+        raise DataError(
+            f"expected a public record of the same id, or the gold's own {' and '.join(lacking)}",
+            file=file,
+            line=match.record.line,
+            instance=match.id,
+        )
+    return Example(
+        match.id,
+        match.texts,
+        match.tokens,
+        match.sample_type,
+        match.rel_ids,
+        label=match.label,
+        answer=match.answer,
+        rationale_ids=match.rationale_ids,
+        gold=match.record,
+    )
+
+
+def _other_tokens(
+    record: PublicExample, match: GoldExample, public_file: Path_ | None, gold_file: Path_ | None
+) -> DataError:
+    wanted, there = _first_difference(record.tokens, match.tokens or ())
+    message = (
+        f"expected the tokens of {public_file}:{record.record.line}, which has the same id, {wanted}, found {there} (the gold "
+        "file alone builds too, if the two number their examples differently)"
+    )
+    return DataError(message, file=gold_file, line=match.record.line, instance=match.id)
+
+
 def _first_difference(one: Sequence[Sequence[str]], other: Sequence[Sequence[str]]) -> tuple[str, str]:
     """The first sequence that differs, of either side, in words."""
     pairs = [pair for pair in zip_longest(one, other, fillvalue=()) if pair[0] != pair[1]]
-    wanted, found = pairs[0]
-    return shown(" ".join(wanted)), shown(" ".join(found))
+    wanted, there = pairs[0]
+    return shown(" ".join(wanted)), shown(" ".join(there))
 
 
 def _with_originals(examples: list[Example]) -> list[Example]:

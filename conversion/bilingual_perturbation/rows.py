@@ -33,8 +33,6 @@ SCHEMA = pa.schema(
         ("position", pa.int32()),
     ]
 )
-# on such columns the viewer stumbles where max = min + 1; they are derived, so null does no harm
-DERIVED_INTEGERS = ("num_tokens", "position")
 
 
 def label_names(config: PerturbationConfig) -> dict[str, Sequence[str]]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.small_dataset import built_folder, read_release
-from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
+from eraser_hub.conversion.paper_tables import Figure, Statistics, StatisticsTable
 from eraser_hub.papers import paper
 from eraser_hub.records.built import open_built
 
@@ -78,12 +77,8 @@ def overview(rows: Sequence[Mapping[str, Any]]) -> Overview:
 
 def overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, Overview]:
     """Configuration -> figures, of a built folder."""
-    there = read_release(folder)
-    return {
-        name: overview(open_built(folder).rows(name, "test", COLUMNS))
-        for name in CONFIGS
-        if name in there and (configs is None or name in configs)
-    }
+    built = open_built(folder)
+    return {name: overview(built.rows(name, "test", COLUMNS)) for name in built.chosen(configs)}
 
 
 def tables(seen: Mapping[str, Overview]) -> Statistics:
@@ -142,18 +137,13 @@ def _percent(ratio: float | None) -> float | None:
 
 
 def bilingual_perturbation_statistics(folder: Path, configs: Sequence[str] | None = None) -> Statistics:
-    """Table 3 of a built folder, or of a folder with the benchmark's own files.
-
-    Raises:
-        DataError: the folder cannot be read, or a file in it is at fault.
-    """
-    with built_folder(Path(folder), "bilingual_perturbation", configs) as built:
-        return tables(overviews(built, configs))
+    """Table 3 of a built folder."""
+    return tables(overviews(folder, configs))
 
 
-def card_tables(folder: Path, configs: Sequence[str]) -> dict[str, str]:
+def card_tables(folder: Path) -> dict[str, str]:
     """The tables of the card: marker -> markdown."""
-    seen = overviews(folder, configs)
+    seen = overviews(folder)
     splits = [
         "| config | language | task | rows | originals | perturbed | with rationales |",
         "|---|---|---|---:|---:|---:|---:|",

@@ -23,9 +23,10 @@ import numpy as np
 import pyarrow as pa
 
 from eraser_hub.conversion.arrays import in_first_order, numbers, strings
+from eraser_hub.conversion.card import content_version, verify_folder
+from eraser_hub.conversion.dataset import BuildResult
 from eraser_hub.conversion.download.fetch import NotReleased
-from eraser_hub.conversion.parquet import content_version, verify_folder, viewer_trips, without_columns, write_parquet
-from eraser_hub.conversion.registry import BuildResult
+from eraser_hub.conversion.parquet import viewer_trips, without_columns, write_parquet
 from eraser_hub.conversion.workers import Workers
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
 from eraser_hub.records.errors import DataError
@@ -59,7 +60,7 @@ def build_eraser(
     progress: bool = False,
     include_backup_records: bool = False,
 ) -> BuildResult:
-    """Build the configs into ``out/eraser``; see `hub_datasets.HubDataset.build`."""
+    """Build the configs into ``out/eraser``; see `HubDataset.build`."""
     notes: list[str] = []
     names = chosen_configs(configs, source)
     corpora = []

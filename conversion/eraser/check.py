@@ -8,9 +8,7 @@ and test share no document; one id names one text; the card tells the truth abou
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ import pyarrow.compute as pc
 
 from eraser_hub.conversion.arrays import ranges
 from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, UniqueStrings, check_folder
-from eraser_hub.conversion.download.unpack import SPLIT_FILES
 from eraser_hub.conversion.token_arrays import string_bytes
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import shown
@@ -384,54 +381,32 @@ def leaks(config: str, checks: Mapping[str, EraserSplitCheck]) -> list[Finding]:
     return found
 
 
-def _is_raw(folder: Path) -> bool:
-    """Whether a folder holds raw corpora (folders with split files, or archives, named like configurations), or is one."""
-    if any((folder / name).is_file() for name in SPLIT_FILES):
-        return True
-    return any((folder / f"{name}.tar.gz").is_file() or any((folder / name).glob("*.jsonl")) for name in CONFIGS)
-
-
-@contextmanager
-def built_folder(folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:
-    """``folder`` itself when it is a built ``eraser``; a temporary build of it when it holds raw corpora."""
-    if not _is_raw(folder):
-        yield folder
-        return
-    from eraser_hub.conversion.registry import HUB_DATASETS
-
-    with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
-        yield HUB_DATASETS["eraser"].build(configs, out=Path(aside), source=folder).folder
-
-
 def check_eraser(folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False) -> Report:
-    """The integrity report of a built ``hub/eraser``, or of a folder of raw corpora (which is built aside first).
+    """The integrity report of a built ``hub/eraser``.
 
     Args:
-        folder: the built folder (with its README.md), or one that holds a folder per corpus.
+        folder: the built folder (with its README.md).
         configs: which configurations; None takes all that are there.
         leakage: also look for documents under several names and for evidence that a search by text would misplace.
 
     Raises:
-        DataError: the folder cannot be read, or, for raw files, what the build finds wrong with them.
+        DataError: the folder cannot be read.
     """
-    with built_folder(Path(folder), configs) as built:
 
-        def across(config: str, checks: Mapping[str, Any], tally: Tally) -> None:
-            _across(config, checks, tally)
-            _unreferenced(built, config, checks, tally)
+    def across(config: str, checks: Mapping[str, Any], tally: Tally) -> None:
+        _across(config, checks, tally)
+        _unreferenced(folder, config, checks, tally)
 
-        rules = Rules(
-            dataset="eraser",
-            columns=COLUMNS,
-            split=lambda config, split: EraserSplitCheck(config, split, leakage),
-            across=across,
-            quirks=QUIRKS,
-            notes=NOTES,
-            kinds=SCHEMA,
-        )
-        report, seen = check_folder(built, rules, configs)
-    report.folder = Path(folder)
+    rules = Rules(
+        dataset="eraser",
+        columns=COLUMNS,
+        split=lambda config, split: EraserSplitCheck(config, split, leakage),
+        across=across,
+        quirks=QUIRKS,
+        notes=NOTES,
+        kinds=SCHEMA,
+    )
+    report, seen = check_folder(folder, rules, configs)
     if leakage:
-        for config, checks in seen.items():
-            report.leakage.extend(leaks(config, checks))
+        report.leakage += [finding for config, checks in seen.items() for finding in leaks(config, checks)]
     return report

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.conversion.parquet import verify_folder
-from eraser_hub.conversion.registry import ExportResult
+from eraser_hub.conversion.card import verify_folder
+from eraser_hub.conversion.dataset import ExportResult
 from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import DataError, shown
@@ -28,7 +28,7 @@ COLUMNS = ["annotation_id", "classification", "query", "query_type", "documents"
 
 
 def export_eraser(dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
-    """Write ``out/CONFIG`` for each config of a built folder; see `hub_datasets.HubDataset.export`.
+    """Write ``out/CONFIG`` for each config of a built folder; see `HubDataset.export`.
 
     Raises:
         DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is not in it, or

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eraser_hub.conversion.tables import Figure
+from eraser_hub.conversion.paper_tables import Figure
 from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError
 

@@ -65,6 +65,13 @@ def _find(config: str, source: Path, exact: bool = False) -> Path | None:
     return source if _holds_splits(source) and not any((source / name).is_dir() for name in CONFIGS) else None
 
 
+def is_raw(folder: Path) -> bool:
+    """Whether a folder holds raw corpora (folders with split files, or archives, named like configs), or is one."""
+    if _holds_splits(folder):
+        return True
+    return any((folder / f"{name}.tar.gz").is_file() or any((folder / name).glob("*.jsonl")) for name in CONFIGS)
+
+
 def _holds_splits(folder: Path) -> bool:
     return any((folder / f"{name}.jsonl").is_file() for name in ("train", "val", "validation", "test"))
 

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
+from eraser_hub.conversion.paper_tables import Figure, Statistics, StatisticsTable
 from eraser_hub.papers import paper
 from eraser_hub.records.built import batches, open_built
 from eraser_hub.records.errors import DataError
 
-from .check import MAIN_SPLITS, built_folder
+from .check import MAIN_SPLITS
 from .configs import CONFIGS
 from .row_arrays import flatten
 from .schema import SCHEMA
@@ -111,22 +111,20 @@ def _distinct(names: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[
 
 
 def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> Statistics:
-    """Tables 1, 5 and 6 of the ERASER paper for a built ``hub/eraser`` (or a folder of raw corpora, built aside first),
-    and Table 2 as printed.
+    """Tables 1, 5 and 6 of the ERASER paper for a built ``hub/eraser``, and Table 2 as printed.
 
     Raises:
         DataError: the folder cannot be read; an unknown configuration.
     """
-    with built_folder(Path(folder), configs) as built:
-        dataset = open_built(built)
-        by_config: dict[str, dict[str, SplitStatistics]] = {}
-        for config in dataset.chosen(configs):
-            splits = by_config[config] = {}
-            for split, paths in dataset.splits(config).items():
-                splits[split] = SplitStatistics()
-                for batch in batches(paths, COLUMNS, kinds=SCHEMA):
-                    splits[split].add(batch)
-                splits[split].finish()
+    built = open_built(folder)
+    by_config: dict[str, dict[str, SplitStatistics]] = {}
+    for config in built.chosen(configs):
+        splits = by_config[config] = {}
+        for split, paths in built.splits(config).items():
+            splits[split] = SplitStatistics()
+            for batch in batches(paths, COLUMNS, kinds=SCHEMA):
+                splits[split].add(batch)
+            splits[split].finish()
     return tables_of(by_config)
 
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from eraser_hub.conversion.registry import BuildResult, ExportResult
+from eraser_hub.conversion.dataset import BuildResult, ExportResult
 from eraser_hub.conversion.small_dataset import (
     ConfigTables,
     SmallDataset,
     ends_of,
     export_files,
-    read_release,
     write_dataset,
 )
 from eraser_hub.papers import paper
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
 
-from .rows import DERIVED_INTEGERS, LABEL_NAMES, SCHEMA, SplitRows, tree_rows, wikiattack_rows
+from .configs import CONFIGS, DEFAULT_CONFIG
+from .rows import LABEL_NAMES, SCHEMA, SplitRows, tree_rows, wikiattack_rows
 from .sources import (
     RATIONALES_URL,
     SST_URL,
@@ -31,13 +31,11 @@ from .sources import (
 from .statistics import card_tables
 from .wikiattack import RATIONALE_COLUMNS, format_rationale, read_attacks, read_comments, read_rationales
 
-CONFIGS = ("sst", "wikiattack")
 DATASET = SmallDataset(
     name="human_rationales",
     configs=CONFIGS,
-    default="sst",
+    default=DEFAULT_CONFIG,
     schema=SCHEMA,
-    nullable_integers=DERIVED_INTEGERS,
     descriptions={
         "sst": "English sentiment trees: a sentence's label, and as rationale the phrases that explain it.",
         "wikiattack": "English comments on Wikipedia talk pages, with what people highlighted as a personal attack.",
@@ -53,7 +51,7 @@ def build_human_rationales(
     configs: Sequence[str] | None,
     *,
     out: Path,
-    source: Path | None,
+    source: Path | None = None,
     num_proc: int = 1,
     progress: bool = False,
     include_backup_records: bool = False,
@@ -68,17 +66,13 @@ def build_human_rationales(
             f"expected --source DIR with sst/trees/train.txt dev.txt test.txt ({SST_URL}) or "
             f"wikiattack/wiki_attack_dev_rationale.csv wiki_attack_test_rationale.csv ({RATIONALES_URL})"
         )
-    sources = find_human_rationales(source, configs)
-    notes = list(sources.notes)
-    if include_backup_records:
-        notes.append("--include-backup-records: this dataset has no backup files")
-    built: dict[str, ConfigTables] = {}
+    sources = find_human_rationales(Path(source), configs)
+    notes = [*sources.notes, *(["--include-backup-records: this dataset has no backup files"] * include_backup_records)]
+    tables = {}
     for name, paths in (("sst", sources.sst), ("wikiattack", sources.wikiattack)):
         if paths:
-            built[name] = _tables(name, load_rows(sources, name), paths, sources.root[name], notes)
-    folder, written = write_dataset(DATASET, built, out)
-    rows = {name: {split: table.num_rows for split, table in tables.splits.items()} for name, tables in built.items()}
-    return BuildResult(folder, rows, notes + written)
+            tables[name] = _tables(name, load_rows(sources, name), paths, sources.root[name], notes)
+    return write_dataset(DATASET, tables, out, notes)
 
 
 def load_rows(sources: HumanRationaleSources, config: str) -> dict[str, SplitRows]:
@@ -106,8 +100,7 @@ def _tables(
     splits: dict[str, pa.Table] = {}
     for split, part in made.items():
         name = paths[split].relative_to(root).as_posix()
-        mark, newline = ends_of(paths[split])
-        facts: dict[str, Any] = {"file": name, "split": split, "byte_order_mark": mark, "final_newline": newline}
+        facts: dict[str, Any] = {"file": name, "split": split, **ends_of(paths[split])}
         facts |= {"lines": part.lines, "skipped": part.skipped}
         files.append(facts)
         records += [(name, line, text) for line, text in part.records]
@@ -119,7 +112,7 @@ def _tables(
             notes.append(f"{paths[split]}: no row is left for the split {split}")
     if not splits:
         raise DataError("expected a tree whose root is not neutral, found none", file=next(iter(paths.values())))
-    return ConfigTables(splits, LABEL_NAMES[config], {"files": files}, records)
+    return ConfigTables(splits, LABEL_NAMES[config], files, records)
 
 
 def export_human_rationales(dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
@@ -130,17 +123,15 @@ def export_human_rationales(dataset: Path, configs: Sequence[str] | None, *, out
     Raises:
         DataError: a configuration that is not there, a damaged folder, a file that stands in ``out`` already.
     """
-    chosen = list(configs) if configs else [name for name in CONFIGS if name in read_release(dataset)]
+    built = open_built(dataset)
 
     def lines_of(name: str, facts: Mapping[str, Any], kept: Mapping[int, str]) -> list[str]:
-        rows = open_built(dataset).rows(name, facts["split"]) if facts["split"] else []
+        rows = built.rows(name, facts["split"]) if facts["split"] else []
         return (_tree_lines if name == "sst" else _csv_lines)(rows, kept)
 
-    files = export_files(dataset, chosen, lambda name: out / name, lines_of)
-    notes = ["wikiattack: masks alone; comments and annotations are files of another release"] * (
-        "wikiattack" in chosen
-    )
-    return ExportResult(out, files, notes)
+    files = export_files(dataset, configs or (), lambda name: out / name, lines_of)
+    note = "wikiattack: masks alone; comments and annotations are files of another release"
+    return ExportResult(out, files, [note] * ("wikiattack" in built.chosen(configs)))
 
 
 def _tree_lines(rows: Sequence[Mapping[str, Any]], kept: Mapping[int, str]) -> list[str]:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, UniqueStrings, check_folder
-from eraser_hub.conversion.small_dataset import built_folder
+from eraser_hub.conversion.checks import Report, Rules, Tally, UniqueStrings, check_folder, repeated
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, shown
 
@@ -86,12 +85,9 @@ def _look_at_tree(row: Mapping[str, Any], where: str, tally: Tally) -> None:
 
 
 def check_human_rationales(folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False) -> Report:
-    """The integrity report of a built folder, or of a folder with the corpora's own files.
+    """The integrity report of a built folder.
 
     With ``leakage`` the report says which texts stand in more than one split, or more than once in one.
-
-    Raises:
-        DataError: nothing to check there, or a file that cannot be read.
     """
     rules = Rules(
         dataset="human_rationales",
@@ -99,24 +95,15 @@ def check_human_rationales(folder: Path, configs: Sequence[str] | None = None, *
         split=lambda config, split: HumanRationalesSplitCheck(config),
         notes=NOTES,
     )
-    with built_folder(Path(folder), "human_rationales", configs) as built:
-        report, seen = check_folder(built, rules, configs)
-        if leakage:
-            report.leakage.extend(
-                found for config, splits in seen.items() for found in _repeated(built, config, splits)
+    report, seen = check_folder(folder, rules, configs)
+    if leakage:
+        built = open_built(folder)
+        for config, splits in seen.items():
+            texts = (
+                (row["text"], f"{split} {row['id']}")
+                for split in splits
+                for row in built.rows(config, split, ("id", "text"))
+                if row["text"]
             )
-    report.folder = Path(folder)
+            report.leakage += repeated(f"{config}: the same text several times", texts)
     return report
-
-
-def _repeated(folder: Path, config: str, splits: Mapping[str, Any]) -> list[Finding]:
-    held: dict[str, list[str]] = {}
-    for split in splits:
-        for row in open_built(folder).rows(config, split, ("id", "text")):
-            if row["text"]:
-                held.setdefault(row["text"], []).append(f"{split} {row['id']}")
-    groups = [places for places in held.values() if len(places) > 1]
-    if not groups:
-        return []
-    examples = tuple(", ".join(places) for places in groups[:5])
-    return [Finding(f"{config}: the same text several times", "note", len(groups), examples)]

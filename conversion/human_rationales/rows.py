@@ -32,7 +32,6 @@ SCHEMA = pa.schema(
         ("attack_share", pa.float32()),
     ]
 )
-DERIVED_INTEGERS = ("num_tokens", "position")
 SENTIMENTS = ("very negative", "negative", "neutral", "positive", "very positive")
 LABEL_NAMES: dict[str, dict[str, Sequence[str]]] = {
     "sst": {"label": ("negative", "positive"), "sentiment": SENTIMENTS},

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.small_dataset import built_folder, read_release
-from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
+from eraser_hub.conversion.paper_tables import Figure, Statistics, StatisticsTable
+from eraser_hub.conversion.small_dataset import read_release
 from eraser_hub.papers import paper
 from eraser_hub.records.built import open_built
 
@@ -51,18 +51,16 @@ def lengths(rows: Sequence[Mapping[str, Any]]) -> Lengths:
 
 def lengths_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], Lengths]:
     """(configuration, split) -> figures; the split ``all`` is over all rows, as in the paper."""
-    found: dict[tuple[str, str], Lengths] = {}
-    for config, facts in read_release(folder).items():
-        if configs is not None and config not in configs:
-            continue
+    built = open_built(folder)
+    figures: dict[tuple[str, str], Lengths] = {}
+    for config in built.chosen(configs):
         together: list[dict[str, Any]] = []
-        for file in facts["files"]:
-            if file["split"]:
-                rows = open_built(folder).rows(config, file["split"], COLUMNS)
-                found[config, file["split"]] = lengths(rows)
-                together += rows
-        found[config, "all"] = lengths(together)
-    return found
+        for split in built.splits(config):
+            rows = built.rows(config, split, COLUMNS)
+            figures[config, split] = lengths(rows)
+            together += rows
+        figures[config, "all"] = lengths(together)
+    return figures
 
 
 def tables(seen: Mapping[tuple[str, str], Lengths]) -> Statistics:
@@ -101,18 +99,13 @@ def tables(seen: Mapping[tuple[str, str], Lengths]) -> Statistics:
 
 
 def human_rationales_statistics(folder: Path, configs: Sequence[str] | None = None) -> Statistics:
-    """Table 2 of a built folder, or of a folder with the corpora's own files.
-
-    Raises:
-        DataError: the folder cannot be read, or a file in it is at fault.
-    """
-    with built_folder(Path(folder), "human_rationales", configs) as built:
-        return tables(lengths_by_split(built, configs))
+    """Table 2 of a built folder."""
+    return tables(lengths_by_split(folder, configs))
 
 
-def card_tables(folder: Path, configs: Sequence[str]) -> dict[str, str]:
+def card_tables(folder: Path) -> dict[str, str]:
     """The tables of the card: marker -> markdown."""
-    seen = lengths_by_split(folder, configs)
+    seen = lengths_by_split(folder)
     splits = ["| config | split | rows |", "|---|---|---:|"]
     splits += [
         f"| `{config}` | `{split}` | {figures.rows:,} |" for (config, split), figures in seen.items() if split != "all"
@@ -120,7 +113,6 @@ def card_tables(folder: Path, configs: Sequence[str]) -> dict[str, str]:
     skipped = [
         f"- `{file['file']}` ({config}): {count:,} {reason}"
         for config, facts in read_release(folder).items()
-        if config in configs
         for file in facts["files"]
         for reason, count in file["skipped"].items()
     ]

@@ -49,7 +49,7 @@ def build(
         for folder in build_metrics(out, names=config or None):
             typer.echo(folder)
         return
-    from eraser_hub.conversion.registry import HUB_DATASETS
+    from eraser_hub.conversion import HUB_DATASETS
 
     dataset = HUB_DATASETS[name]
     for wanted in config or ():

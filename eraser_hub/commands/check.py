@@ -44,7 +44,7 @@ def check(
     name, folder = chosen_dataset(name, dataset)
     if format not in ("text", "json"):
         raise typer.BadParameter(f"expected text or json, found {format!r}", param_hint="--format")
-    from eraser_hub.conversion.registry import HUB_DATASETS
+    from eraser_hub.conversion import HUB_DATASETS
 
     hub_dataset = HUB_DATASETS[name]
     known_configs(config, hub_dataset.configs)

@@ -21,7 +21,7 @@ def export(
 
         eraser-hub export --dataset hub/eraser --config movies --out raw
     """
-    from eraser_hub.conversion.registry import HUB_DATASETS
+    from eraser_hub.conversion import HUB_DATASETS
 
     if not dataset.is_dir():
         raise typer.BadParameter(f"there is no folder {dataset}", param_hint="--dataset")

@@ -31,7 +31,7 @@ def stats(
     name, folder = chosen_dataset(name, dataset)
     if format not in ("text", "json", "markdown"):
         raise typer.BadParameter(f"expected text, json or markdown, found {format!r}", param_hint="--format")
-    from eraser_hub.conversion.registry import HUB_DATASETS
+    from eraser_hub.conversion import HUB_DATASETS
 
     known_configs(config, HUB_DATASETS[name].configs)
     statistics = HUB_DATASETS[name].stats(folder, config or None)

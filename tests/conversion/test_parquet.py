@@ -14,21 +14,15 @@ from datasets import load_dataset, load_dataset_builder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.card import content_version, size_category, verify_folder
 from eraser_hub.conversion.eraser import rows as eraser_rows
 from eraser_hub.conversion.eraser.build import LABELS
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
 from eraser_hub.conversion.eraser.format import sentences_of, tokens_of
 from eraser_hub.conversion.eraser.rows import count_tokens
 from eraser_hub.conversion.eraser.schema import INTEGERS, SCHEMA, features_of
-from eraser_hub.conversion.parquet import (
-    content_version,
-    size_category,
-    verify_folder,
-    viewer_trips,
-    without_columns,
-    write_parquet,
-)
-from eraser_hub.conversion.registry import HUB_DATASETS
+from eraser_hub.conversion.parquet import viewer_trips, without_columns, write_parquet
 from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError
 
@@ -140,7 +134,7 @@ def test_card_and_parquet_are_compared(copy):
         (("num_examples: 27", "num_examples: 28"), "expected 28 rows, found 27"),
         (("'0': NEG", "'0': POS"), "expected the labels"),
         (("default: true", "default: false"), "one default config"),
-        (("movies/train-*", "movies/gone-*"), "found none"),
+        (("movies/train-*", "movies/gone-*"), "found no such file"),
         (("---\n", "", 1), "YAML"),
     ):
         card.write_text(good.replace(*change))
@@ -150,10 +144,10 @@ def test_card_and_parquet_are_compared(copy):
     path = next((copy / "movies").glob("train-*"))
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
-    with pytest.raises(DataError, match="expected Parquet"):
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
         verify_folder(copy, SCHEMA, LABELS)
     pq.write_table(pa.table({"x": [1]}), path)
-    with pytest.raises(DataError, match="expected the schema"):
+    with pytest.raises(DataError, match="expected the column annotation_id, found none"):
         verify_folder(copy, SCHEMA, LABELS)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.conversion.registry import HUB_DATASETS
+from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.records.errors import DataError
 
 FILES = (

@@ -9,8 +9,8 @@ from pathlib import Path
 import datasets
 import pytest
 
+from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.conversion.registry import HUB_DATASETS
 from eraser_hub.datasets_scripts import eraser as script
 from eraser_hub.datasets_scripts.eraser import Eraser
 from eraser_hub.records.errors import DataError

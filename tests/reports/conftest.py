@@ -39,7 +39,7 @@ def browser():
 @pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample corpora, built."""
-    from eraser_hub.conversion.registry import HUB_DATASETS
+    from eraser_hub.conversion import HUB_DATASETS
 
     out = tmp_path_factory.mktemp("hub")
     HUB_DATASETS["eraser"].build(None, out=out, source=SAMPLES / "eraser")

@@ -17,7 +17,7 @@ from eraser_hub.reports.scoring import Settings
 
 @pytest.fixture(scope="module")
 def bilingual(samples, tmp_path_factory):
-    from eraser_hub.conversion.registry import HUB_DATASETS
+    from eraser_hub.conversion import HUB_DATASETS
 
     out = tmp_path_factory.mktemp("hub")
     HUB_DATASETS["bilingual_perturbation"].build(None, out=out, source=samples / "bilingual_perturbation")

@@ -85,7 +85,7 @@ def test_parquet_errors_name_the_row(samples: Path, tmp_path: Path) -> None:
 
 
 def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> None:
-    from eraser_hub.conversion.registry import HUB_DATASETS
+    from eraser_hub.conversion import HUB_DATASETS
 
     HUB_DATASETS["eraser"].build(source=samples / "eraser", configs=["movies"], out=tmp_path)
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"

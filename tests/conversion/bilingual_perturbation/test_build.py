@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.bilingual_perturbation.configs import CONFIGS
 from eraser_hub.conversion.bilingual_perturbation.pairs import map_references, pairs
-from eraser_hub.conversion.registry import HUB_DATASETS
 from eraser_hub.conversion.small_dataset import read_release
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
@@ -48,7 +48,6 @@ def test_the_samples_come_back_letter_by_letter(built: Path, samples: Path, tmp_
     assert sorted(path.name for path in result.files) == sorted(path.name for path in source.iterdir())
     for path in result.files:
         assert path.read_bytes() == (source / path.name).read_bytes()
-    assert not (built / "records").exists()  # every line follows from its row
 
 
 def test_every_config_has_the_same_columns_and_its_language(built: Path) -> None:
@@ -166,6 +165,28 @@ def test_odd_lines_are_kept_whole(tmp_path: Path) -> None:
     assert exported.read_bytes() == odd.encode()
 
 
+def test_lines_that_are_missing_are_no_empty_file(built: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "bilingual_perturbation"
+    shutil.copytree(built, copy)
+    (copy / "records" / "mrc_en.parquet").unlink()
+    with pytest.raises(DataError, match=r"mrc_en\.parquet: expected the \d+ lines of mrc_en, found 0"):
+        DATASET.export(copy, ["mrc_en"], out=tmp_path / "raw")
+
+
+def test_a_folder_that_another_version_built_is_refused(built: Path, tmp_path: Path, samples: Path) -> None:
+    copy = tmp_path / "bilingual_perturbation"
+    shutil.copytree(built, copy)
+    release = json.loads((copy / "release.json").read_text(encoding="utf-8"))
+    del release["format"]
+    (copy / "release.json").write_text(json.dumps(release), encoding="utf-8")
+    for refused in (
+        lambda: DATASET.export(copy, None, out=tmp_path / "raw"),
+        lambda: build(samples / "bilingual_perturbation", tmp_path, ["mrc_en"]),
+    ):
+        with pytest.raises(DataError, match="expected the format 2, found None, which another version wrote"):
+            refused()
+
+
 def test_export_overwrites_nothing_and_reaches_no_other_path(built: Path, tmp_path: Path) -> None:
     (tmp_path / "senti_ch").write_text("mine")
     with pytest.raises(DataError, match="nothing is overwritten"):
@@ -201,8 +222,8 @@ def test_violations_are_found(tmp_path: Path, records: list[dict], check: str) -
     source.mkdir()
     dump(source / "senti_en", records)
     report = DATASET.check(source)
-    found = {finding.check: finding.level for split in report.splits for finding in split.findings}
-    assert found[check] == "violation"
+    levels = {finding.check: finding.level for split in report.splits for finding in split.findings}
+    assert levels[check] == "violation"
     assert report.violations
 
 
@@ -213,9 +234,9 @@ def test_an_empty_gold_set_is_a_violation_and_a_partial_golds_rel_ids_are_a_note
     gold = {"sent_id": 1, "sent_token": ["so", "good"], "sent_label": 1, "rationale_ids": [[[1], []]], "rel_ids": [9]}
     dump(source / "senti_en_golden.jsonl", [gold])
     report = DATASET.check(source)
-    found = {finding.check: finding.level for split in report.splits for finding in split.findings}
-    assert found["empty gold set"] == "violation"
-    assert found["rel_ids beyond a partial gold"] == "note"
+    levels = {finding.check: finding.level for split in report.splits for finding in split.findings}
+    assert levels["empty gold set"] == "violation"
+    assert levels["rel_ids beyond a partial gold"] == "note"
 
 
 def test_missing_files_are_named(tmp_path: Path, samples: Path) -> None:

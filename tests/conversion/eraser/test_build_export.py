@@ -17,13 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import app
-from eraser_hub.conversion import workers
+from eraser_hub.conversion import HUB_DATASETS, workers
 from eraser_hub.conversion.eraser import build as eraser_build
 from eraser_hub.conversion.eraser import lines as eraser_lines
 from eraser_hub.conversion.eraser import plan as eraser_plan
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
-from eraser_hub.conversion.registry import HUB_DATASETS
 from eraser_hub.records import atomic
 from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.errors import BusyError, DataError
@@ -292,7 +291,7 @@ def test_a_line_is_one_record(change, line, tmp_path):
 
 def test_a_build_imports_no_pandas(samples, tmp_path):
     code = (
-        "import sys; from pathlib import Path; from eraser_hub.conversion.registry import HUB_DATASETS;"
+        "import sys; from pathlib import Path; from eraser_hub.conversion import HUB_DATASETS;"
         "HUB_DATASETS['eraser'].build(None, source=Path(sys.argv[1]), out=Path(sys.argv[2]));"
         "sys.exit('pandas' in sys.modules)"
     )
@@ -440,7 +439,7 @@ _SLOW = """
 import sys, time
 from pathlib import Path
 from eraser_hub.conversion.eraser import shards as eraser_shards
-from eraser_hub.conversion.registry import HUB_DATASETS
+from eraser_hub.conversion import HUB_DATASETS
 convert = eraser_shards.convert
 def slowly(work, *rest):
     done = convert(work, *rest)

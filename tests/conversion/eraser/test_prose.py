@@ -9,9 +9,9 @@ import yaml
 from huggingface_hub import DatasetCard, DatasetCardData
 from huggingface_hub.repocard import metadata_load
 
+from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.prose import filled_prose
-from eraser_hub.conversion.registry import HUB_DATASETS
 from eraser_hub.records.errors import DataError
 
 # the Hub's lists, as far as this card uses them

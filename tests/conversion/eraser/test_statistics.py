@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.format import read_annotations, read_documents, sentences_of, tokens_of
 from eraser_hub.conversion.eraser.statistics import eraser_statistics
-from eraser_hub.conversion.registry import HUB_DATASETS
-from eraser_hub.conversion.tables import Figure, Statistics, StatisticsTable
+from eraser_hub.conversion.paper_tables import Figure, Statistics, StatisticsTable
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import DataError
 
@@ -84,7 +84,7 @@ WHOLE = [("movies", "train"), ("movies", "validation"), ("multirc", "validation"
 
 
 def test_whole_splits_of_the_real_corpora_give_the_printed_figures(corpora):
-    statistics = eraser_statistics(corpora, ["movies", "multirc"])
+    statistics = HUB_DATASETS["eraser"].stats(corpora, ["movies", "multirc"])
     five = table(statistics, "table_5")
     for key in WHOLE:
         for name, figure in five[key].items():
@@ -96,7 +96,7 @@ def test_whole_splits_of_the_real_corpora_give_the_printed_figures(corpora):
 
 
 def test_cose_differs_from_the_paper_and_it_is_said_why(corpora):
-    statistics = eraser_statistics(corpora, ["cose"])
+    statistics = HUB_DATASETS["eraser"].stats(corpora, ["cose"])
     figures = table(statistics, "table_5")["cose", "validation"]
     assert (figures["instances"].value, figures["instances"].difference) == (1086, -6)
     assert figures["evidence_length"].difference == 0

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.human_rationales.sentiment_trees import parse_tree
-from eraser_hub.conversion.registry import HUB_DATASETS
 from eraser_hub.conversion.small_dataset import read_release
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
@@ -220,7 +220,7 @@ def test_a_hostile_file_ends_in_one_error_and_leaves_nothing(
 def test_a_damaged_folder_is_refused_by_export(built: Path, tmp_path: Path) -> None:
     copy = tmp_path / "human_rationales"
     shutil.copytree(built, copy)
-    (copy / "release.json").write_text('{"configs": {"sst": {"files": [{"file": 3}]}}}')
+    (copy / "release.json").write_text('{"format": 2, "configs": {"sst": {"files": [{"file": 3}]}}}')
     with pytest.raises(DataError, match="cannot be understood"):
         DATASET.export(copy, ["sst"], out=tmp_path / "raw")
     (copy / "release.json").write_text("[]")

@@ -1,0 +1,157 @@
+"""A dataset's card: written from the facts of the files, and compared with the files.
+
+``load_dataset`` and the Hub's viewer believe the card: features given there override a file's, a wrong count makes loading
+fail, and the local cache goes by its version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from eraser_hub.records.built import BuiltDataset, open_built, same_type
+from eraser_hub.records.errors import DataError
+
+SIZES = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+    (10_000_000, "1M<n<10M"),
+)
+
+
+def content_version(parts: Iterable[str]) -> str:
+    """``1.0.N`` with N out of the contents: datasets' local cache goes by the version, not by the files, so other
+    contents must have another version, and the same ones the same."""
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return f"1.0.{int(digest[:7], 16)}"
+
+
+def size_category(rows: int) -> str:
+    """The Hub's name for a number of rows."""
+    return next((name for most, name in SIZES if rows < most), "10M<n<100M")
+
+
+def with_configs(
+    metadata: Mapping[str, Any], infos: Sequence[Mapping[str, Any]], default: str, pattern: str
+) -> dict[str, Any]:
+    """A card's metadata with what ``load_dataset`` goes by: ``size_categories``, ``configs`` and ``dataset_info``.
+
+    Args:
+        metadata: the rest of it.
+        infos: the entries of ``dataset_info``, each with config_name, version and splits.
+        default: the config that a bare load takes; the first one where it is not there.
+        pattern: the data files of a ``{config}`` and ``{split}``.
+    """
+    names = [info["config_name"] for info in infos]
+    default = default if default in names else names[0]
+    configs = [
+        {
+            "config_name": info["config_name"],
+            # here it reaches the builder, and with it the local cache's key; in dataset_info alone it does not
+            "version": info["version"],
+            **({"default": True} if info["config_name"] == default else {}),
+            "data_files": [
+                {"split": split["name"], "path": pattern.format(config=info["config_name"], split=split["name"])}
+                for split in info["splits"]
+            ],
+        }
+        for info in infos
+    ]
+    rows = sum(split["num_examples"] for info in infos for split in info["splits"])
+    return {
+        **metadata,
+        "size_categories": [size_category(rows)],
+        "configs": configs,
+        "dataset_info": [dict(info) for info in infos],
+    }
+
+
+def card_text(metadata: Mapping[str, Any], prose: str) -> str:
+    """A dataset card: the metadata as YAML, then the prose."""
+    head = yaml.dump(
+        dict(metadata),
+        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+        sort_keys=False,
+        allow_unicode=True,
+        width=10_000,
+    )
+    return f"---\n{head}---\n\n{prose.strip()}\n"
+
+
+def card_faults(built: BuiltDataset, config: str, schema: pa.Schema) -> Iterator[DataError]:
+    """What differs between a config's files on the one side, and ``schema`` and the card's counts on the other.
+
+    Raises:
+        DataError: a file that the card names is missing, or cannot be read.
+    """
+    files = built.splits(config)
+    declared = {split["name"]: split.get("num_examples") for split in built.info(config).get("splits", ())}
+    for split in sorted(declared.keys() ^ files.keys()):
+        where = "dataset_info" if split in declared else "configs"
+        yield DataError(f"expected it in dataset_info and in configs, found it in {where} alone", field=split)
+    for split, paths in files.items():
+        rows = 0
+        for path in paths:
+            there, count = _footer(path)
+            rows += count
+            for difference in _schema_differences(schema, there):
+                yield DataError(difference, file=path)
+            if b"huggingface" in (there.metadata or {}):
+                message = "expected no `huggingface` key in the metadata (datasets 3.6 cannot read it)"
+                yield DataError(message, file=path)
+        if split in declared and declared[split] != rows:
+            yield DataError(f"expected {declared[split]} rows, found {rows}", field=split)
+
+
+def _footer(path: Path) -> tuple[pa.Schema, int]:
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.schema_arrow, file.metadata.num_rows
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise DataError(f"cannot be read as Parquet ({str(error).splitlines()[0]})", file=path) from None
+
+
+def _schema_differences(expected: pa.Schema, there: pa.Schema) -> Iterator[str]:
+    for name in expected.names:
+        if name not in there.names:
+            yield f"expected the column {name}, found none"
+        elif not same_type(expected.field(name).type, there.field(name).type):
+            yield f"column {name}: expected {expected.field(name).type}, found {there.field(name).type}"
+    for name in there.names:
+        if name not in expected.names:
+            yield f"the column {name} is not in the card"
+
+
+def verify_folder(folder: Path, schema: pa.Schema, label_names: Mapping[str, Sequence[str]] | None = None) -> None:
+    """Refuse a dataset folder whose card and Parquet files disagree.
+
+    Args:
+        folder: holds README.md and the files it names.
+        schema: what each file has to have.
+        label_names: per config, the names that the gold label has to have in the card.
+
+    Raises:
+        DataError: a file that is missing, or is no Parquet; another schema; another number of rows; other label names; a
+            ``huggingface`` key; a config without a version; not exactly one default config.
+    """
+    built = open_built(folder)
+    card = folder / "README.md"
+    defaults = [entry["config_name"] for entry in built.card["configs"] if entry.get("default")]
+    if len(defaults) != 1:
+        raise DataError(f"expected one default config, found {defaults}", file=card, field="configs")
+    for config in built.configs:
+        if not built.info(config).get("version"):
+            raise DataError("expected dataset_info with a version", file=card, field=config)
+        for fault in card_faults(built, config, schema):
+            raise DataError(fault.message, file=fault.file or card, field=fault.field and f"{config}/{fault.field}")
+        if label_names is not None and built.label_names(config) != tuple(label_names[config]):
+            message = f"expected the labels {list(label_names[config])}, found {list(built.label_names(config) or ())}"
+            raise DataError(message, file=card, field=config)

@@ -1,0 +1,131 @@
+"""What each dataset's folder below provides, and what its verbs give back.
+
+A dataset is a class here and a line in the registry (``conversion/__init__.py``). Its methods import what they need when
+they are called: `eraser-hub build eraser` imports what building eraser needs and nothing else.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .checks import Report
+    from .paper_tables import Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class BuildResult:
+    """What a build did.
+
+    Attributes:
+        folder: the finished dataset folder.
+        rows: config -> split (the dataset's names) -> number of rows.
+        notes: lines for the user: files that were skipped and why, digests recorded, what the viewer will not like.
+    """
+
+    folder: Path
+    rows: dict[str, dict[str, int]]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """What an export wrote: the files, and lines for the user."""
+
+    folder: Path
+    files: list[Path]
+    notes: list[str] = field(default_factory=list)
+
+
+class HubDataset(ABC):
+    """A dataset with its four verbs.
+
+    Attributes:
+        name: the dataset, and its folder's name.
+        configs: its configurations, in the card's order.
+        default_config: the one that a bare load takes.
+    """
+
+    name: str
+    configs: tuple[str, ...]
+    default_config: str
+
+    @abstractmethod
+    def build(
+        self,
+        configs: Sequence[str] | None,
+        *,
+        out: Path,
+        source: Path | None = None,
+        num_proc: int = 1,
+        progress: bool = False,
+        include_backup_records: bool = False,
+    ) -> BuildResult:
+        """Build ``out/NAME`` (card and Parquet) from raw files.
+
+        Args:
+            configs: which configurations; None takes those that ``source`` holds (all of them without a source).
+            out: the folder that holds the dataset folders; the configs that stand there already are kept.
+            source: a folder with one folder (or .tar.gz) per corpus; None downloads the releases.
+            num_proc: processes at most; where there is little to do, no other one starts.
+            progress: show progress on stderr.
+            include_backup_records: take up records that stand in a release's backup file alone (movies' test.jsonl.bak).
+
+        Raises:
+            DataError: bad input; BusyError when another build is at work in ``out/NAME``.
+        """
+
+    @abstractmethod
+    def export(self, dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
+        """Write the raw files of a built dataset folder back, below ``out/CONFIG``; nothing that stands there is overwritten."""
+
+    def check(self, folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False) -> Report:
+        """The integrity report of a built folder, or of one with raw files, which is built aside first.
+
+        Args:
+            folder: the folder.
+            configs: which configurations; None takes all that are there.
+            leakage: also list what stands there several times, and evidence that a search by text would misplace.
+
+        Raises:
+            DataError: nothing to check there, or a file that cannot be read.
+        """
+        with self._built(Path(folder), configs) as built:
+            report = self.check_built(built, configs, leakage)
+        report.folder = Path(folder)
+        return report
+
+    def stats(self, folder: Path, configs: Sequence[str] | None = None) -> Statistics:
+        """The paper's tables, recomputed from a built folder, or from one with raw files, which is built aside first.
+
+        Raises:
+            DataError: the folder cannot be read, or a file in it is at fault.
+        """
+        with self._built(Path(folder), configs) as built:
+            return self.stats_of_built(built, configs)
+
+    @abstractmethod
+    def check_built(self, folder: Path, configs: Sequence[str] | None, leakage: bool) -> Report:
+        """`check` of a built folder."""
+
+    @abstractmethod
+    def stats_of_built(self, folder: Path, configs: Sequence[str] | None) -> Statistics:
+        """`stats` of a built folder."""
+
+    def is_built(self, folder: Path) -> bool:
+        """Whether a folder is a built one and holds no raw files."""
+        return (folder / "README.md").is_file() and (folder / "release.json").is_file()
+
+    @contextmanager
+    def _built(self, folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:
+        if self.is_built(folder):
+            yield folder
+            return
+        with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
+            yield self.build(configs, out=Path(aside), source=folder).folder

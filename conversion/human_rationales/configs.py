@@ -1,0 +1,4 @@
+"""The configurations of ``human_rationales``."""
+
+CONFIGS = ("sst", "wikiattack")
+DEFAULT_CONFIG = "sst"
