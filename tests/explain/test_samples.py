@@ -8,16 +8,13 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("sklearn")
+from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.explain.dataset import kd_of, open_split
 from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.train.recipe import Recipe
 from eraser_hub.explain.train.training import train_model
 from eraser_hub.explain.work import Job
-from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.explain.engine import Settings
-from eraser_hub.explain.run import Source, explain, open_split, settings_for
-from eraser_hub.explain.train.recipes import Recipe, train_model
 from eraser_hub.records.errors import DataError
 
 CONFIGS = {"eraser": ["esnli", "boolq", "cose"], "human_rationales": ["sst"], "bilingual_perturbation": ["senti_ch"]}
