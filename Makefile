@@ -30,7 +30,7 @@ $(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml
 # torch comes first and by its exact version, so that no other requirement draws in another build of it
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
-	$(BIN)/python -m pip install --quiet --editable ".[explain,plots,apps,serve,ray,croissant,test,lint]"
+	$(BIN)/python -m pip install --quiet --editable ".[explain,plots,apps,ray,croissant,test,lint]"
 	@touch $@
 
 quickstart: $(VENV)/.installed

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eraser_hub.records.atomic import atomic_write
-from eraser_hub.records.built import open_built
+from eraser_hub.records.built import BuiltDataset, open_built
 from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import DataError, DataErrors
+from eraser_hub.records.errors import DataError, raise_all
 from eraser_hub.version import __version__
 
 from .card import content_version
@@ -92,53 +92,30 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
 def croissant(folder: Path, name: str, digests: Mapping[str, str]) -> dict[str, Any]:
     """The metadata as a JSON object; see `write_croissant`."""
     built = open_built(folder)
-    header = built.card
-    url = header.get("homepage") or f"https://huggingface.co/datasets/{name}"
-    distribution = [_repository(url), *(_file_object(folder, path, digests) for path in _data_files(folder))]
-    record_sets: list[dict[str, Any]] = []
-    for config in built.configs:
-        splits = built.splits(config)
-        first = next(iter(splits.values()))[0]
-        distribution.append(
-            {
-                "@type": "cr:FileSet",
-                "@id": f"parquet-files-of-{config}",
-                "name": f"parquet-files-of-{config}",
-                "containedIn": {"@id": "repo"},
-                "encodingFormat": "application/x-parquet",
-                "includes": f"{config}/*.parquet",
-            }
-        )
-        schema = pq.read_schema(first)
-        labels = built.class_labels(config)
-        record_sets += [_label_set(config, column, names) for column, names in labels.items()]
-        record_sets.append(
-            {
-                "@type": "cr:RecordSet",
-                "@id": config,
-                "name": config,
-                "description": f"{name}, config {config}: {', '.join(splits)}.",
-                "field": [_field(config, [column.name], column.type, labels) for column in schema],
-            }
-        )
+    card = built.card
+    url = card.get("homepage") or f"https://huggingface.co/datasets/{name}"
     facts = {
-        "license": _licenses(header.get("license")),
+        "license": _licenses(card.get("license")),
         "url": url,
-        "citeAs": header.get("citation"),
-        "keywords": [str(tag) for tag in header.get("tags") or []],
-        "inLanguage": header.get("language"),
+        "citeAs": card.get("citation"),
+        "keywords": [str(tag) for tag in card.get("tags") or []],
+        "inLanguage": card.get("language"),
     }
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": name,
-        "description": _first_paragraph(built.prose) or str(header.get("pretty_name") or name),
-        "version": dataset_version(header),
+        "description": _first_paragraph(built.prose) or str(card.get("pretty_name") or name),
+        "version": dataset_version(card),
         **{key: value for key, value in facts.items() if value},
         "isLiveDataset": False,
-        "distribution": distribution,
-        "recordSet": record_sets,
+        "distribution": [
+            _repository(url),
+            *(_file_object(folder, path, digests) for path in _data_files(folder)),
+            *map(_file_set, built.configs),
+        ],
+        "recordSet": [part for config in built.configs for part in _record_sets(built, config, name)],
     }
 
 
@@ -164,17 +141,13 @@ def verify_digests(folder: Path) -> None:
         for name in sorted(present & digests.keys())
         if file_digest(folder / name) != digests[name]
     ]
-    if errors:
-        raise errors[0] if len(errors) == 1 else DataErrors(errors)
-
-
-# -- the card ---------------------------------------------------------------------------------------------------------
+    raise_all(errors)
 
 
 def _data_files(folder: Path) -> list[str]:
     """All that build wrote but the card: Parquet, of configs and of documents that no row refers to, and release.json."""
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".parquet", ".json"))
-    return sorted(path.as_posix() for path in found if path.name != FILE and not path.name.startswith("."))
+    files = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".parquet", ".json"))
+    return sorted(path.as_posix() for path in files if path.name != FILE and not path.name.startswith("."))
 
 
 # -- the parts --------------------------------------------------------------------------------------------------------
@@ -206,7 +179,33 @@ def _file_object(folder: Path, path: str, digests: Mapping[str, str]) -> dict[st
     }
 
 
-def _field(config: str, path: list[str], kind: pa.DataType, labels: Mapping[str, list[str]]) -> dict[str, Any]:
+def _file_set(config: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileSet",
+        "@id": f"parquet-files-of-{config}",
+        "name": f"parquet-files-of-{config}",
+        "containedIn": {"@id": "repo"},
+        "encodingFormat": "application/x-parquet",
+        "includes": f"{config}/*.parquet",
+    }
+
+
+def _record_sets(built: BuiltDataset, config: str, name: str) -> Iterator[dict[str, Any]]:
+    """The label names of a config, a set a column, and its rows."""
+    splits, labels = built.splits(config), built.class_labels(config)
+    for column, names in labels.items():
+        yield _label_set(config, column, names)
+    schema = pq.read_schema(next(iter(splits.values()))[0])
+    yield {
+        "@type": "cr:RecordSet",
+        "@id": config,
+        "name": config,
+        "description": f"{name}, config {config}: {', '.join(splits)}.",
+        "field": [_field(config, [column.name], column.type, labels) for column in schema],
+    }
+
+
+def _field(config: str, path: list[str], kind: pa.DataType, labels: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """One column, or one part of a struct; lists of lists are arrays of as many dimensions."""
     depth = 0
     while pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -236,7 +235,7 @@ def _data_type(kind: pa.DataType) -> str:
     return "sc:Float" if pa.types.is_floating(kind) else "sc:Text"
 
 
-def _label_set(config: str, column: str, names: list[str]) -> dict[str, Any]:
+def _label_set(config: str, column: str, names: Sequence[str]) -> dict[str, Any]:
     identifier = f"{config}_{column}_labels"
     fields = [
         {"@type": "cr:Field", "@id": f"{identifier}/index", "name": f"{identifier}/index", "dataType": "sc:Integer"},
@@ -272,13 +271,13 @@ def _first_paragraph(prose: str) -> str:
 
 def dataset_version(card: Mapping[str, Any]) -> str:
     """The version of a whole dataset: the one that its configs share, or else one made of theirs."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     infos = card.get("dataset_info") or []
     for entry in [*(infos if isinstance(infos, list) else [infos]), *(card.get("configs") or [])]:
         version = entry.get("version")
         version = version.get("version_str") if isinstance(version, dict) else version
         if re.fullmatch(r"\d+\.\d+\.\d+", str(version)):
-            found[str(entry.get("config_name"))] = str(version)
-    if len(set(found.values())) <= 1:
-        return next(iter(found.values()), __version__)
-    return content_version(f"{config} {version}" for config, version in sorted(found.items()))
+            versions[str(entry.get("config_name"))] = str(version)
+    if len(set(versions.values())) <= 1:
+        return next(iter(versions.values()), __version__)
+    return content_version(f"{config} {version}" for config, version in sorted(versions.items()))

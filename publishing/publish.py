@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 from eraser_hub.conversion.croissant import dataset_version, verify_digests
 from eraser_hub.records.built import open_built
 from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import DataError, DataErrors, summary
+from eraser_hub.records.errors import DataError, raise_all, summary
 from eraser_hub.version import __version__
 
 from .hub_errors import Refusal, explained, redacted
@@ -35,6 +35,7 @@ LONGEST_WAIT = 600.0
 CLIENT_PATIENCE = 10.0
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]
+Stamps = dict[str, tuple[int, int]]  # path -> size and time of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,7 @@ def collect(
             elif not everything:
                 built = "metrics" if kind == "space" else name
                 errors.append(DataError(f"no such folder: run `eraser-hub build {built}` first", file=folder / name))
-    if errors:
-        raise errors[0] if len(errors) == 1 else DataErrors(errors)
+    raise_all(errors)
     if not uploads:
         raise DataError("nothing to publish: `eraser-hub build` writes what can be", file=folder)
     return uploads
@@ -179,8 +179,7 @@ def _verify_space(upload: Upload, source: Path | None) -> None:
             errors.append(
                 DataError("not as `eraser-hub build metrics` writes it: build again", file=upload.files[path])
             )
-    if errors:
-        raise errors[0] if len(errors) == 1 else DataErrors(errors)
+    raise_all(errors)
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------
@@ -414,16 +413,21 @@ def publish(
     for upload in uploads:
         stamps[upload.name] = _stamps(upload)
         verify(upload, folder, source)
-    if dry_run:
-        for upload in uploads:
-            for line in plan_lines(upload, None):
-                say(line)
+    publisher = None
+    if not dry_run:
+        publisher = Publisher(_client(endpoint, token), say, revision=revision, private=private, pause=pause)
+    for upload in uploads:
+        changes = None if publisher is None else compare(upload.files, publisher.remote(upload) or {})
+        for line in plan_lines(upload, changes):
+            say(line)
+    if publisher is None:
         say("dry run: nothing was asked of the Hub, nothing sent")
         return []
-    publisher = Publisher(_client(endpoint, token), say, revision=revision, private=private, pause=pause)
-    for upload in uploads:
-        for line in plan_lines(upload, compare(upload.files, publisher.remote(upload) or {})):
-            say(line)
+    return _send(uploads, publisher, stamps, folder)
+
+
+def _send(uploads: Sequence[Upload], publisher: Publisher, stamps: Mapping[str, Stamps], folder: Path) -> list[str]:
+    """Publish one after another; their addresses. ``stamps`` are those of the files when they were checked."""
     addresses: list[str] = []
     for upload in uploads:
         try:
@@ -435,11 +439,11 @@ def publish(
             done = f"published: {', '.join(addresses)}; " if addresses else ""
             again = f"{done}not published: {', '.join(waiting)}; the same command uploads the rest"
             raise DataError(f"{error}\n{again}") from None
-        say(f"published {addresses[-1]}")
+        publisher.say(f"published {addresses[-1]}")
     return addresses
 
 
-def _stamps(upload: Upload) -> dict[str, tuple[int, int]]:
+def _stamps(upload: Upload) -> Stamps:
     return {path: (file.stat().st_size, file.stat().st_mtime_ns) for path, file in upload.files.items()}
 
 

@@ -1,9 +1,8 @@
 """A read-only Hub for a cluster without internet: the folders that ``build`` wrote, over HTTP.
 
-Why not olah: it mirrors git repositories, so all that `build` wrote would have to be committed a second time; from a
-local mirror it reads a whole file into memory for each request and answers no ranges, which streaming readers of
-Parquet live on. Read endpoints over plain files are few, so they are here, on the standard library alone; the tests
-load the same data through olah as a second opinion.
+On the standard library alone: the read endpoints over plain files are few. (olah mirrors git repositories, so all that
+`build` wrote would have to be committed a second time; from a local mirror it reads a whole file into memory for each
+request and answers no ranges, which streaming readers of Parquet live on.)
 
 Ids: ``NAME`` and ``ORG/NAME`` are the same folder. ``load_dataset("eraser", "movies")`` works with huggingface_hub
 before 1.16; later ones refuse an id without a namespace themselves, before they ask any server, and are given
@@ -49,7 +48,7 @@ _RESOLVE = re.compile(rf"/(?:(?P<kind>datasets|spaces)/)?{_ID}/resolve/(?P<revis
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HubFile:
     """One file of a repository: its size, what changes when its content does, and the LFS digest if it has one."""
 
     size: int
@@ -63,7 +62,7 @@ class Repository(Protocol):
     def commit(self, revision: str) -> str | None:
         """The commit that a branch, tag or commit names; None where it names nothing."""
 
-    def files(self, commit: str) -> Mapping[str, Entry]:
+    def files(self, commit: str) -> Mapping[str, HubFile]:
         """Path -> entry at a commit."""
 
     def open(self, commit: str, path: str) -> BinaryIO:
@@ -80,19 +79,19 @@ class Folder:
         self.root, self.folder = root, folder
         self._lock = threading.Lock()
         self._listed_at = -LISTING_SECONDS
-        self._listing: dict[str, tuple[Entry, Path]] = {}
+        self._listing: dict[str, tuple[HubFile, Path]] = {}
         self._commit = ""
 
     def _list(self) -> None:
         with self._lock:
             if time.monotonic() - self._listed_at < LISTING_SECONDS:
                 return
-            listing: dict[str, tuple[Entry, Path]] = {}
+            listing: dict[str, tuple[HubFile, Path]] = {}
             self._walk(self.folder, "", listing)
             digest = hashlib.sha1(repr(sorted((name, entry) for name, (entry, _) in listing.items())).encode())
             self._listing, self._commit, self._listed_at = listing, digest.hexdigest(), time.monotonic()
 
-    def _walk(self, folder: Path, prefix: str, listing: dict[str, tuple[Entry, Path]]) -> None:
+    def _walk(self, folder: Path, prefix: str, listing: dict[str, tuple[HubFile, Path]]) -> None:
         try:
             children = sorted(os.scandir(folder), key=lambda child: child.name)
         except OSError:
@@ -102,10 +101,10 @@ class Folder:
                 continue
             if child.is_dir(follow_symlinks=False):
                 self._walk(Path(child.path), f"{prefix}{child.name}/", listing)
-            elif (found := self._file(Path(child.path))) is not None:
-                listing[prefix + child.name] = found
+            elif (file := self._file(Path(child.path))) is not None:
+                listing[prefix + child.name] = file
 
-    def _file(self, path: Path) -> tuple[Entry, Path] | None:
+    def _file(self, path: Path) -> tuple[HubFile, Path] | None:
         try:
             real = path.resolve(strict=True)
             status = real.stat()
@@ -115,13 +114,13 @@ class Folder:
             return None
         if any(part.startswith(".") for part in real.relative_to(self.root).parts):
             return None
-        return Entry(status.st_size, _fingerprint(real, status)), real
+        return HubFile(status.st_size, _fingerprint(real, status)), real
 
     def commit(self, revision: str) -> str | None:
         self._list()
         return self._commit if revision in ("main", "refs/heads/main", self._commit) else None
 
-    def files(self, commit: str) -> Mapping[str, Entry]:
+    def files(self, commit: str) -> Mapping[str, HubFile]:
         return {name: entry for name, (entry, _) in self._listing.items()}
 
     def open(self, commit: str, path: str) -> BinaryIO:
@@ -152,12 +151,11 @@ class Shelf:
 
     def names(self) -> dict[str, str]:
         """Name -> ``datasets`` or ``spaces``, of all that is served now."""
-        found = {}
-        for child in sorted(self.root.iterdir()):
-            if child.name.startswith(".") or child.is_symlink() or not (child / "README.md").is_file():
-                continue
-            found[child.name] = "spaces" if (child / f"{child.name}.py").is_file() else "datasets"
-        return found
+        return {
+            child.name: "spaces" if (child / f"{child.name}.py").is_file() else "datasets"
+            for child in sorted(self.root.iterdir())
+            if not child.name.startswith(".") and not child.is_symlink() and (child / "README.md").is_file()
+        }
 
     def find(self, kind: str, repository: str) -> Repository | None:
         """The repository of an id, or None."""
@@ -218,10 +216,10 @@ class HubHandler(BaseHTTPRequestHandler):
         if body is None:
             return
         if match is None or match["verb"] != "paths-info":
-            self.refuse(HTTPStatus.METHOD_NOT_ALLOWED, "ReadOnly", "this server is read-only", Allow="GET, HEAD")
+            self._read_only()
             return
-        found = self._at(match)
-        if found is None:
+        place = self._at(match)
+        if place is None:
             return
         try:
             json_body = "json" in (self.headers.get("Content-Type") or "")
@@ -231,7 +229,7 @@ class HubHandler(BaseHTTPRequestHandler):
         except (ValueError, AttributeError, TypeError, RecursionError):
             self.refuse(HTTPStatus.BAD_REQUEST, "BadRequest", "expected paths")
             return
-        files = found[0].files(found[1])
+        files = place[0].files(place[1])
         answers = []
         for path in dict.fromkeys(path.strip("/") for path in paths):
             if path in files:
@@ -275,10 +273,10 @@ class HubHandler(BaseHTTPRequestHandler):
         return repository, commit
 
     def _describe(self, match: re.Match[str], query: Mapping[str, str]) -> None:
-        found = self._at(match)
-        if found is None:
+        place = self._at(match)
+        if place is None:
             return
-        repository, commit = found
+        repository, commit = place
         files, name = repository.files(commit), unquote(match["id"])
         if match["verb"] == "refs":
             self.answer(HTTPStatus.OK, {"converts": [], **repository.refs()})
@@ -295,11 +293,11 @@ class HubHandler(BaseHTTPRequestHandler):
         else:
             self.elsewhere(self.path)
 
-    def _tree(self, files: Mapping[str, Entry], folder: str, query: Mapping[str, str]) -> None:
+    def _tree(self, files: Mapping[str, HubFile], folder: str, query: Mapping[str, str]) -> None:
         prefix = f"{folder}/" if folder else ""
         inside = {path: entry for path, entry in sorted(files.items()) if path.startswith(prefix)}
         if folder and not inside:
-            self.refuse(HTTPStatus.NOT_FOUND, "EntryNotFound", "Entry not found")
+            self.refuse(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found")
             return
         whole = query.get("recursive", "false").lower() in ("1", "true")
         rows: dict[str, dict[str, Any]] = {}
@@ -313,10 +311,10 @@ class HubHandler(BaseHTTPRequestHandler):
         self.answer(HTTPStatus.OK, list(rows.values()))
 
     def _resolve(self, match: re.Match[str]) -> None:
-        found = self._at(match)
-        if found is None:
+        place = self._at(match)
+        if place is None:
             return
-        repository, commit = found
+        repository, commit = place
         path = unquote(match["path"])
         entry = repository.files(commit).get(path)
         try:
@@ -324,12 +322,12 @@ class HubHandler(BaseHTTPRequestHandler):
         except OSError:  # gone or changed since it was listed
             file = None
         if entry is None or file is None:
-            self.refuse(HTTPStatus.NOT_FOUND, "EntryNotFound", "Entry not found", X_Repo_Commit=commit)
+            self.refuse(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found", X_Repo_Commit=commit)
             return
         with file:
             self._send(file, entry, commit)
 
-    def _send(self, file: BinaryIO, entry: Entry, commit: str) -> None:
+    def _send(self, file: BinaryIO, entry: HubFile, commit: str) -> None:
         etag = entry.lfs or entry.oid
         span = _span(self.headers.get("Range"), entry.size)
         if self.headers.get("If-Range") not in (None, f'"{etag}"'):
@@ -374,7 +372,7 @@ class HubHandler(BaseHTTPRequestHandler):
         """Quiet: a cluster's readers ask for a great many ranges."""
 
 
-def _file_row(path: str, entry: Entry) -> dict[str, Any]:
+def _file_row(path: str, entry: HubFile) -> dict[str, Any]:
     row: dict[str, Any] = {"type": "file", "oid": entry.oid, "size": entry.size, "path": path}
     if entry.lfs:
         row["lfs"] = {"oid": entry.lfs, "size": entry.size, "pointerSize": 134}

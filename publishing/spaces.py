@@ -20,7 +20,7 @@ from pathlib import Path
 import yaml
 
 from eraser_hub.records.atomic import rebuilding
-from eraser_hub.records.errors import DataError, DataErrors
+from eraser_hub.records.errors import DataError, DataErrors, raise_all
 
 # what a Space installs (metrics/requirements.txt); a module may import these and the standard library
 LIBRARIES = frozenset({"evaluate", "datasets", "huggingface_hub", "numpy", "pyarrow"})
@@ -70,8 +70,7 @@ def build_metrics(
             errors.extend(error.errors)
         except DataError as error:
             errors.append(error)
-    if errors:
-        raise errors[0] if len(errors) == 1 else DataErrors(errors)
+    raise_all(errors)
     return [_write_folder(out / name, files_of) for name, files_of in contents.items()]
 
 
@@ -89,8 +88,7 @@ def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
     missing = [
         DataError("no such file; the Space needs it", file=path) for path in paths.values() if not path.is_file()
     ]
-    if missing:
-        raise DataErrors(missing)
+    raise_all(missing)
     return {target: path.read_bytes() for target, path in sorted(paths.items())}
 
 
@@ -120,8 +118,7 @@ def imported_leaves(module: Path) -> list[str]:
         needed |= more
     for leaf in sorted(imports[module.stem].keys() - needed):
         errors.append(DataError(f"names .{leaf}, which neither it nor a leaf of it uses", file=module))
-    if errors:
-        raise DataErrors(errors)
+    raise_all(errors)
     _check_loader(module, leaves)
     return leaves
 
@@ -203,8 +200,7 @@ def check_card(text: str, path: Path) -> dict[str, object]:
         for tag in ("evaluate", "metric")
         if tag not in tags
     ]
-    if errors:
-        raise DataErrors(errors)
+    raise_all(errors)
     return header
 
 

@@ -86,10 +86,10 @@ class ViewerReport:
     def warnings(self) -> list[str]:
         """The notes."""
         return [
-            f"{split.config}/{split.split}: {found.check}: {found.why}"
+            f"{split.config}/{split.split}: {finding.check}: {finding.why}"
             for split in self.report.splits
-            for found in split.findings
-            if found.level == "note"
+            for finding in split.findings
+            if finding.level == "note"
         ]
 
     def lines(self) -> Iterator[str]:

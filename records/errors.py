@@ -93,5 +93,11 @@ class DataErrors(DataError):
         return type(self), (self.errors, self.total)
 
 
+def raise_all(errors: Sequence[DataError]) -> None:
+    """Raise what was gathered: one error as it is, several together; none raises nothing."""
+    if errors:
+        raise errors[0] if len(errors) == 1 else DataErrors(errors)
+
+
 class BusyError(DataError):
     """Another run is at work in the same folder."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from eraser_hub.records.errors import DataError, DataErrors, shown
+from eraser_hub.records.errors import DataError, raise_all, shown
 
 from .configs import PerturbationConfig
 from .format import GoldExample, Path_, PublicExample, RationaleSets, Record, check_inside
@@ -80,8 +80,7 @@ def join(
             if match.rel_ids is not None and match.rel_ids != record.rel_ids:
                 disagreeing.append(f"{record.id}: {' '.join(record.rel_ids or ['none'])} -> {' '.join(match.rel_ids)}")
         examples.append(_of_public(record, match))
-    if offences:
-        raise DataErrors(offences) if len(offences) > 1 else offences[0]
+    raise_all(offences)
     examples += [_of_gold(match, config, gold_file) for match in golds.values()]
     reports = []
     if disagreeing:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from eraser_hub.records.errors import DataError, DataErrors
+from eraser_hub.records.errors import DataError, raise_all
 
 from .sentiment_trees import NEUTRAL, rationale_phrases, rationale_scores, read_trees
 from .wikiattack import RATIONALE_COLUMNS, Comment, Rationale, comment_tokens, format_rationale, read_rationales
@@ -126,8 +126,7 @@ def wikiattack_rows(
         made.rows.append(_wikiattack_row(record, comment, tokens, share))
         if format_rationale(record.comment_id, record.mask) != record.text:
             made.records.append((record.line, record.text))
-    if offences:
-        raise offences[0] if len(offences) == 1 else DataErrors(offences)
+    raise_all(offences)
     if not made.rows:
         raise DataError("expected a record a line, found the header alone", file=path, line=1)
     return made

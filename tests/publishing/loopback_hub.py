@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from eraser_hub.publishing.serve import Entry, HubHandler, HubServer
+from eraser_hub.publishing.serve import HubFile, HubHandler, HubServer
 
 TOKEN = "hf_" + "loopbackLOOPBACKloopback12345678"
 LFS_SUFFIXES = (".parquet", ".png", ".arrow")
@@ -48,9 +48,9 @@ class Repo:
         found = self.branches.get(revision) or self.tags.get(revision)
         return found or (revision if revision in self.commits else None)
 
-    def files(self, commit: str) -> dict[str, Entry]:
+    def files(self, commit: str) -> dict[str, HubFile]:
         return {
-            path: Entry(
+            path: HubFile(
                 len(content),
                 hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),
                 hashlib.sha256(content).hexdigest() if lfs else None,

@@ -1,16 +1,8 @@
-"""The whole round: publish -> load from anywhere -> push back -> load again -> score; olah as a second opinion."""
+"""The whole round: publish -> load from anywhere -> push back -> load again -> score."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import socket
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from pathlib import Path
 
 import pytest
 from loopback_hub import TOKEN
@@ -60,88 +52,6 @@ def test_a_missing_revision_and_a_cut_download_are_errors(publish_toy, loopback,
     assert missing.returncode == 1 and "v9.9.9" in missing.stderr
     loopback.fail("GET", r"resolve/.*train-00000", 0, times=1)
     assert child.run(load.format("main"), loopback.url) == {"train": 40, "test": 7}, "read again after a cut"
-
-
-# -- olah: a mirror server over git repositories, written by others ---------------------------------------------------
-
-
-@pytest.fixture
-def olah(toy_hub: Path, tmp_path: Path):
-    """The built folders committed to git, behind olah."""
-    pytest.importorskip("olah", reason="skipped: olah is not installed")
-    if shutil.which("git") is None:
-        pytest.skip("skipped: no git")
-    mirrors = tmp_path / "mirrors"
-    for kind, name, repo in (
-        ("datasets", "eraser", "org/eraser"),
-        ("spaces", "toy_overlap", "org/toy_overlap"),
-        ("spaces", "toy_overlap", "evaluate-metric/toy_overlap"),
-    ):
-        folder = mirrors / kind / repo
-        shutil.copytree(toy_hub / name, folder)
-        git = ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@example.invalid"]
-        subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
-        subprocess.run([*git, "add", "-A"], check=True)
-        subprocess.run([*git, "commit", "-q", "-m", "built"], check=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    config = tmp_path / "olah.toml"
-    config.write_text(
-        f'[basic]\nhost = "127.0.0.1"\nport = {port}\noffline = true\nmirrors-path = ["{mirrors}"]\n'
-        f'repos-path = "{tmp_path / "repos"}"\n[accessibility]\noffline = true\n'
-    )
-    command = [sys.executable, "-m", "olah.server", "-c", str(config), "--host", "127.0.0.1", "--port", str(port)]
-    log = (tmp_path / "olah.log").open("w")
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=subprocess.STDOUT)
-    try:
-        for _ in range(150):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/api/datasets/org/eraser", timeout=2).read()
-                break
-            except urllib.error.HTTPError:
-                break
-            except OSError:
-                time.sleep(0.2)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(timeout=10)
-        log.close()
-
-
-SECOND_OPINION = """
-import json, datasets, evaluate
-data = datasets.load_dataset("org/eraser", "movies")
-streamed = sum(1 for _ in datasets.load_dataset("org/eraser", "boolq", split="train", streaming=True))
-metric = evaluate.load("toy_overlap", revision="main")
-score = metric.compute(predictions=[{"id": "a", "rationale": [1, 2]}], references=[{"id": "a", "rationale": [2]}])
-print(json.dumps([data["train"].to_list(), streamed, score]))
-"""
-
-
-@pytest.mark.slow
-def test_olah_and_serve_give_the_same(olah, toy_hub, child, tmp_path):
-    import threading
-
-    from eraser_hub.publishing.serve import serve_folder
-
-    theirs = child.run(SECOND_OPINION, olah)
-    server = serve_folder(toy_hub)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        child.home = tmp_path / "another_home"
-        ours = child.run(SECOND_OPINION, server.url)
-    finally:
-        server.shutdown()
-        server.server_close()
-    assert json.dumps(ours) == json.dumps(theirs)
-    assert ours[1:] == [40, {"share": 0.5}]
 
 
 # -- what the project itself builds -----------------------------------------------------------------------------------
