@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
-_NAMES = ("eraser", "bilingual_perturbation", "human_rationales", "metrics")
+from eraser_hub.conversion import HUB_DATASETS
+
+_NAMES = (*HUB_DATASETS, "metrics")
 
 
 def build(
-    name: Annotated[str, typer.Argument(help="eraser, bilingual_perturbation, human_rationales or metrics.")],
+    name: Annotated[str, typer.Argument(help=f"{', '.join(HUB_DATASETS)} or metrics.")],
     source: Annotated[
         Path | None,
         typer.Option(help="Folder with one folder (or .tar.gz) per corpus; without it the release is downloaded."),
@@ -49,8 +51,6 @@ def build(
         for folder in build_metrics(out, names=config or None):
             typer.echo(folder)
         return
-    from eraser_hub.conversion import HUB_DATASETS
-
     dataset = HUB_DATASETS[name]
     for wanted in config or ():
         if wanted not in dataset.configs:

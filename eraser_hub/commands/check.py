@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eraser_hub.conversion import HUB_DATASETS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from eraser_hub.conversion.checks import Finding, Report
 
-_NAMES = ("eraser", "bilingual_perturbation", "human_rationales")
+_NAMES = tuple(HUB_DATASETS)
 MOST_LINES = 10
 _STYLE = {"violation": "bold red", "quirk": "yellow", "note": "dim"}
 
 
 def check(
-    name: Annotated[str | None, typer.Argument(help="eraser, bilingual_perturbation or human_rationales.")] = None,
+    name: Annotated[str | None, typer.Argument(help=f"{', '.join(_NAMES)}.")] = None,
     dataset: Annotated[
         Path | None, typer.Option(help="A built folder, or a folder of raw corpora; by default hub/NAME.")
     ] = None,
@@ -44,8 +46,6 @@ def check(
     name, folder = chosen_dataset(name, dataset)
     if format not in ("text", "json"):
         raise typer.BadParameter(f"expected text or json, found {format!r}", param_hint="--format")
-    from eraser_hub.conversion import HUB_DATASETS
-
     hub_dataset = HUB_DATASETS[name]
     known_configs(config, hub_dataset.configs)
     report, seen = hub_dataset.check(folder, config or None, leakage=leakage), None

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from eraser_hub.conversion import HUB_DATASETS
+
 from .check import chosen_dataset, known_configs
 
 
 def stats(
-    name: Annotated[str | None, typer.Argument(help="eraser, bilingual_perturbation or human_rationales.")] = None,
+    name: Annotated[str | None, typer.Argument(help=f"{', '.join(HUB_DATASETS)}.")] = None,
     dataset: Annotated[
         Path | None, typer.Option(help="A built folder, or a folder of raw corpora; by default hub/NAME.")
     ] = None,
@@ -31,8 +33,6 @@ def stats(
     name, folder = chosen_dataset(name, dataset)
     if format not in ("text", "json", "markdown"):
         raise typer.BadParameter(f"expected text, json or markdown, found {format!r}", param_hint="--format")
-    from eraser_hub.conversion import HUB_DATASETS
-
     known_configs(config, HUB_DATASETS[name].configs)
     statistics = HUB_DATASETS[name].stats(folder, config or None)
     if format == "json":
