@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import evaluate
 import numpy as np
 
 from .annotators import agreement
-from .batches import info
+from .batches import Measured, info
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
-from .results import report
-from .rows import Row, RowBatches, as_list, by_id, column, rows_of
+from .results import report as report
+from .rows import Row, RowBatches, as_list, by_id, check_partners, column, rows_of
 
-NAME = "annotator_agreement"
 KEYS = ("cohen_kappa", "p", "r", "f1")
 HIGHER_IS_BETTER: dict[str, bool | None] = dict.fromkeys(KEYS, True)
 HIGHER_IS_BETTER |= dict.fromkeys((f"{key}_std" for key in KEYS), None)
@@ -116,59 +116,37 @@ class AnnotatorAgreement(RowBatches, evaluate.Metric):
         url = "https://aclanthology.org/2020.acl-main.408/"
         return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
 
-    def statistics(self, predictions: Any = None, references: Any = None) -> Statistics:
-        """Per text: sums over its annotators of each score and of its square, and the counts.
-
-        Raises:
-            ValueError: see ``inputs_description``.
-        """
-        return self._measure(predictions, references)[0]
-
-    def _measure(self, predictions: Any, references: Any) -> tuple[Statistics, list[list[Any]]]:
-        given = [
-            (side, rows_of(data, side))
-            for side, data in (("prediction", predictions), ("reference", references))
-            if data is not None
-        ]
-        given = [(side, rows) for side, rows in given if rows]
-        if not given:
+    def _measure(self, predictions: Any, references: Any) -> Measured:
+        """Per text: sums over its annotators of each score and of its square, and the counts."""
+        sides = (("prediction", predictions), ("reference", references))
+        tables = [(side, rows_of(data, side)) for side, data in sides if data is not None]
+        tables = [(side, rows) for side, rows in tables if rows]
+        if not tables:
             raise ValueError("expected rows with annotators, found none")
         offences = Offences()
-        tables = [(side, by_id(rows, side, offences)) for side, rows in given]
-        side, rows = tables[0]
-        further = tables[1][1] if len(tables) > 1 else {}
+        side, rows = tables[0][0], by_id(tables[0][1], tables[0][0], offences)
+        further = by_id(tables[1][1], tables[1][0], offences) if len(tables) > 1 else {}
         if further:
-            for name in [name for name in rows if name not in further]:
-                offences.say_of("prediction", name, "", "expected a reference of this id, found none")
-            for name in [name for name in further if name not in rows]:
-                offences.say_of("reference", name, "", "expected a prediction of this id, found none")
+            check_partners("prediction", rows, further, offences)
+            check_partners("reference", further, rows, offences)
         values, means = np.zeros((len(rows), 10)), np.full((len(rows), 4), np.nan)
         for at, (name, row) in enumerate(rows.items()):
             marks = _marks(name, row, side, offences)
             if marks is None:
                 continue
             scores = agreement(marks)
-            told = ~np.isnan(scores["cohen_kappa"])
+            defined = ~np.isnan(scores["cohen_kappa"])
             for number, key in enumerate(KEYS):
-                one = scores[key][told] if key == "cohen_kappa" else scores[key]
+                one = scores[key][defined] if key == "cohen_kappa" else scores[key]
                 values[at, 2 * number : 2 * number + 2] = one.sum(), (one**2).sum()
                 means[at, number] = one.mean() if len(one) else np.nan
-            values[at, 8:] = told.sum(), len(marks)
+            values[at, 8:] = defined.sum(), len(marks)
         offences.stop()
         per_instance = {key: means[:, number] for number, key in enumerate(KEYS)}
-        statistics = Statistics(list(rows), values, _finalize, per_instance)
-        return statistics, [[row, further.get(name)] for name, row in rows.items()]
-
-    def _score(self, predictions: Any, references: Any, **options: Any) -> dict[str, Any]:
-        statistics, rows = self._measure(predictions, references)
-        by_values = column(options.get("by"), rows)
-        kappas, comparisons = statistics.values[:, 8:].sum(axis=0)
-        extra = {"comparisons": int(comparisons), "undefined_kappas": int(comparisons - kappas)}
-        return report(
-            statistics,
-            NAME,
+        kappas, comparisons = values[:, 8:].sum(axis=0)
+        return Measured(
+            Statistics(list(rows), values, _finalize, per_instance),
+            partial(column, [[row, further.get(name)] for name, row in rows.items()]),
             {"majority": "strict", "std": "population"},
-            by_values=by_values,
-            extra=extra,
-            **options,
+            {"comparisons": int(comparisons), "undefined_kappas": int(comparisons - kappas)},
         )

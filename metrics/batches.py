@@ -1,4 +1,4 @@
-"""What all modules have between evaluate's API and their own scores: ``add``, ``add_batch``, ``compute``, and `info`.
+"""What all modules have between evaluate's API and what they measure: ``add``, ``add_batch``, ``compute``, and `info`.
 
 With one process batches stay in memory as they are kept; with several (``num_process``) they travel as bytes through
 evaluate's shared files.
@@ -6,11 +6,14 @@ evaluate's shared files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import datasets
 import evaluate
+
+from .pool import Statistics
+from .results import report
 
 Kept = TypeVar("Kept")
 
@@ -32,7 +35,7 @@ def info(
         ranges: per key the lowest and the highest value; None: no end.
     """
     features = {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
-    made = evaluate.MetricInfo(
+    metric = evaluate.MetricInfo(
         description=description,
         citation=citation,
         inputs_description=inputs_description,
@@ -40,17 +43,41 @@ def info(
         homepage=homepage,
         reference_urls=[url],
     )
-    made.higher_is_better, made.ranges = higher_is_better, ranges
-    return made
+    metric.higher_is_better, metric.ranges = higher_is_better, ranges
+    return metric
+
+
+class Measured(NamedTuple):
+    """What a module makes of all predictions and references.
+
+    Attributes:
+        statistics: additive, per instance.
+        column: a column's name -> its value for each instance, to break scores down by.
+        settings: what made the numbers, for the signature.
+        extra: further entries of the result.
+    """
+
+    statistics: Statistics
+    column: Callable[[str], Sequence[object]]
+    settings: Mapping[str, object] = {}
+    extra: Mapping[str, object] = {}
 
 
 class Batches(Generic[Kept]):
     """A mixin before ``evaluate.Metric``.
 
     A class that uses it says what is kept of a batch (`_keep`), how that travels between processes (`_packed`,
-    `_unpacked`), and what the scores of all that was kept are (`_together`). A side is "prediction" or "reference".
+    `_unpacked`), and what all that was kept amounts to (`_measured`). A side is "prediction" or "reference".
+
+    Attributes:
+        OPTIONS: the keyword arguments of ``compute`` that make a result of what was measured; the others are settings of
+            `_measured`.
     """
 
+    OPTIONS: ClassVar[Sequence[str]] = (
+        "per_instance", "confidence_level", "n_resamples", "seed", "ci_method", "by",
+    )  # fmt: skip
+    name: str
     num_process: int
 
     def _keep(self, data: Any, side: str) -> Kept:
@@ -63,10 +90,33 @@ class Batches(Generic[Kept]):
     def _unpacked(self, data: bytes, side: str) -> Kept:
         raise NotImplementedError
 
-    def _together(
+    def _measured(self, predictions: Sequence[Kept], references: Sequence[Kept], **settings: Any) -> Measured:
+        raise NotImplementedError
+
+    def _result(
         self, predictions: Sequence[Kept], references: Sequence[Kept], settings: dict[str, Any]
     ) -> dict[str, Any]:
-        raise NotImplementedError
+        """The scores of all that was kept."""
+        options = {key: settings.pop(key) for key in self.OPTIONS if key in settings}
+        measured = self._measured(predictions, references, **settings)
+        by = options.get("by")
+        values = None if by is None else measured.column(by)
+        return report(
+            measured.statistics, self.name, measured.settings, by_values=values, extra=measured.extra, **options
+        )
+
+    def statistics(self, predictions: Any = None, references: Any = None, **settings: Any) -> Statistics:
+        """The additive statistics per instance that the scores are made of, for a comparison of systems.
+
+        Args:
+            predictions, references, settings: as for ``compute``.
+
+        Raises:
+            ValueError: wrong input; names the instance and the field.
+        """
+        sides = (("prediction", predictions), ("reference", references))
+        kept = [[] if data is None else [self._keep(data, side)] for side, data in sides]
+        return self._measured(*kept, **settings).statistics
 
     def __len__(self) -> int:
         """How many predictions are kept."""
@@ -134,10 +184,10 @@ class Batches(Generic[Kept]):
         if self.num_process > 1:
             return super().compute(**settings)  # type: ignore[misc]
         held = self.__dict__.pop("_held", {"prediction": [], "reference": []})
-        return self._together(held["prediction"], held["reference"], settings)
+        return self._result(held["prediction"], held["reference"], settings)
 
     def _compute(self, *, predictions: Any = None, references: Any = None, **settings: Any) -> dict[str, Any]:
         """What evaluate calls with the bytes of all processes."""
         sides = (("prediction", predictions), ("reference", references))
         kept = [[self._unpacked(data, side) for data in packed or () if data] for side, packed in sides]
-        return self._together(kept[0], kept[1], settings)
+        return self._result(kept[0], kept[1], settings)

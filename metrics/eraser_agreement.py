@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import evaluate
 import numpy as np
@@ -25,7 +24,7 @@ from .fields import SOFT_FIELDS
 from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
-from .instances import Columns, InstanceBatches, flat_predictions, flat_references
+from .instances import InstanceBatches
 from .joining import (
     Documents,
     EvidenceIndex,
@@ -40,11 +39,10 @@ from .offences import Offences
 from .pool import Pool, Statistics
 from .rankings import baseline_seeds, check_policy, rank_rationales
 from .resampling import intervals as intervals
-from .results import report
+from .results import report as report
 from .spans import as_spans, count_spans, group_counts, token_counts
 from .tokens import masks as masks
 
-NAME = "eraser_agreement"
 SHUFFLES = 10
 
 _DESCRIPTION = """\
@@ -118,19 +116,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         url, homepage = "https://aclanthology.org/2020.acl-main.408", "https://www.eraserbenchmark.com"
         return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, *info_of(keys_of()), homepage)
 
-    def statistics(
-        self, predictions: Any, references: Any, label_names: Sequence[str] | None = None, **settings: Any
-    ) -> Statistics:
-        """The additive statistics per annotation that the scores are made of, for a comparison of systems.
-
-        Args:
-            predictions, references, settings: as for ``compute``.
-        """
-        p, r = flat_predictions(predictions), flat_references(references)
-        names = label_names if label_names is not None else r.label_names
-        return self._statistics(p.record, r.record, names, **settings)[0]
-
-    def _statistics(
+    def _measure(
         self,
         p: Predictions,
         r: References,
@@ -140,7 +126,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         auprc_policy: str = "reference",
         random_baseline: bool | int = False,
         sentence_threshold: float = 0.5,
-    ) -> tuple[Statistics, dict[str, object]]:
+    ) -> tuple[Statistics, dict[str, object], dict[str, object]]:
         thresholds = _thresholds(iou_threshold, iou_thresholds)
         no_positives, shuffles = check_policy(auprc_policy), _shuffles(random_baseline)
         offences = Offences()
@@ -199,36 +185,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
             settings["sentences"] = "[start,end)"
         if shuffles:
             settings["shuffles"] = shuffles
-        return pool.statistics(r.ids), settings
-
-    def _score(
-        self,
-        p: Predictions,
-        r: References,
-        columns: Columns,
-        *,
-        per_instance: bool = False,
-        confidence_level: float | None = None,
-        n_resamples: int | None = None,
-        seed: int = 0,
-        ci_method: str = "percentile",
-        by: str | None = None,
-        label_names: Sequence[str] | None = None,
-        **settings: Any,
-    ) -> dict[str, Any]:
-        statistics, made = self._statistics(p, r, label_names, **settings)
-        return report(
-            statistics,
-            NAME,
-            made,
-            by_values=columns(by),
-            per_instance=per_instance,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-            ci_method=ci_method,
-            by=by,
-        )
+        return pool.statistics(r.ids), settings, {}
 
 
 def _thresholds(main: float, further: Sequence[float]) -> list[float]:

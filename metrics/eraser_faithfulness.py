@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import evaluate
 import numpy as np
@@ -15,15 +14,13 @@ from .fields import ERASED as ERASED
 from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
-from .instances import Columns, InstanceBatches, flat_predictions, flat_references
+from .instances import InstanceBatches
 from .joining import Documents, check_ids, join
 from .offences import Offences
 from .pool import Statistics
 from .resampling import against_chance
-from .results import plain, report
+from .results import plain
 from .tokens import sentence_sizes as sentence_sizes
-
-NAME = "eraser_faithfulness"
 
 _DESCRIPTION = """\
 Whether a model relied on the rationales it gives, as the ERASER benchmark measures it: how much the probability of the
@@ -91,20 +88,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
         url, homepage = "https://aclanthology.org/2020.acl-main.408", "https://www.eraserbenchmark.com"
         return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, *info_of(), homepage)
 
-    def statistics(
-        self, predictions: Any, references: Any = None, label_names: Sequence[str] | None = None, **settings: Any
-    ) -> Statistics:
-        """The additive statistics per instance that the scores are made of, for a comparison of systems.
-
-        Args:
-            predictions, references, settings: as for ``compute``.
-        """
-        p = flat_predictions(predictions).record
-        batch = None if references is None else flat_references(references)
-        names = label_names if label_names is not None or batch is None else batch.label_names
-        return self._statistics(p, None if batch is None else batch.record, names, **settings)[0]
-
-    def _statistics(
+    def _measure(
         self,
         p: Predictions,
         r: References | None,
@@ -139,40 +123,10 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
             settings["aopc"] = extra["aopc_thresholds"] = asked
         for side, (observed, draws) in random_draws(p, rows).items():
             up = side == "comprehensiveness"
-            found = against_chance(np.asarray(observed.mean()), draws.mean(axis=0), up)
-            own = against_chance(observed, draws, up)
-            extra[f"{side}_chance"] = plain({**found, "draws": draws.shape[1], "mean_win_rate": own["win_rate"].mean()})
+            chance = against_chance(np.asarray(observed.mean()), draws.mean(axis=0), up)
+            win_rates = against_chance(observed, draws, up)["win_rate"]
+            extra[f"{side}_chance"] = plain({**chance, "draws": draws.shape[1], "mean_win_rate": win_rates.mean()})
         return pooled.statistics(r.ids if r is not None else p.ids), settings, extra
-
-    def _score(
-        self,
-        p: Predictions,
-        r: References | None,
-        columns: Columns,
-        *,
-        per_instance: bool = False,
-        confidence_level: float | None = None,
-        n_resamples: int | None = None,
-        seed: int = 0,
-        ci_method: str = "percentile",
-        by: str | None = None,
-        label_names: Sequence[str] | None = None,
-        **settings: Any,
-    ) -> dict[str, Any]:
-        statistics, made, extra = self._statistics(p, r, label_names, **settings)
-        return report(
-            statistics,
-            NAME,
-            made,
-            by_values=columns(by),
-            extra=extra,
-            per_instance=per_instance,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-            ci_method=ci_method,
-            by=by,
-        )
 
 
 def _asked(thresholds: Sequence[float]) -> list[float]:

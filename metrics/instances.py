@@ -13,13 +13,13 @@ from typing import Any, Generic
 
 import pyarrow as pa
 
-from .batches import Batches
+from .batches import Batches, Measured
 from .flat import FlatRecord, Predictions, Record, References, concatenate, pack, unpack
 from .flatten_arrow import predictions_from_arrow, references_from_arrow
 from .flatten_rows import Flattener, PredictionFlattener, ReferenceFlattener
 from .offences import Offences
+from .pool import Statistics
 
-Columns = Callable[[str | None], list[Any] | None]
 SCALARS = (str, int, float, bool, type(None))
 
 
@@ -120,12 +120,12 @@ def _by_row(data: Any, flattener: Flattener[Record], names: list[str] | None) ->
 class InstanceBatches(Batches[Batch]):
     """A mixin before ``evaluate.Metric`` for modules that score ERASER instances.
 
-    The class defines ``_score(predictions, references, columns, **settings)``: references may be None where they are not
-    needed, and ``columns`` gives the values of the column to break scores down by.
+    The class defines ``_measure(predictions, references, label_names, **settings)``, which gives the statistics, the
+    settings for the signature, and further entries of the result; references may be None where they are not needed.
     """
 
     references_needed = True
-    _score: Callable[..., dict[str, Any]]
+    _measure: Callable[..., tuple[Statistics, dict[str, object], dict[str, object]]]
 
     def _keep(self, data: Any, side: str) -> Batch:
         return flat_predictions(data) if side == "prediction" else flat_references(data)
@@ -140,9 +140,7 @@ class InstanceBatches(Batches[Batch]):
         kind: type[FlatRecord] = Predictions if side == "prediction" else References
         return Batch(unpack(kind, data[8:end]), *json.loads(data[end:]))
 
-    def _together(
-        self, predictions: Sequence[Batch], references: Sequence[Batch], settings: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _measured(self, predictions: Sequence[Batch], references: Sequence[Batch], **settings: Any) -> Measured:
         if not predictions:
             raise ValueError("predictions: expected at least one instance, found none")
         if not references and self.references_needed:
@@ -156,13 +154,12 @@ class InstanceBatches(Batches[Batch]):
             if any(names != known[0] for names in known):
                 raise ValueError(f"references: expected the same label names throughout, found {known[0]} and others")
             settings["label_names"] = known[0] if known else None
-        return self._score(p, r, partial(_column, references, r), **settings)
+        statistics, made_by, extra = self._measure(p, r, **settings)
+        return Measured(statistics, partial(_column, references, r), made_by, extra)
 
 
-def _column(batches: Sequence[Batch], r: References | None, by: str | None) -> list[Any] | None:
+def _column(batches: Sequence[Batch], r: References | None, by: str) -> list[Any]:
     """The values of the column to break scores down by; labels by their names."""
-    if by is None:
-        return None
     if r is None:
         raise ValueError(f"by: expected references with the column {by!r}, found no references")
     if by == "classification" and (r.classification >= 0).any():

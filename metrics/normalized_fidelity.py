@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import evaluate
 import numpy as np
 
-from .batches import info
+from .batches import Measured, info
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
-from .results import report
-from .rows import ID_FIELDS, Row, RowBatches, as_list, as_number, by_id, column, optional_fields, rows_of
+from .results import report as report
+from .rows import (
+    ID_FIELDS,
+    Row,
+    RowBatches,
+    as_list,
+    as_number,
+    by_id,
+    check_partners,
+    column,
+    optional_fields,
+    rows_of,
+)
 
-NAME = "normalized_fidelity"
 PROBABILITIES = ("p_full", "p_rationale", "p_complement", "p_empty")
 CURVES = ("sufficiency_curve", "comprehensiveness_curve")
 SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
@@ -216,19 +227,17 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
         url = "https://aclanthology.org/2020.emnlp-main.747/"
         return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
 
-    def statistics(
-        self, predictions: Any, references: Any = None, smallest_null_difference: float = SMALLEST_NULL_DIFFERENCE
-    ) -> Statistics:
-        """Per instance: its scores, those of each rate and trial, and the count 1.
-
-        Raises:
-            ValueError: see ``inputs_description``.
-        """
-        return self._measure(predictions, references, smallest_null_difference)[0]
-
     def _measure(
-        self, predictions: Any, references: Any, smallest_null_difference: float
-    ) -> tuple[Statistics, list[list[Any]], list[float]]:
+        self,
+        predictions: Any,
+        references: Any,
+        smallest_null_difference: float = SMALLEST_NULL_DIFFERENCE,
+        fast_slope: float = FAST_SLOPE,
+    ) -> Measured:
+        """Per instance: its scores, those of each rate and trial, and the count 1."""
+        steep = as_number(fast_slope)
+        if steep is None:
+            raise ValueError(f"fast_slope: expected a number, found {fast_slope!r}")
         smallest = as_number(smallest_null_difference)
         if smallest is None or not 0 < smallest <= 1:
             raise ValueError(
@@ -241,41 +250,31 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
         points, named = _points(rows, offences)
         further = by_id(rows_of(references, "reference"), "reference", offences) if references is not None else {}
         if further:
-            for name in [name for name in points if name not in further]:
-                offences.say_of("prediction", name, "", "expected a reference of this id, found none")
-            for name in [name for name in further if name not in points]:
-                offences.say_of("reference", name, "", "expected a prediction of this id, found none")
+            check_partners("prediction", points, further, offences)
+            check_partners("reference", further, points, offences)
         grid = _grid(points, offences)
         offences.stop()
+        grid = _with_start(points, grid)
         statistics = _statistics(points, grid, smallest)
-        sources = [[further.get(name), named[name]] for name in points]
-        return statistics, sources, sorted({rate for rate, _ in _with_start(points, grid)})
-
-    def _score(
-        self,
-        predictions: Any,
-        references: Any,
-        smallest_null_difference: float = SMALLEST_NULL_DIFFERENCE,
-        fast_slope: float = FAST_SLOPE,
-        **options: Any,
-    ) -> dict[str, Any]:
-        steep = as_number(fast_slope)
-        if steep is None:
-            raise ValueError(f"fast_slope: expected a number, found {fast_slope!r}")
-        statistics, rows, rates = self._measure(predictions, references, smallest_null_difference)
-        by_values = column(options.get("by"), rows)
-        settings: dict[str, object] = {"smallest_null_difference": float(smallest_null_difference)}
+        settings: dict[str, object] = {"smallest_null_difference": smallest}
         extra: dict[str, object] = {}
-        if rates:
+        if grid:
+            rates = sorted({rate for rate, _ in grid})
             settings |= {"rates": len(rates), "fast_slope": steep}
-            slopes = statistics.scores()
-            extra = {
-                "occlusion_rates": rates,
-                "reading": reading(float(slopes[SLOPES[0]]), float(slopes[SLOPES[1]]), steep),
-            }
-        result = report(statistics, NAME, settings, by_values=by_values, extra=extra, **options)
-        if rates and by_values is not None:
-            for group in result["by"].values():  # type: ignore[attr-defined]
+            scores = statistics.scores()
+            slopes = float(scores[SLOPES[0]]), float(scores[SLOPES[1]])
+            extra = {"occlusion_rates": rates, "reading": reading(*slopes, steep)}
+        return Measured(
+            statistics, partial(column, [[further.get(name), named[name]] for name in points]), settings, extra
+        )
+
+    def _result(
+        self, predictions: Sequence[Any], references: Sequence[Any], settings: dict[str, Any]
+    ) -> dict[str, Any]:
+        result = super()._result(predictions, references, settings)
+        if "reading" in result:
+            steep = settings.get("fast_slope", FAST_SLOPE)
+            for group in result.get("by", {}).values():
                 group["reading"] = reading(group[SLOPES[0]], group[SLOPES[1]], steep)
         return result
 
@@ -292,7 +291,6 @@ def _scored(p: np.ndarray, smallest: float) -> dict[str, np.ndarray]:
 
 
 def _statistics(points: Mapping[str, list[_Point]], grid: list[tuple[float, int]], smallest: float) -> Statistics:
-    grid = _with_start(points, grid)
     if grid and grid[0][0] != 0:
         raise ValueError("occlusion_rate: expected rows at rate 0 (nothing occluded), found none")
     n = len(points)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import evaluate
 import numpy as np
 
-from .batches import info
+from .batches import Measured, info
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .rank_consistency import average_precisions
 from .resampling import intervals as intervals
-from .results import report
-from .rows import RowBatches, as_list, by_id, column, rows_of
+from .results import report as report
+from .rows import RowBatches, as_list, by_id, check_partners, column, rows_of
 
-NAME = "perturbation_map"
 HIGHER_IS_BETTER = {"map": True, "map_prefix_hits": True}
 RANGES = {"map": (0.0, 1.0), "map_prefix_hits": (0.0, 1.0)}
 
@@ -99,17 +99,11 @@ class PerturbationMap(RowBatches, evaluate.Metric):
         url = "https://aclanthology.org/2022.conll-1.6/"
         return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
 
-    def statistics(self, predictions: Any, references: Any) -> Statistics:
+    def _measure(self, predictions: Any, references: Any) -> Measured:
         """Per original record that has perturbed ones: sums of both scores over its pairs, and how many pairs.
 
         A pair's score is the mean over its sequences.
-
-        Raises:
-            ValueError: see ``inputs_description``.
         """
-        return self._measure(predictions, references)[0]
-
-    def _measure(self, predictions: Any, references: Any) -> tuple[Statistics, list[list[Any]]]:
         offences = Offences()
         if predictions is None or references is None:
             raise ValueError(f"expected {'predictions' if predictions is None else 'references'}, found none")
@@ -121,21 +115,19 @@ class PerturbationMap(RowBatches, evaluate.Metric):
         pairs: list[tuple[str, str]] = []
         for name, record in records.items():
             pairs += [(name, other) for other in self._perturbed(name, record, offences)]
-        known = records.keys() | {other for _, other in pairs}
-        for name in [name for name in rows if name not in known]:
-            offences.say_of("prediction", name, "", "expected a reference of this id, found none")
-        for name in [name for name in records if name not in rows]:
-            offences.say_of("reference", name, "", "expected a prediction of this id, found none")
+        check_partners("prediction", rows, records.keys() | {other for _, other in pairs}, offences)
+        check_partners("reference", records, rows, offences)
         for name, other in pairs:
             if other not in rows and other not in records:
-                offences.say_of(
-                    "reference", name, "rel_ids", f"expected a prediction for the perturbed {other!r}, found none"
-                )
+                message = f"expected a prediction for the perturbed {other!r}, found none"
+                offences.say_of("reference", name, "rel_ids", message)
         tokens = {name: _sequences(row, name, offences) for name, row in rows.items()}
         offences.stop()
         if not pairs:
             raise ValueError("expected original records (sample_type 'ori') with rel_ids, found no pair")
-        return self._score_pairs(pairs, tokens, offences), [[records[name], rows[name]] for name, _ in _firsts(pairs)]
+        statistics = self._score_pairs(pairs, tokens, offences)
+        sources = [[records[name], rows[name]] for name in statistics.ids]
+        return Measured(statistics, partial(column, sources), extra={"pairs": int(statistics.values[:, 2].sum())})
 
     @staticmethod
     def _perturbed(name: str, record: Any, offences: Offences) -> list[str]:
@@ -170,18 +162,8 @@ class PerturbationMap(RowBatches, evaluate.Metric):
         flat = [((tokens[name] or [])[at], (tokens[other] or [])[at]) for name, other in pairs for at in range(width)]
         scores = average_precisions([first for first, _ in flat], [second for _, second in flat])
         means = np.stack([score.reshape(-1, width).mean(axis=1) for score in scores] + [np.ones(len(pairs))], axis=1)
-        firsts = _firsts(pairs)
-        values = np.add.reduceat(means, [at for _, at in firsts], axis=0)
+        originals = [name for name, _ in pairs]  # the pairs of a record stand together
+        firsts = [at for at, name in enumerate(originals) if at == 0 or originals[at - 1] != name]
+        values = np.add.reduceat(means, firsts, axis=0)
         per_instance = {key: values[:, at] / values[:, 2] for at, key in enumerate(HIGHER_IS_BETTER)}
-        return Statistics([name for name, _ in firsts], values, _finalize, per_instance)
-
-    def _score(self, predictions: Any, references: Any, **options: Any) -> dict[str, Any]:
-        statistics, rows = self._measure(predictions, references)
-        by_values = column(options.get("by"), rows)
-        extra = {"pairs": int(statistics.values[:, 2].sum())}
-        return report(statistics, NAME, {}, by_values=by_values, extra=extra, **options)
-
-
-def _firsts(pairs: list[tuple[str, str]]) -> list[tuple[str, int]]:
-    """Each original record and where its pairs begin (the pairs of a record stand together)."""
-    return [(name, at) for at, (name, _) in enumerate(pairs) if at == 0 or pairs[at - 1][0] != name]
+        return Statistics([originals[at] for at in firsts], values, _finalize, per_instance)

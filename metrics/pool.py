@@ -70,18 +70,6 @@ class Statistics:
         return Statistics([self.ids[row] for row in rows], self.values[rows], self.finalize, per_instance, self.columns)
 
 
-def merge(parts: Sequence[Statistics]) -> Statistics:
-    """The statistics of disjoint batches as of one call (the same metric with the same settings throughout)."""
-    ids = [name for part in parts for name in part.ids]
-    if len(set(ids)) != len(ids):
-        raise ValueError("expected disjoint batches, found an annotation id twice")
-    per_instance = {
-        key: np.concatenate([np.asarray(part.per_instance[key]) for part in parts]) for key in parts[0].per_instance
-    }
-    values = np.concatenate([part.values for part in parts])
-    return Statistics(ids, values, parts[0].finalize, per_instance, parts[0].columns)
-
-
 class Score(Protocol):
     """Scores that some columns of a pool give.
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import evaluate
 import numpy as np
 
 from .answer_f1 import answer_f1
-from .batches import info
+from .batches import Measured, info
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .rationale_sets import new_p, set_scores
 from .resampling import intervals as intervals
-from .results import report
+from .results import report as report
 from .rows import Row, RowBatches, as_list, as_number, column, joined, optional_fields
 
-NAME = "rationale_set_agreement"
 HIGHER_IS_BETTER = {
     "token_f1": True,
     "iou_f1": True,
@@ -245,19 +245,10 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
         url = "https://aclanthology.org/2022.conll-1.6/"
         return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
 
-    def statistics(
-        self, predictions: Any, references: Any, iou_threshold: float = 0.5, language: str | None = None
-    ) -> Statistics:
-        """Per instance: its scores (token F1 and IOU hit averaged over its sequences) and the count 1.
-
-        Raises:
-            ValueError: see ``inputs_description``.
-        """
-        return self._measure(predictions, references, iou_threshold, language)[0]
-
     def _measure(
-        self, predictions: Any, references: Any, iou_threshold: float, language: str | None
-    ) -> tuple[Statistics, list[list[Any]]]:
+        self, predictions: Any, references: Any, iou_threshold: float = 0.5, language: str | None = None
+    ) -> Measured:
+        """Per instance: its scores (token F1 and IOU hit averaged over its sequences) and the count 1."""
         threshold = as_number(iou_threshold)
         if threshold is None or not 0 < threshold <= 1:
             raise ValueError(f"iou_threshold: expected a number in (0, 1], found {iou_threshold!r}")
@@ -284,19 +275,7 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
             return {key: divide(sums[..., at], sums[..., -1], np.nan) for at, key in enumerate(keys)}
 
         statistics = Statistics([name for name, _ in rows], values, finalize, scores)
-        return statistics, [[reference, row] for _, row, reference in joint]
-
-    def _score(
-        self,
-        predictions: Any,
-        references: Any,
-        iou_threshold: float = 0.5,
-        language: str | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
-        statistics, rows = self._measure(predictions, references, iou_threshold, language)
-        by_values = column(options.get("by"), rows)
-        settings: dict[str, object] = {"iou": float(iou_threshold)}
-        if "answer_f1" in statistics.per_instance:
+        settings: dict[str, object] = {"iou": threshold}
+        if "answer_f1" in scores:
             settings["answers"] = language or "by text"
-        return report(statistics, NAME, settings, by_values=by_values, **options)
+        return Measured(statistics, partial(column, [[reference, row] for _, row, reference in joint]), settings)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from .batches import Batches
+from .batches import Batches, Measured
 from .offences import Offences, cut
 
 ID_FIELDS = ("annotation_id", "id", "sent_id")
@@ -125,26 +125,29 @@ def joined(predictions: Any, references: Any, offences: Offences) -> list[tuple[
         if not rows:
             raise ValueError(f"expected {side}s, found an empty list")
         both[side] = by_id(rows, side, offences)
-    for name in both["prediction"]:
-        if name not in both["reference"]:
-            offences.say_of("prediction", name, "", "expected a reference of this id, found none")
-    pairs = []
-    for name, reference in both["reference"].items():
-        if name in both["prediction"]:
-            pairs.append((name, both["prediction"][name], reference))
-        else:
-            offences.say_of("reference", name, "", "expected a prediction of this id, found none")
-    return pairs
+    check_partners("prediction", both["prediction"], both["reference"], offences)
+    check_partners("reference", both["reference"], both["prediction"], offences)
+    return [
+        (name, both["prediction"][name], reference)
+        for name, reference in both["reference"].items()
+        if name in both["prediction"]
+    ]
 
 
-def column(by: str | None, rows: Sequence[Sequence[Row | None]]) -> list[Any] | None:
+def check_partners(side: str, names: Iterable[str], others: Container[str], offences: Offences) -> None:
+    """Each id of one side is one of the other's, too."""
+    other = "reference" if side == "prediction" else "prediction"
+    for name in names:
+        if name not in others:
+            offences.say_of(side, name, "", f"expected a {other} of this id, found none")
+
+
+def column(rows: Sequence[Sequence[Row | None]], by: str) -> list[Any]:
     """The values of column ``by``: each instance's rows are asked in turn, and the first that has it answers.
 
     Raises:
         ValueError: no row of the first instance has the column, or an instance lacks it.
     """
-    if by is None:
-        return None
     values = []
     for at, sources in enumerate(rows):
         holder = next((row for row in sources if row is not None and by in row), None)
@@ -199,12 +202,14 @@ def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side
 
 # ------------------------------------------------------------------------------------------------ evaluate's side
 class RowBatches(Batches[Any]):
-    """A mixin before ``evaluate.Metric`` for modules that take rows: they are kept as they come.
+    """A mixin before ``evaluate.Metric`` for modules that take rows: lists, Datasets, Arrow tables, kept as they come.
 
-    Lists, Datasets and Arrow tables go straight through to the class's ``_score(predictions, references, **settings)``.
+    The class defines ``_measure(predictions, references, **settings)``, which gives a `Measured`; a side of which nothing
+    came is None.
     """
 
-    _score: Callable[..., dict[str, Any]]
+    OPTIONS = (*Batches.OPTIONS, "label_names")
+    _measure: Callable[..., Measured]
 
     def _keep(self, data: Any, side: str) -> Any:
         # a list is copied (not its rows): the caller may clear it for the next batch
@@ -216,8 +221,8 @@ class RowBatches(Batches[Any]):
     def _unpacked(self, data: bytes, side: str) -> Any:
         return json.loads(data)
 
-    def _together(self, predictions: Sequence[Any], references: Sequence[Any], settings: dict[str, Any]) -> Any:
-        return self._score(_joint(predictions, "prediction"), _joint(references, "reference"), **settings)
+    def _measured(self, predictions: Sequence[Any], references: Sequence[Any], **settings: Any) -> Measured:
+        return self._measure(_joint(predictions, "prediction"), _joint(references, "reference"), **settings)
 
 
 def _plain(value: Any) -> Any:

@@ -21,7 +21,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.pool import merge
 from eraser_hub.metrics.rows import rows_of
 from eraser_hub.publishing.spaces import build_metrics
 
@@ -260,7 +259,7 @@ def test_order_batches_and_ids_do_not_matter(name, seed, n, data):
 @each
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=8, deadline=None, derandomize=True)
-def test_disjoint_batches_merge_to_one_call(name, seed):
+def test_statistics_of_disjoint_batches_are_those_of_one_call(name, seed):
     first, second = made_up(name, 4, seed), made_up(name, 4, seed + 1)
 
     def moved(row):
@@ -269,11 +268,13 @@ def test_disjoint_batches_merge_to_one_call(name, seed):
 
     second = ([*map(moved, second[0])], second[1] and [*map(moved, second[1])])
     metric = MODULES[name]()
-    parts = merge([metric.statistics(*first), metric.statistics(*second)])
+    parts = [metric.statistics(*first), metric.statistics(*second)]
     both = (first[0] + second[0], first[1] + second[1] if first[1] else None)
     whole = metric.statistics(*both)
-    assert parts.ids == whole.ids and np.allclose(parts.values, whole.values)
-    for key, value in parts.scores().items():
+    assert [one for part in parts for one in part.ids] == whole.ids
+    values = np.concatenate([part.values for part in parts])
+    assert np.allclose(values, whole.values)
+    for key, value in parts[0].finalize(values.sum(axis=0)).items():
         assert np.allclose(value, whole.scores()[key], equal_nan=True)
 
 
