@@ -19,7 +19,7 @@ from pathlib import Path
 
 from eraser_hub.reports.documents import browse
 from eraser_hub.reports.marks import MarkedDocument, MarkedInstance
-from eraser_hub.reports.page import write_report
+from eraser_hub.reports.page import ReportContent, write_report
 
 RESULTS = Path(__file__).with_name("results_reports.md")
 BAR = 2.0
@@ -48,7 +48,7 @@ def page(path: Path, count: int, tokens: int) -> int:
     browsed = browse(instances(count, tokens), ["one", "two"], ["NEG", "POS"])
     draw = random.Random(1)
     values = [{key: [draw.random() for _ in range(count)] for key in ("auprc", "sufficiency")} for _ in range(2)]
-    write_report(path, title="t", subtitle="", sections=[], browsed=browsed, values=values, names={})
+    write_report(path, ReportContent("t", "", [], browsed, values))
     return path.stat().st_size
 
 

@@ -56,6 +56,10 @@ class DataError(ValueError):
             parts.append(self.field)
         return ": ".join([*parts, self.message])
 
+    def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
+        """The same offence with the place that holds it, for who knows that while its finder did not."""
+        return DataError(self.message, file=file, line=line, instance=self.instance, field=self.field)
+
     def __reduce__(self) -> tuple[object, ...]:  # keyword-only arguments do not survive the default pickling
         return _restore, (type(self), self.message, self.file, self.line, self.instance, self.field)
 

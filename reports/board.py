@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.papers import PAPERS, paper
 
-from .catalogue import FAMILIES, metric, number
-from .entries import Entry, averaged
-from .page import asset, render, script_hash, write_pieces
-from .tables import place_of
+from .board_lines import BoardLine, averaged
+from .catalogue import FAMILIES, interval_text, metric, number
+from .page import asset, render, script_hash, write_json, write_pieces
+from .report_tables import place_of
 
 NOTE = (
     "The papers call theirs a results board, not a leaderboard: no single number says which system explains best, and "
@@ -20,10 +19,10 @@ NOTE = (
 )
 
 
-def published_entries() -> list[Entry]:
+def published_lines() -> list[BoardLine]:
     """The papers' printed results, by paper, table and row."""
     return [
-        Entry(
+        BoardLine(
             system=result.system,
             dataset=result.dataset,
             split="",
@@ -38,50 +37,50 @@ def published_entries() -> list[Entry]:
     ]
 
 
-def board_entries(scored: Sequence[Entry] = (), *, published: bool = True) -> list[Entry]:
+def board_lines(scored: Sequence[BoardLine] = (), *, published: bool = True) -> list[BoardLine]:
     """All lines of the board in their neutral order: by dataset, system and source, as names sort.
 
     Args:
         scored: lines read from score files; draws of one system are averaged.
         published: also the papers' printed results.
     """
-    entries = [*averaged(scored), *(published_entries() if published else ())]
-    return sorted(entries, key=lambda e: (e.dataset.lower(), e.system.lower(), e.kind, e.source, e.split))
+    lines = [*averaged(scored), *(published_lines() if published else ())]
+    return sorted(lines, key=lambda e: (e.dataset.lower(), e.system.lower(), e.kind, e.source, e.split))
 
 
-def columns(entries: Sequence[Entry]) -> list[str]:
+def columns(lines: Sequence[BoardLine]) -> list[str]:
     """The metric columns: every key that has a number, by family, then by label."""
 
-    keys = {key for entry in entries for key, value in entry.scores.items() if value is not None}
+    keys = {key for line in lines for key, value in line.scores.items() if value is not None}
     # a count (instances, pairs) is no score
     return sorted((key for key in keys if metric(key).family != "other"), key=place_of)
 
 
-def as_json(entries: Sequence[Entry]) -> dict[str, Any]:
+def as_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
     """The board's data: what the page and the Space are both drawn from."""
     return {
         "note": NOTE,
         "columns": [
             {"key": key, "label": metric(key).label, "family": metric(key).family, "better": metric(key).better}
-            for key in columns(entries)
+            for key in columns(lines)
         ],
         "rows": [
             {
-                "system": entry.system,
-                "dataset": entry.dataset,
-                "split": entry.split,
-                "kind": entry.kind,
-                "source": entry.source,
-                "detail": entry.detail,
-                "scores": {key: value for key, value in entry.scores.items() if value is not None},
-                "intervals": {key: list(pair) for key, pair in entry.intervals.items()},
+                "system": line.system,
+                "dataset": line.dataset,
+                "split": line.split,
+                "kind": line.kind,
+                "source": line.source,
+                "detail": line.detail,
+                "scores": {key: value for key, value in line.scores.items() if value is not None},
+                "intervals": {key: list(pair) for key, pair in line.intervals.items()},
             }
-            for entry in entries
+            for line in lines
         ],
     }
 
 
-def write_board(out: Path, entries: Sequence[Entry], *, title: str = "Results board") -> tuple[Path, Path]:
+def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results board") -> tuple[Path, Path]:
     """Write ``out/index.html``, self-contained, and ``out/board.json``, the same data.
 
     Returns:
@@ -89,7 +88,7 @@ def write_board(out: Path, entries: Sequence[Entry], *, title: str = "Results bo
     """
     from markupsafe import Markup
 
-    data = as_json(entries)
+    data = as_json(lines)
     script = asset("board.js").strip()
     page = render(
         "board.html",
@@ -102,11 +101,11 @@ def write_board(out: Path, entries: Sequence[Entry], *, title: str = "Results bo
             {**column, "arrow": {"higher": "↑", "lower": "↓"}.get(column["better"], "")} for column in data["columns"]
         ],
         families=[family for family in FAMILIES if any(c["family"] == family for c in data["columns"])],
-        datasets=sorted({entry.dataset for entry in entries}),
+        datasets=sorted({line.dataset for line in lines}),
         rows=[_row(row, data["columns"]) for row in data["rows"]],
     )
     write_pieces(out / "index.html", [page])
-    write_pieces(out / "board.json", [json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False), "\n"])
+    write_json(out / "board.json", data, indent=1)
     return out / "index.html", out / "board.json"
 
 
@@ -114,14 +113,13 @@ def _row(row: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[s
     cells = []
     for column in columns:
         value = row["scores"].get(column["key"])
-        interval = row["intervals"].get(column["key"])
         cells.append(
             {
                 "key": column["key"],
                 "family": column["family"],
                 "text": "" if value is None else number(value),
                 "value": "" if value is None else repr(value),
-                "small": "" if interval is None else f"[{number(interval[0])}, {number(interval[1])}]",
+                "small": interval_text(row["intervals"].get(column["key"])),
             }
         )
     return {**row, "cells": cells}

@@ -6,6 +6,7 @@ listed is shown under its own name, without a direction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 PERFORMANCE, AGREEMENT, FAITHFULNESS = "performance", "agreement", "faithfulness"
@@ -106,3 +107,8 @@ def number(value: float | None, digits: int = 3) -> str:
         return "∞" if value > 0 else "-∞"
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if float(text) == 0 else text
+
+
+def interval_text(interval: Sequence[float] | None) -> str:
+    """An interval as it is printed everywhere; nothing for none."""
+    return "" if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"

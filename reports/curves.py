@@ -8,7 +8,7 @@ from statistics import median
 
 from .catalogue import metric
 from .figures import Figure, Series, histogram
-from .scores import SystemScores
+from .system_scores import SystemScores
 
 
 def aopc_figures(systems: Sequence[SystemScores], baselines: Sequence[SystemScores]) -> list[Figure]:
@@ -63,6 +63,42 @@ def _chance(draws: Sequence[Series]) -> list[Series]:
     if len(same) == 1:
         return [Series(name, draws[0].x, mean, chance=True)]
     return [Series(name, draws[0].x, mean, tuple(map(min, columns)), tuple(map(max, columns)), chance=True)]
+
+
+def fidelity_figures(systems: Sequence[SystemScores]) -> list[Figure]:
+    """Normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random.
+
+    Source: Carton, Rathore and Tan (2020), section 5.2.
+    """
+    figures = []
+    for key in ("sufficiency", "comprehensiveness"):
+        series = [line for k, system in enumerate(systems) if (line := _curve(system, key, k)) is not None]
+        if series:
+            figures.append(
+                Figure(
+                    name=f"fidelity_{key}",
+                    title=f"Normalised {key}",
+                    x_label="share of the rationale's tokens occluded",
+                    y_label=f"normalised {key}",
+                    series=tuple(series),
+                    caption="Mean over instances and trials."
+                    + (" Bands: one standard deviation over trials." if any(line.low for line in series) else ""),
+                )
+            )
+    return figures
+
+
+def _curve(system: SystemScores, key: str, place: int) -> Series | None:
+    rates, points = system.scores.get("occlusion_rates"), system.scores.get(f"{key}_curve")
+    if not isinstance(rates, Sequence) or not isinstance(points, Sequence):
+        return None
+    spread = system.scores.get(f"{key}_curve_std")
+    y = tuple(math.nan if point is None else float(point) for point in points)
+    low = high = None
+    if isinstance(spread, Sequence) and all(s is not None and math.isfinite(s) for s in spread) and any(spread):
+        low = tuple(point - s for point, s in zip(y, spread, strict=True))
+        high = tuple(point + s for point, s in zip(y, spread, strict=True))
+    return Series(system.name, tuple(map(float, rates)), y, low, high, place=place)
 
 
 def distribution_figures(systems: Sequence[SystemScores], keys: Sequence[str], bins: int = 20) -> list[Figure]:

@@ -11,7 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from eraser_hub.records.errors import DataError, shown
+
 from .marks import MarkedDocument, MarkedInstance, mark
+from .pair_marks import marked_record, pairs_with
+from .report_inputs import ReportedSplit, System, as_eraser_row, is_token_row
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -175,14 +179,46 @@ def highlight(
     True
     """
     if "sample_type" in row:
-        from .pairs import marked_record
-
         return Highlight(marked_record(row, instance, label_names), fold)
-    if {"id", "tokens", "rationale_mask"} <= row.keys():
-        from .rows import as_eraser_row
-
+    if is_token_row(row):
         row = as_eraser_row(row)
     return Highlight(mark(row, instance, label_names=label_names), fold)
+
+
+def highlights(
+    split: ReportedSplit, identity: str | None = None, system: System | None = None, *, fold: bool = True
+) -> list[Highlight]:
+    """An instance of a split: one, or for a record of the perturbation benchmark the pairs that it stands in.
+
+    Args:
+        split: the rows.
+        identity: the row's id; None takes the first.
+        system: a model's predictions, or None to show the gold alone.
+        fold: leave out sentences that lie far from every mark.
+
+    Raises:
+        DataError: no such row; a row without prediction, or one that does not fit it.
+    """
+    where = f"{split.config}, {split.split}"
+    if not split.rows:
+        raise DataError(f"expected instances in {where}, found none", file=split.folder)
+    answers = None if system is None else system.by_id(split.id_field)
+    if split.holds_pairs:
+        try:
+            marked = pairs_with(split.rows, identity, answers, split.label_names)
+        except DataError as error:
+            raise error.at(file=split.folder if system is None or error.instance is None else system.path) from None
+        return [Highlight(instance, fold) for instance in marked]
+    row = next((row for row in split.rows if identity in (None, str(row["annotation_id"]))), None)
+    if row is None:
+        raise DataError(f"expected an annotation id of {where}, found {shown(identity)}", file=split.folder)
+    instance = None
+    if answers is not None and system is not None:
+        instance = answers.get(str(row["annotation_id"]))
+        if instance is None:
+            words = "expected a prediction for this annotation, found none"
+            raise DataError(words, file=system.path, instance=row["annotation_id"])
+    return [highlight(row, instance, label_names=split.label_names, fold=fold)]
 
 
 def legend(instance: MarkedInstance) -> str:

@@ -6,12 +6,18 @@ Terminal, notebook and HTML report draw from this one model, so that they cannot
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from eraser_hub.metrics.tokens import mask, sentences_of
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
+
+from .report_inputs import System
+
+T = TypeVar("T")
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +55,7 @@ class MarkedDocument:
 
     def predicted_at(self) -> list[bool]:
         """For each token whether a predicted span covers it."""
-        mask = [False] * self.num_tokens
-        for start, end in self.predicted or ():
-            mask[start:end] = [True] * (end - start)
-        return mask
+        return mask(self.predicted or (), self.num_tokens)
 
     def shades(self, levels: int = 100) -> list[int] | None:
         """Soft scores as whole steps 0 .. levels - 1, linear from the document's lowest to its highest score.
@@ -97,12 +100,6 @@ class MarkedInstance:
         return None if self.predicted_label is None or not self.label_known else self.predicted_label == self.label
 
 
-def sentences_of(text: str) -> tuple[tuple[str, ...], ...]:
-    """The tokens of a document by sentence: lines at ``\\n``, tokens at U+0020, empty pieces dropped."""
-    lines = (tuple(token for token in line.split(" ") if token) for line in text.split("\n"))
-    return tuple(line for line in lines if line)
-
-
 def _offset(span: Any, name: str, where: str, instance: object) -> int:
     value = span.get(name) if isinstance(span, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int):
@@ -142,7 +139,7 @@ def mark(
         if name not in row:
             raise DataError(f"expected a row of the dataset with {name!r}, found the columns {sorted(row)}", field=name)
     identity = str(row["annotation_id"])
-    texts = {document["docid"]: sentences_of(document["text"]) for document in row["documents"]}
+    texts = {document["docid"]: tuple(map(tuple, sentences_of(document["text"]))) for document in row["documents"]}
     lengths = {docid: sum(map(len, sentences)) for docid, sentences in texts.items()}
     gold: dict[str, list[tuple[int, int, int]]] = {docid: [] for docid in texts}
     empty = dict.fromkeys(texts, 0)
@@ -227,3 +224,31 @@ def _soft(scores: Sequence[Any], tokens: int, where: str, identity: str) -> tupl
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
             raise DataError(f"expected a finite number, found {shown(score)}", instance=identity, field=f"{where}[{i}]")
     return tuple(float(score) for score in scores)
+
+
+def marked_by(
+    systems: Sequence[System],
+    answers: Sequence[A],
+    shown: Iterable[T],
+    mark_one: Callable[[T, A | None], MarkedInstance],
+) -> list[list[MarkedInstance]]:
+    """Everything that is shown as each system answers it, and the gold alone where there is no system.
+
+    Args:
+        systems, answers: the systems, and each one's answers.
+        shown: rows, or pairs of rows.
+        mark_one: lays one of them out with a system's answers, or without any.
+
+    Raises:
+        DataError: an answer that does not fit its row, with the system's file.
+    """
+    marked = []
+    for one in shown:
+        seen = []
+        for system, answer in zip(systems, answers, strict=True):
+            try:
+                seen.append(mark_one(one, answer))
+            except DataError as error:
+                raise error.at(file=system.path) from None
+        marked.append(seen or [mark_one(one, None)])
+    return marked

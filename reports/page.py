@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eraser_hub.records.atomic import replacing
+from eraser_hub.version import __version__
 
+from .catalogue import metric
+from .documents import Browsed, chunk_elements
 from .figures import svg
-
-if TYPE_CHECKING:
-    from .documents import Browsed
-    from .tables import Section
+from .report_tables import Section
 
 _CHUNKS = "\x00chunks\x00"
 
@@ -42,40 +44,42 @@ def render(template: str, **values: Any) -> str:
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Write the text all at once: a reader finds the old page or the new one."""
+    """Write a text all at once: a reader finds the old page or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # a lone surrogate in a document cannot be written: it is shown as the replacement sign
     with replacing(path) as beside, beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
         stream.writelines(pieces)
 
 
-def write_report(
-    path: Path,
-    *,
-    title: str,
-    subtitle: str,
-    sections: Sequence[Section],
-    browsed: Browsed,
-    values: Sequence[Mapping[str, Sequence[float | None]]],
-    names: Mapping[str, str],
-    documents_title: str = "Documents",
-    documents_missing: Sequence[str] = (),
-    footer: str = "",
-) -> None:
-    """Write the report's page.
+def write_json(path: Path, content: Any, indent: int) -> None:
+    """Write JSON all at once."""
+    write_pieces(path, [json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False), "\n"])
 
-    Args:
-        path: the file to write.
-        title, subtitle, footer: its words.
+
+@dataclass(frozen=True, slots=True)
+class ReportContent:
+    """What a report's page shows.
+
+    Attributes:
+        title, subtitle: its words.
         sections: tables and figures, in order.
         browsed: the documents.
-        values: per system the per-instance scores that the list shows and filters by.
-        names: what the scores are called there.
+        values: per system the per-instance scores that the documents' list shows and filters by.
         documents_title, documents_missing: the heading over the documents, and what is not marked in them, and why.
     """
-    from markupsafe import Markup
 
-    from .documents import chunk_elements
+    title: str
+    subtitle: str
+    sections: Sequence[Section]
+    browsed: Browsed
+    values: Sequence[Mapping[str, Sequence[float | None]]]
+    documents_title: str = "Documents"
+    documents_missing: Sequence[str] = ()
+
+
+def write_report(path: Path, content: ReportContent) -> None:
+    """Write a report's page."""
+    from markupsafe import Markup
 
     script = asset("report.js").strip()
     shown = [
@@ -90,23 +94,27 @@ def write_report(
                 for figure in section.figures
             ],
         }
-        for section in sections
+        for section in content.sections
     ]
+    names = {key: metric(key).label for columns in content.values for key in columns}
     page = render(
         "report.html",
-        title=title,
-        subtitle=subtitle,
-        footer=footer,
+        title=content.title,
+        subtitle=content.subtitle,
+        footer=f"eraser-hub {__version__}",
         css=Markup(asset("report.css").strip()),
         script=Markup(script),
         script_hash=script_hash(script),
-        sections=[*((section.anchor, section.title) for section in sections), ("documents-section", documents_title)],
+        sections=[
+            *((section.anchor, section.title) for section in content.sections),
+            ("documents-section", content.documents_title),
+        ],
         tables=shown,
-        documents_title=documents_title,
-        documents_missing=documents_missing,
-        index=Markup(browsed.index(values, names)),
+        documents_title=content.documents_title,
+        documents_missing=content.documents_missing,
+        index=Markup(content.browsed.index(content.values, names)),
         chunks_here=_CHUNKS,
     )
     # split from the right: the marker's NUL cannot come from the data, whose control characters are removed by then
     head, _, tail = page.rpartition(_CHUNKS)
-    write_pieces(path, [head, *chunk_elements(browsed.packed), tail])
+    write_pieces(path, [head, *chunk_elements(content.browsed.packed), tail])

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.version import __version__
+from eraser_hub.records.errors import DataError
 
-from .catalogue import metric
-from .curves import aopc_figures, distribution_figures
 from .documents import browse
-from .fidelity import fidelity_section
-from .figures import Figure
-from .marks import MarkedInstance, mark
-from .page import write_pieces, write_report
-from .rows import Table, by_id, paired, read_predictions, read_table
-from .scores import SystemScores
-from .scoring import Settings, compare_systems, score_file, score_system
-from .tables import Note, Section, chance_block, class_blocks, comparison_section, place_of, score_blocks
+from .marks import MarkedInstance, mark, marked_by
+from .metric_runs import score_pairs, score_system
+from .page import ReportContent, write_json, write_report
+from .pair_marks import marked_pair, pairs_of
+from .report_inputs import ReportedSplit, System, read_split, systems_words
+from .report_tables import instance_values
+from .sections import (
+    aopc_section,
+    class_section,
+    comparison_section,
+    distribution_section,
+    fidelity_section,
+    scores_section,
+)
+from .system_scores import ReportSettings, SystemScores
 
 # per-instance scores that are drawn as distributions, where they exist; the list of documents offers all of them
 DISTRIBUTIONS = (
@@ -43,51 +46,19 @@ BY_CLASS = (
     "sufficiency_aopc",
     "token_macro_f1",
 )
+PAIR_DISTRIBUTIONS = ("map", "token_f1", "sufficiency", "comprehensiveness")
+PAIRS_BY_CLASS = ("iou_f1", "map", "token_f1")
+
+Answers = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class System:
-    """A file of predictions and what it is called in the report."""
-
-    name: str
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
+class ReportFiles:
     """What `make_report` wrote."""
 
     page: Path
     score_files: tuple[Path, ...]
     figures: tuple[Path, ...]
-
-
-def named_systems(arguments: Sequence[str], *, draws: bool = False) -> list[System]:
-    """``PATH`` or ``NAME=PATH``; a path's stem names the system, and its folder too where two stems are equal.
-
-    Args:
-        arguments: as given on the command line.
-        draws: several files under one name given are draws of one system, not a mistake.
-
-    Raises:
-        DataError: two systems of one name.
-    """
-    systems = []
-    for argument in arguments:
-        name, equals, path = argument.partition("=")
-        if equals and name and not Path(argument).exists():
-            systems.append(System(name, Path(path)))
-        else:
-            systems.append(System(Path(argument).stem, Path(argument)))
-    stems = [system.path.stem for system in systems if system.name == system.path.stem]
-    systems = [
-        System(f"{system.path.parent.name}/{system.name}", system.path) if stems.count(system.name) > 1 else system
-        for system in systems
-    ]
-    for system in systems:
-        if not draws and sum(other.name == system.name for other in systems) > 1:
-            raise DataError(f"expected a name of its own for each system (NAME=PATH), found {shown(system.name)} twice")
-    return systems
 
 
 def make_report(
@@ -99,16 +70,16 @@ def make_report(
     out: Path,
     baselines: Sequence[System] = (),
     title: str = "",
-    settings: Settings | None = None,
+    settings: ReportSettings | None = None,
     figures: Path | None = None,
-) -> Written:
+) -> ReportFiles:
     """Write ``out/index.html``, and a score file beside it for each system.
 
     Args:
         dataset, config, split: the built dataset's folder, its config (None: the default) and split.
         systems: the predictions; none shows the gold rationales alone.
         out: the folder to write to.
-        baselines: draws of random rationales, averaged in the curves.
+        baselines: draws of random rationales, averaged in the curves (those of pairs have none).
         title: the page's title.
         settings: confidence level, resamples and seed.
         figures: also write each figure there as PNG and SVG.
@@ -116,153 +87,115 @@ def make_report(
     Raises:
         DataError: bad data, with file and instance; nothing is written then.
     """
-    settings = settings or Settings()
-    table = read_table(dataset, config, split)
-    if table.rows and "sample_type" in table.rows[0]:
-        from .pairs import make_pair_report
-
-        return make_pair_report(table, systems=systems, out=out, title=title, settings=settings, figures=figures)
-    if not table.rows or "evidences" not in table.rows[0]:
+    settings, rows = settings or ReportSettings(), read_split(dataset, config, split)
+    if rows.holds_pairs:
+        scored, content = _of_pairs(rows, systems, settings, title)
+    elif rows.rows and "evidences" in rows.rows[0]:
+        scored, content = _of_annotations(rows, systems, baselines, settings, title)
+    else:
         raise DataError("expected rows with documents and evidences, or original/perturbed pairs", file=dataset)
-    outputs = [_outputs(table, system) for system in systems]
-    scored = [
-        score_system(s.name, table, instances, settings, s.path) for s, instances in zip(systems, outputs, strict=True)
-    ]
-    chance = [score_system(s.name, table, _outputs(table, s), settings, s.path, plain=True) for s in baselines]
-    marked = _marked(table, systems, outputs)
-    sections = [
-        _scores_section(scored),
-        comparison_section(scored, compare_systems(scored, settings) if len(scored) > 1 else None),
-        _aopc_section(scored, chance),
-        fidelity_section(scored),
-        _distribution_section(scored),
-        _class_section(scored),
-    ]
-    browsed = browse(marked, [system.name for system in systems], table.label_names or ())
-    values = [
-        {
-            key: column
-            for key, column in sorted(system.per_instance.items(), key=lambda item: place_of(item[0]))
-            if any(v is not None for v in column)
-        }
-        for system in scored
-    ]
-    name = f"{table.folder.resolve().name} {table.config}, {table.split}"
-    drawn: list[Figure] = [figure for section in sections for figure in section.figures]
     plotted: list[Path] = []
     if figures is not None:
         from .plots import write_figures
 
-        plotted = write_figures(drawn, figures)
-    write_report(
-        out / "index.html",
-        title=title or f"Rationales on {name}",
-        subtitle=f"{len(table.rows)} instances · {systems_words(systems)}",
-        sections=sections,
-        browsed=browsed,
-        values=values,
-        names={key: metric(key).label for columns in values for key in columns},
-        documents_missing=_unmarked(systems, outputs),
-        footer=f"eraser-hub {__version__}",
+        plotted = write_figures([figure for section in content.sections for figure in section.figures], figures)
+    write_report(out / "index.html", content)
+    score_files = [out / f"{system.file_name}.scores.json" for system in systems]
+    for path, scores in zip(score_files, scored, strict=True):
+        write_json(path, scores.as_json(rows), indent=2)
+    return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted))
+
+
+def _of_annotations(
+    split: ReportedSplit,
+    systems: Sequence[System],
+    baselines: Sequence[System],
+    settings: ReportSettings,
+    title: str,
+) -> tuple[list[SystemScores], ReportContent]:
+    answers = [system.answers(split) for system in systems]
+    scored = [
+        score_system(system, split, list(held.values()), settings)
+        for system, held in zip(systems, answers, strict=True)
+    ]
+    chance = [score_system(s, split, list(s.answers(split).values()), settings, plain=True) for s in baselines]
+
+    def marked(row: Mapping[str, Any], held: Answers | None) -> MarkedInstance:
+        instance = None if held is None else held[str(row["annotation_id"])]
+        return mark(row, instance, label_names=split.label_names)
+
+    rows = marked_by(systems, answers, split.rows, marked)
+    return scored, ReportContent(
+        title=title or f"Rationales on {split.folder.resolve().name} {split.config}, {split.split}",
+        subtitle=f"{len(rows)} instances · {systems_words(systems)}",
+        sections=[
+            scores_section(scored),
+            comparison_section(scored, settings),
+            aopc_section(scored, chance),
+            fidelity_section(scored),
+            distribution_section(scored, DISTRIBUTIONS),
+            class_section(scored, BY_CLASS, "There are no scores by class."),
+        ],
+        browsed=browse(rows, [system.name for system in systems], split.label_names or ()),
+        values=instance_values(scored, range(len(rows))),
+        documents_missing=_unmarked(systems, answers),
     )
-    files = []
-    for system in scored:
-        path = out / f"{file_name(system.name)}.scores.json"
-        write_pieces(path, [json.dumps(score_file(system, table), indent=2, ensure_ascii=False, allow_nan=False), "\n"])
-        files.append(path)
-    return Written(out / "index.html", tuple(files), tuple(plotted))
 
 
-def file_name(name: str) -> str:
-    """A system's name as a file's: no separator, no leading dot."""
-    return "".join(c if c.isalnum() or c in "-_.+" else "_" for c in name).lstrip(".") or "system"
-
-
-def _outputs(table: Table, system: System) -> list[Mapping[str, Any]]:
-    instances = by_id(read_predictions(system.path), "annotation_id", system.path)
-    return paired(table.rows, instances, system.path)
-
-
-def _marked(
-    table: Table, systems: Sequence[System], outputs: Sequence[Sequence[Mapping[str, Any]]]
-) -> list[list[MarkedInstance]]:
-    if not systems:
-        return [[mark(row, label_names=table.label_names)] for row in table.rows]
+def _unmarked(systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
     out = []
-    for place, row in enumerate(table.rows):
-        seen = []
-        for system, instances in zip(systems, outputs, strict=True):
-            try:
-                seen.append(mark(row, instances[place], label_names=table.label_names))
-            except DataError as error:
-                raise DataError(error.message, file=system.path, instance=error.instance, field=error.field) from None
-        out.append(seen)
-    return out
-
-
-def systems_words(systems: Sequence[System]) -> str:
-    """How many systems there are, and their names."""
-    if not systems:
-        return "gold rationales alone, no predictions were given"
-    return f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}: " + ", ".join(s.name for s in systems)
-
-
-def _unmarked(systems: Sequence[System], outputs: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
-    out = []
-    for system, instances in zip(systems, outputs, strict=True):
-        rationales = [rationale for instance in instances for rationale in instance.get("rationales") or ()]
+    for system, held in zip(systems, answers, strict=True):
+        rationales = [rationale for instance in held.values() for rationale in instance.get("rationales") or ()]
         for field, words in (
             ("hard_rationale_predictions", "no predicted spans are marked: the predictions have no hard rationales"),
             ("soft_rationale_predictions", "no shades are drawn: the predictions have no soft scores"),
         ):
             if not any(rationale.get(field) is not None for rationale in rationales):
                 out.append(f"{system.name}: {words} ({field}).")
-        if all(instance.get("classification") is None for instance in instances):
+        if all(instance.get("classification") is None for instance in held.values()):
             out.append(f"{system.name}: right and wrong are unknown: the predictions have no classification.")
     return out
 
 
-def _scores_section(scored: Sequence[SystemScores]) -> Section:
-    section = Section("scores-section", "Scores", blocks=score_blocks(scored))
-    chance = chance_block(scored)
-    if chance is not None:
-        section.blocks.append(chance)
-    if not scored:
-        section.missing.append("No predictions were given, so there is nothing to score.")
-    for system in scored:
-        section.missing.extend(f"{system.name}: {why}" for why in system.missing)
-        section.notes.extend(Note(f"{system.name}: {line}", "signature") for line in system.signatures)
-    return section
+def _of_pairs(
+    split: ReportedSplit, systems: Sequence[System], settings: ReportSettings, title: str
+) -> tuple[list[SystemScores], ReportContent]:
+    pairs = pairs_of(split.rows)
+    if not pairs:
+        raise DataError("expected original records with perturbed ones, found no pair", file=split.folder)
+    answers = [system.answers(split) for system in systems]
+    scored = [
+        score_pairs(system, split, list(held.values()), settings) for system, held in zip(systems, answers, strict=True)
+    ]
+    marked = marked_by(systems, answers, pairs, lambda pair, held: marked_pair(pair, held, split.label_names))
+    # a record's own scores stand beside each of its pairs
+    place = {identity: k for k, identity in enumerate(split.ids)}
+    return scored, ReportContent(
+        title=title or f"Perturbation pairs of {split.config}, {split.split}",
+        subtitle=f"{len(pairs)} pairs of {len(split.rows)} records · {systems_words(systems)}",
+        sections=[
+            scores_section(scored),
+            comparison_section(scored, settings),
+            distribution_section(scored, PAIR_DISTRIBUTIONS),
+            class_section(
+                scored,
+                PAIRS_BY_CLASS,
+                "There are no scores by class: the records have no gold label, or nothing was predicted.",
+            ),
+        ],
+        browsed=browse(marked, [system.name for system in systems]),
+        values=instance_values(scored, [place[str(original["id"])] for original, _ in pairs]),
+        documents_title="Pairs",
+        documents_missing=_unmarked_pairs(split, systems, answers),
+    )
 
 
-def _aopc_section(scored: Sequence[SystemScores], chance: Sequence[SystemScores]) -> Section:
-    section = Section("aopc-section", "Erasure curves (AOPC)", figures=list(aopc_figures(scored, chance)))
-    without = [system.name for system in scored if not system.scores.get("comprehensiveness_aopc_points")]
-    if without:
-        section.missing.append(
-            f"No curve for {', '.join(without)}: the predictions have no thresholded_scores (probabilities on inputs "
-            "erased at several shares of tokens; `eraser-hub explain` writes them)."
-        )
-    if not scored:
-        section.missing.append("No predictions were given.")
-    elif section.figures and not chance:
-        section.missing.append(
-            "No random baseline: give predictions of random rationales with --baseline "
-            "(`eraser-hub explain --method random --draws 10` writes them)."
-        )
-    return section
-
-
-def _distribution_section(scored: Sequence[SystemScores]) -> Section:
-    figures = distribution_figures(scored, DISTRIBUTIONS)
-    section = Section("distribution-section", "Per-instance scores", figures=list(figures))
-    if not figures:
-        section.missing.append("There are no per-instance scores to draw.")
-    return section
-
-
-def _class_section(scored: Sequence[SystemScores]) -> Section:
-    section = Section("class-section", "By class", blocks=class_blocks(scored, BY_CLASS))
-    if not section.blocks:
-        section.missing.append("There are no scores by class.")
-    return section
+def _unmarked_pairs(split: ReportedSplit, systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
+    missing = [
+        f"{system.name}: no predicted rationale is marked: the predictions have no rationale (lists of token indices)."
+        for system, held in zip(systems, answers, strict=True)
+        if all(row.get("rationale") is None for row in held.values())
+    ]
+    if all(not row.get("rationale_ids") for row in split.rows):
+        missing.append("No gold rationales are marked: this release of the benchmark has none.")
+    return missing

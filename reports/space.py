@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from .board import NOTE, as_json
-from .entries import Entry
+from .board_lines import BoardLine
 from .page import asset, write_pieces
 
 _CARD = """\
@@ -46,12 +46,12 @@ def requirements() -> str:
     return resources.files("eraser_hub.metrics").joinpath("requirements.txt").read_text(encoding="utf-8")
 
 
-def write_space(folder: Path, entries: Sequence[Entry], *, title: str = "Results board") -> list[Path]:
+def write_space(folder: Path, lines: Sequence[BoardLine], *, title: str = "Results board") -> list[Path]:
     """Write the Space: app.py, board.json, README.md and requirements.txt.
 
     Args:
         folder: where to.
-        entries: the board's lines, in its neutral order.
+        lines: the board's lines, in its neutral order.
         title: the Space's title.
 
     Returns:
@@ -59,15 +59,15 @@ def write_space(folder: Path, entries: Sequence[Entry], *, title: str = "Results
     """
     pins = requirements()
     version = next(line.split("==")[1].strip() for line in pins.splitlines() if line.startswith("gradio=="))
-    lines = [line for line in pins.splitlines() if not line.startswith("#")]
+    pinned = [line for line in pins.splitlines() if not line.startswith("#")]
     files = {
         "app.py": asset("board_app.py"),
-        "board.json": json.dumps(as_json(entries), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+        "board.json": json.dumps(as_json(lines), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
         # JSON is YAML: a title with quotes or colons stays one value
         "README.md": _CARD.format(
             title=json.dumps(title, ensure_ascii=False), gradio=version, heading=title, note=NOTE
         ),
-        "requirements.txt": "\n".join(lines) + "\n",
+        "requirements.txt": "\n".join(pinned) + "\n",
     }
     for name, text in files.items():
         write_pieces(folder / name, [text])

@@ -42,24 +42,22 @@ def board(
 
         eraser-hub board --submission ours=P.jsonl --dataset hub/eraser --config movies --split test --out board
     """
-    from eraser_hub.reports.board import board_entries, write_board
-    from eraser_hub.reports.entries import read_score_file
+    from eraser_hub.reports.board import board_lines, write_board
+    from eraser_hub.reports.board_lines import read_score_file, submitted_lines
 
     if submission and dataset is None:
         raise typer.BadParameter("submissions are scored against a dataset: give --dataset", param_hint="--submission")
-    entries = []
+    lines = []
     for argument in scores or []:
         name, equals, path = argument.partition("=")
         if equals and not Path(argument).exists():
             system, _, answered = name.rpartition("@") if "@" in name else (name, "", "")
-            entries.append(read_score_file(Path(path), system=system, dataset=answered))
+            lines.append(read_score_file(Path(path), system=system, dataset=answered))
         else:
-            entries.append(read_score_file(Path(argument)))
+            lines.append(read_score_file(Path(argument)))
     if submission and dataset is not None:
-        from eraser_hub.reports.submission import submitted_entries
-
-        entries.extend(submitted_entries(submission, dataset=dataset, config=config, split=split))
-    lines = board_entries(entries, published=published)
+        lines.extend(submitted_lines(submission, dataset=dataset, config=config, split=split))
+    lines = board_lines(lines, published=published)
     if not lines:
         raise typer.BadParameter("nothing to show: give --scores or --submission", param_hint="--no-published")
     for written in write_board(out, lines, title=title):

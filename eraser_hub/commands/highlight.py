@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from eraser_hub.reports.highlight import Highlight
 
 
 def highlight(
@@ -34,54 +29,18 @@ def highlight(
 
         eraser-hub highlight --dataset hub/eraser --config movies --id negR_800.txt --predictions P.jsonl --whole
     """
-    from eraser_hub.records.errors import DataError, shown
-    from eraser_hub.reports.highlight import Highlight
-    from eraser_hub.reports.highlight import highlight as highlighted
-    from eraser_hub.reports.rows import by_id, read_predictions, read_table
+    from eraser_hub.reports.highlight import highlights
+    from eraser_hub.reports.report_inputs import System, read_split
 
-    table = read_table(dataset, config, split)
-    if not table.rows:
-        raise DataError(f"expected instances in {table.config}, {table.split}, found none", file=dataset)
-    if "sample_type" in table.rows[0]:
-        from eraser_hub.reports.pairs import pairs_with
+    system = None if predictions is None else System(predictions.stem, predictions)
+    shown = highlights(read_split(dataset, config, split), id, system, fold=not whole)
+    if html is None:
+        from rich.console import Console
 
-        answers = None if predictions is None else by_id(read_predictions(predictions), "id", predictions)
-        try:
-            marked = pairs_with(table.rows, id, answers, table.label_names)
-        except DataError as error:
-            file = predictions if error.instance is not None and predictions is not None else dataset
-            raise DataError(error.message, file=file, instance=error.instance, field=error.field) from None
-        _show([Highlight(instance, not whole) for instance in marked], html)
+        Console().print(*shown, sep="\n\n")
         return
-    if id is None:
-        row = table.rows[0]
-    else:
-        found = [row for row in table.rows if str(row.get("annotation_id")) == id]
-        if not found:
-            raise DataError(
-                f"expected an annotation id of {table.config}, {table.split}, found {shown(id)}", file=dataset
-            )
-        row = found[0]
-    instance = None
-    if predictions is not None:
-        outputs = by_id(read_predictions(predictions), "annotation_id", predictions)
-        instance = outputs.get(str(row.get("annotation_id")))
-        if instance is None:
-            raise DataError(
-                "expected a prediction for this annotation, found none", file=predictions, instance=row["annotation_id"]
-            )
-    _show([highlighted(row, instance, label_names=table.label_names, fold=not whole)], html)
-
-
-def _show(instances: Sequence[Highlight], html: Path | None) -> None:
-    """Write the notebook's HTML to the file, or print to the terminal."""
-    from rich.console import Console
-
     from eraser_hub.reports.page import write_pieces
 
-    if html is None:
-        Console().print(*instances, sep="\n\n")
-        return
-    pieces = [piece for each in instances for piece in (each._repr_html_(), "\n")]
+    pieces = [piece for each in shown for piece in (each._repr_html_(), "\n")]
     write_pieces(html, ['<!DOCTYPE html>\n<meta charset="utf-8">\n', *pieces])
     typer.echo(str(html))

@@ -40,8 +40,9 @@ def report(
         eraser-hub report --dataset hub/eraser --config movies --predictions ours=a.jsonl --predictions theirs=b.jsonl
         --baseline random.0.jsonl --baseline random.1.jsonl --figures figures --out report
     """
-    from eraser_hub.reports.report import make_report, named_systems
-    from eraser_hub.reports.scoring import Settings
+    from eraser_hub.reports.report import make_report
+    from eraser_hub.reports.report_inputs import named_systems
+    from eraser_hub.reports.system_scores import ReportSettings
 
     if not 0 < confidence_level < 1:
         raise typer.BadParameter("expected a number between 0 and 1", param_hint="--confidence-level")
@@ -55,7 +56,7 @@ def report(
         baselines=named_systems(baseline or []),
         out=out,
         title=title,
-        settings=Settings(confidence_level=confidence_level, n_resamples=resamples, seed=seed),
+        settings=ReportSettings(confidence_level=confidence_level, n_resamples=resamples, seed=seed),
         figures=figures,
     )
     for path in (written.page, *written.score_files, *written.figures):

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.reports.board import as_json, board_entries, published_entries, write_board
+from eraser_hub.reports.board import as_json, board_lines, published_lines, write_board
+from eraser_hub.reports.board_lines import BoardLine, averaged, flat_scores, read_score_file
 from eraser_hub.reports.catalogue import METRICS, metric, number
-from eraser_hub.reports.entries import Entry, averaged, flat_scores, read_score_file
 
 SIGNATURE = "eraser_agreement|iou:0.5|seed:1|version:0.1.0"
 
@@ -22,13 +22,13 @@ def write(path, **content):
 
 # ------------------------------------------------------------------------------------------------ published rows
 def find(system, dataset, source):
-    found = [e for e in published_entries() if (e.system, e.dataset, e.source) == (system, dataset, source)]
+    found = [e for e in published_lines() if (e.system, e.dataset, e.source) == (system, dataset, source)]
     assert len(found) == 1
     return found[0]
 
 
 def test_published_rows_as_printed():
-    entries = published_entries()
+    entries = published_lines()
     counts = {}
     for entry in entries:
         counts[entry.source] = counts.get(entry.source, 0) + 1
@@ -67,7 +67,7 @@ def test_published_rows_as_printed():
 
 
 def test_published_rows_are_known_and_in_range():
-    for entry in published_entries():
+    for entry in published_lines():
         assert entry.kind == "published" and entry.detail and entry.source
         for key, value in entry.scores.items():
             assert key in METRICS and -1 <= value <= 1, (entry, key)
@@ -134,7 +134,7 @@ def test_the_reference_scorers_nested_keys(reference_scores):
 
 
 def entry(system="a", dataset="movies", detail=SIGNATURE, **scores):
-    return Entry(system, dataset, "test", "scored", "scored here", detail, scores)
+    return BoardLine(system, dataset, "test", "scored", "scored here", detail, scores)
 
 
 def test_draws_are_averaged_and_other_settings_refused():
@@ -148,7 +148,7 @@ def test_draws_are_averaged_and_other_settings_refused():
 
 # ------------------------------------------------------------------------------------------------------ the board
 def test_no_system_is_first_by_merit():
-    lines = board_entries([entry("zzz", auprc=1.0), entry("AAA", auprc=0.0)])
+    lines = board_lines([entry("zzz", auprc=1.0), entry("AAA", auprc=0.0)])
     order = [(line.dataset.lower(), line.system.lower()) for line in lines]
     assert order == sorted(order)
     data = as_json(lines)
@@ -163,7 +163,7 @@ def test_no_system_is_first_by_merit():
 
 
 def test_page_and_data_say_the_same(tmp_path):
-    page, data = write_board(tmp_path, board_entries([entry("ours", auprc=0.4321)]))
+    page, data = write_board(tmp_path, board_lines([entry("ours", auprc=0.4321)]))
     text, content = page.read_text(), json.loads(data.read_text())
     shown = re.findall(r'data-key="auprc" data-family="agreement" data-value="([^"]*)"', text)
     expected = ["" if "auprc" not in row["scores"] else repr(row["scores"]["auprc"]) for row in content["rows"]]
@@ -178,8 +178,8 @@ def test_hostile_names_are_text(tmp_path):
 
 
 def test_equal_data_give_equal_bytes(tmp_path):
-    one, _ = write_board(tmp_path / "1", board_entries())
-    two, _ = write_board(tmp_path / "2", board_entries())
+    one, _ = write_board(tmp_path / "1", board_lines())
+    two, _ = write_board(tmp_path / "2", board_lines())
     assert one.read_bytes() == two.read_bytes()
 
 

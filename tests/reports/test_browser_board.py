@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from eraser_hub.reports.board import board_entries, write_board
-from eraser_hub.reports.entries import Entry
+from eraser_hub.reports.board import board_lines, write_board
+from eraser_hub.reports.board_lines import BoardLine
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
@@ -18,10 +18,14 @@ def board(browser, tmp_path_factory):
     """A board with the published rows, one scored line, and one with hostile names; its data beside the open page."""
     out = tmp_path_factory.mktemp("board")
     scored = [
-        Entry("ours", "movies", "test", "scored", "scored here", "sig|1", {"auprc": 0.123456}, {"auprc": (0.1, 0.2)}),
-        Entry(HOSTILE, "movies", "test", "scored", "scored here", HOSTILE, {"auprc": 0.9, "comprehensiveness": -0.5}),
+        BoardLine(
+            "ours", "movies", "test", "scored", "scored here", "sig|1", {"auprc": 0.123456}, {"auprc": (0.1, 0.2)}
+        ),
+        BoardLine(
+            HOSTILE, "movies", "test", "scored", "scored here", HOSTILE, {"auprc": 0.9, "comprehensiveness": -0.5}
+        ),
     ]
-    page, data = write_board(out, board_entries(scored))
+    page, data = write_board(out, board_lines(scored))
     browser.get_log("browser")
     return browser, page.as_uri(), json.loads(data.read_text())
 

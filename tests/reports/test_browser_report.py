@@ -9,10 +9,10 @@ import pytest
 
 from eraser_hub.reports.documents import browse
 from eraser_hub.reports.marks import mark
-from eraser_hub.reports.page import write_report
-from eraser_hub.reports.report import make_report, named_systems
-from eraser_hub.reports.rows import read_table
-from eraser_hub.reports.scoring import Settings
+from eraser_hub.reports.page import ReportContent, write_report
+from eraser_hub.reports.report import make_report
+from eraser_hub.reports.report_inputs import named_systems, read_split
+from eraser_hub.reports.system_scores import ReportSettings
 
 pytestmark = pytest.mark.browser
 HOSTILE = "</script><img src=x onerror=\"document.title='run'\"><script>document.title='run'</script><!--"
@@ -27,7 +27,7 @@ def written(hub, samples, tmp_path_factory):
     )
     return make_report(
         hub / "eraser", config="movies", split="val", systems=systems, out=out, baselines=systems[1:],
-        settings=Settings(n_resamples=50),
+        settings=ReportSettings(n_resamples=50),
     )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def test_sections_are_there_and_missing_ones_say_why(opened):
 
 
 def test_step_through_documents(opened, hub):
-    ids = [row["annotation_id"] for row in read_table(hub / "eraser", "movies", "validation").rows]
+    ids = [row["annotation_id"] for row in read_split(hub / "eraser", "movies", "validation").rows]
     assert shown_id(opened) == ids[0]
     opened.find_element("id", "next").click()
     wait(opened, "return document.getElementById('name').textContent === arguments[0]", ids[1])
@@ -116,7 +116,7 @@ def test_step_through_documents(opened, hub):
 
 
 def test_marks_are_those_of_the_row(opened, hub, samples):
-    table = read_table(hub / "eraser", "movies", "validation")
+    table = read_split(hub / "eraser", "movies", "validation")
     row = table.rows[0]
     text = (samples / "predictions" / "eraser" / "movies.val.jsonl").read_text()
     output = next(i for i in map(json.loads, text.splitlines()) if i["annotation_id"] == row["annotation_id"])
@@ -141,7 +141,7 @@ def test_marks_are_those_of_the_row(opened, hub, samples):
 
 
 def test_filters_and_order(opened, hub, written):
-    table = read_table(hub / "eraser", "movies", "validation")
+    table = read_split(hub / "eraser", "movies", "validation")
     choose(opened, "system", "1")
     choose(opened, "verdict", "wrong")
     assert {sign for _, sign, _ in listed(opened)} == {"✗"}
@@ -185,7 +185,7 @@ def test_systems_by_number_and_marks_by_letter(opened):
 
 
 def test_a_link_opens_its_instance(opened, written, hub):
-    identity = read_table(hub / "eraser", "movies", "validation").rows[5]["annotation_id"]
+    identity = read_split(hub / "eraser", "movies", "validation").rows[5]["annotation_id"]
     opened.get("about:blank")
     opened.get(f"{written.page.as_uri()}#doc={identity}")
     wait(opened, "return document.getElementById('name').textContent === arguments[0]", identity)
@@ -210,9 +210,11 @@ def test_hostile_text_is_shown_and_never_run(browser, row, instance, tmp_path):
     instance["classification_scores"] = {"__proto__": 0.75, HOSTILE: 0.25}
     path = tmp_path / "index.html"
     write_report(
-        path, title=HOSTILE, subtitle=HOSTILE, sections=[], names={"auprc": HOSTILE}, values=[{"auprc": [0.5]}],
-        browsed=browse([[mark(row, instance, label_names=(HOSTILE, "__proto__"))]], [HOSTILE]),
-        footer=HOSTILE, documents_missing=[HOSTILE],
+        path,
+        ReportContent(
+            HOSTILE, HOSTILE, [], browse([[mark(row, instance, label_names=(HOSTILE, "__proto__"))]], [HOSTILE]),
+            [{HOSTILE: [0.5]}], HOSTILE, [HOSTILE],
+        ),
     )  # fmt: skip
     browser.get("about:blank")
     browser.get_log("browser")
@@ -237,9 +239,7 @@ def test_ten_thousand_instances_open_at_once(browser, tmp_path):
         [MarkedInstance(f"i{k}", "", "POS", (MarkedDocument(f"d{k}", words, ((k % 20, k % 20 + 5, 0),)),))]
         for k in range(10_000)
     )
-    write_report(
-        tmp_path / "index.html", title="t", subtitle="", sections=[], browsed=browse(many, []), values=[], names={}
-    )
+    write_report(tmp_path / "index.html", ReportContent("t", "", [], browse(many, []), []))
     browser.get((tmp_path / "index.html").as_uri())
     wait(browser, "return document.querySelector('#documents .text') !== null")
     assert browser.find_element("id", "found").text == "10000 of 10000"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.reports.board import board_entries
+from eraser_hub.reports.board import board_lines
 from eraser_hub.reports.space import write_space
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -27,7 +27,7 @@ def space(hub, tmp_path_factory):
     from eraser_hub.publishing.spaces import metrics_folder
 
     folder = tmp_path_factory.mktemp("space")
-    write_space(folder, board_entries())
+    write_space(folder, board_lines())
     # dataset and metrics stand beside the app, under the names that a Hub would give them
     shutil.copytree(hub / "eraser", folder / "eraser")
     for name in ("eraser_agreement", "eraser_faithfulness"):
@@ -84,6 +84,6 @@ def test_the_table_and_a_submission(browser, space):
 
 def test_board_json_is_what_the_app_shows(space, tmp_path):
     (tmp_path / "x").mkdir()
-    files = write_space(tmp_path / "x", board_entries())
+    files = write_space(tmp_path / "x", board_lines())
     data = json.loads(next(path for path in files if path.name == "board.json").read_text())
-    assert len(data["rows"]) == len(board_entries())
+    assert len(data["rows"]) == len(board_lines())

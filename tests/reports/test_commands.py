@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.reports.board import board_entries, write_board
+from eraser_hub.reports.board import board_lines, write_board
+from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.documents import unpack
-from eraser_hub.reports.entries import read_score_file
 
 PREDICTIONS = Path(__file__).resolve().parents[2] / "samples" / "predictions" / "eraser"
 
@@ -87,8 +87,9 @@ def test_gold_alone(hub, tmp_path):
     "config", ["boolq", "multirc", "fever", "evidence_inference", "cose", "cose_simplified", "esnli_flat"]
 )
 def test_every_config(hub, tmp_path, config):
-    from eraser_hub.reports.report import make_report, named_systems
-    from eraser_hub.reports.scoring import Settings
+    from eraser_hub.reports.report import make_report
+    from eraser_hub.reports.report_inputs import named_systems
+    from eraser_hub.reports.system_scores import ReportSettings
 
     systems = named_systems([str(PREDICTIONS / f"{config}.val.jsonl")])
     written = make_report(
@@ -97,7 +98,7 @@ def test_every_config(hub, tmp_path, config):
         split="validation",
         systems=systems,
         out=tmp_path,
-        settings=Settings(n_resamples=20),
+        settings=ReportSettings(n_resamples=20),
     )
     assert read_score_file(written.score_files[0]).dataset == config
 
@@ -162,8 +163,9 @@ def test_predictions_that_are_none(hub, tmp_path, text, words):
 )
 def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
     from eraser_hub.records.errors import DataError
-    from eraser_hub.reports.report import make_report, named_systems
-    from eraser_hub.reports.scoring import Settings
+    from eraser_hub.reports.report import make_report
+    from eraser_hub.reports.report_inputs import named_systems
+    from eraser_hub.reports.system_scores import ReportSettings
 
     instances = [json.loads(line) for line in (PREDICTIONS / "movies.val.jsonl").read_text().splitlines()]
     instances[0][field] = value
@@ -172,7 +174,7 @@ def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
     with pytest.raises(DataError) as caught:
         make_report(
             hub / "eraser", config="movies", split="val", systems=named_systems([str(path)]), out=tmp_path / "out",
-            settings=Settings(n_resamples=5),
+            settings=ReportSettings(n_resamples=5),
         )  # fmt: skip
     assert "p.jsonl" in str(caught.value) and not (tmp_path / "out").exists()
 
@@ -235,7 +237,7 @@ def test_figures_beside_the_report(hub, tmp_path):
 def test_board_of_published_rows_is_the_default(tmp_path):
     done = run("board", "--out", tmp_path / "cli")
     assert done.returncode == 0, done.stderr
-    page, _ = write_board(tmp_path / "api", board_entries())
+    page, _ = write_board(tmp_path / "api", board_lines())
     assert page.read_bytes() == (tmp_path / "cli" / "index.html").read_bytes()
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from eraser_hub.reports.documents import CHUNK_TOKENS, browse, embedded_json, pack, unpack
 from eraser_hub.reports.marks import MarkedDocument, MarkedInstance, mark
-from eraser_hub.reports.page import write_pieces, write_report
-from eraser_hub.reports.tables import Block, Cell, Note, Row, Section
+from eraser_hub.reports.page import ReportContent, write_pieces, write_report
+from eraser_hub.reports.report_tables import Block, Cell, Note, Row, Section
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -65,10 +65,7 @@ def test_chunks_are_bounded():
 
 def page_of(tmp_path, marked, systems, sections=(), **more):
     path = tmp_path / "index.html"
-    write_report(
-        path, title="t", subtitle="s", sections=list(sections), browsed=browse(marked, systems), values=[{} for _ in systems],
-        names={}, **more,
-    )  # fmt: skip
+    write_report(path, ReportContent("t", "s", list(sections), browse(marked, systems), [{} for _ in systems], **more))
     return path.read_text(encoding="utf-8")
 
 

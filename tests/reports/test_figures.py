@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.reports.curves import aopc_figures, distribution_figures
-from eraser_hub.reports.fidelity import fidelity_section
 from eraser_hub.reports.figures import Figure, Series, histogram, style_of, svg, ticks
-from eraser_hub.reports.scores import SystemScores
+from eraser_hub.reports.sections import fidelity_section
+from eraser_hub.reports.system_scores import SystemScores
 
 
 def system(name="a", factor=1.0, **more):

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from eraser_hub.reports.entries import read_score_file
+from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.highlight import highlight
-from eraser_hub.reports.report import make_report, named_systems
-from eraser_hub.reports.rows import as_eraser_row, read_table
-from eraser_hub.reports.scoring import Settings
+from eraser_hub.reports.report import make_report
+from eraser_hub.reports.report_inputs import as_eraser_row, named_systems, read_split
+from eraser_hub.reports.system_scores import ReportSettings
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_a_row_of_tokens_as_documents():
 
 @pytest.mark.parametrize("config", ["sst", "wikiattack"])
 def test_report_and_comparison(dataset, tmp_path, config):
-    table = read_table(dataset, config, "validation")
+    table = read_split(dataset, config, "validation")
     assert table.converted and len(table.label_names) == 2
     paths = []
     for name in table.label_names:
@@ -68,7 +68,7 @@ def test_report_and_comparison(dataset, tmp_path, config):
         split="val",
         systems=named_systems(paths),
         out=tmp_path / "out",
-        settings=Settings(n_resamples=20),
+        settings=ReportSettings(n_resamples=20),
     )
     text = written.page.read_text()
     assert text.count('class="signature"') >= 5 and "no block of scores in common" not in text

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.conversion.eraser.format import tokens_of
 from eraser_hub.records.errors import DataError
-from eraser_hub.reports.marks import MarkedDocument, mark, sentences_of
+from eraser_hub.reports.marks import MarkedDocument, mark
 
 NAMES = ("NEG", "POS")
 
@@ -74,12 +73,6 @@ def test_a_row_that_is_none(row, change, words):
     with pytest.raises(DataError, match=r".*") as caught:
         mark(row, label_names=NAMES)
     assert words in str(caught.value)
-
-
-@settings(max_examples=60, derandomize=True, deadline=None)
-@given(st.text(alphabet=st.sampled_from(" \na\u00a0\u200bé文\t\x12<"), max_size=60))
-def test_tokens_are_those_of_the_format(text):
-    assert [token for sentence in sentences_of(text) for token in sentence] == list(tokens_of(text))
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)

@@ -9,10 +9,10 @@ import pytest
 from eraser_hub.records.errors import DataError
 from eraser_hub.reports.documents import browse, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
-from eraser_hub.reports.pairs import marked_pair, pairs_of, pairs_with, runs
-from eraser_hub.reports.report import make_report, named_systems
-from eraser_hub.reports.rows import read_table
-from eraser_hub.reports.scoring import Settings
+from eraser_hub.reports.pair_marks import marked_pair, pairs_of, pairs_with
+from eraser_hub.reports.report import make_report
+from eraser_hub.reports.report_inputs import named_systems, read_split, runs
+from eraser_hub.reports.system_scores import ReportSettings
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +42,17 @@ def predictions_for(rows):
 
 @pytest.mark.parametrize("config", ["senti_en", "senti_ch", "similarity_en", "similarity_ch", "mrc_en", "mrc_ch"])
 def test_report_of_every_config(bilingual, tmp_path, config):
-    table = read_table(bilingual, config, "test")
+    table = read_split(bilingual, config, "test")
     path = tmp_path / "longest.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in predictions_for(table.rows)))
     systems = named_systems([str(path)])
     written = make_report(
-        bilingual, config=config, split="test", systems=systems, out=tmp_path / "out", settings=Settings(n_resamples=20)
+        bilingual,
+        config=config,
+        split="test",
+        systems=systems,
+        out=tmp_path / "out",
+        settings=ReportSettings(n_resamples=20),
     )
     content = json.loads(written.score_files[0].read_text())
     assert 0 <= content["map"] <= 1 and content["config"] == config and len(content["signature"]) >= 1
@@ -114,7 +119,7 @@ def test_runs():
 
 def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):
     """In the terminal a pair stands as in the report: both sides, their marks and top tokens; and alone in a notebook."""
-    table = read_table(bilingual, "senti_en", "test")
+    table = read_split(bilingual, "senti_en", "test")
     outputs = {str(row["id"]): row for row in predictions_for(table.rows)}
     pairs = pairs_of(table.rows)
     original, perturbed = pairs[1]

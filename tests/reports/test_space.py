@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from eraser_hub.reports.board import board_entries
-from eraser_hub.reports.entries import Entry
+from eraser_hub.reports.board import board_lines
+from eraser_hub.reports.board_lines import BoardLine
 from eraser_hub.reports.space import write_space
 
 gradio = pytest.importorskip("gradio", reason="skipped: gradio is not installed")
@@ -19,10 +19,10 @@ gradio = pytest.importorskip("gradio", reason="skipped: gradio is not installed"
 def app(tmp_path_factory):
     folder = tmp_path_factory.mktemp("space")
     entries = [
-        Entry("ours", "movies", split, "scored", "scored here", "sig|1", {"auprc": value})
+        BoardLine("ours", "movies", split, "scored", "scored here", "sig|1", {"auprc": value})
         for split, value in (("validation", 0.25), ("test", 0.75))
     ]
-    write_space(folder, board_entries(entries))
+    write_space(folder, board_lines(entries))
     spec = importlib.util.spec_from_file_location("board_space", folder / "app.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["board_space"] = module

@@ -1,42 +1,17 @@
-"""The report of the perturbation benchmark: original and perturbed side by side, with their top tokens."""
+"""Pairs of the perturbation benchmark laid out for the eye: original and perturbed, with their top tokens."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.version import __version__
 
-from .catalogue import metric
-from .curves import distribution_figures
-from .documents import browse
 from .marks import MarkedDocument, MarkedInstance
-from .page import write_pieces, write_report
-from .rows import Table, by_id, read_predictions
-from .scores import SystemScores
-from .scoring import Settings, compare_systems, score_file, score_pairs
-from .tables import Note, Section, class_blocks, comparison_section, place_of, score_blocks
+from .report_inputs import one_token, runs
 
 MOST_TOP = 10
-
-
-def runs(indices: Sequence[int], offset: int = 0) -> list[tuple[int, int]]:
-    """Token indices as spans [start, end), neighbours joined.
-
-    >>> runs([5, 1, 2, 2])
-    [(1, 3), (5, 6)]
-    """
-    spans: list[tuple[int, int]] = []
-    for index in sorted(set(indices)):
-        if spans and spans[-1][1] == index + offset:
-            spans[-1] = (spans[-1][0], index + offset + 1)
-        else:
-            spans.append((index + offset, index + offset + 1))
-    return spans
 
 
 def _indices(value: Any, tokens: int, where: str, identity: str) -> list[int]:
@@ -99,10 +74,7 @@ def side(
                     ranks[place + offsets[k]] = rank
     document = MarkedDocument(
         identity,
-        # a blank inside a token would be taken for the end of it
-        tuple(
-            tuple(token.replace(" ", "\u00a0").replace("\n", "\u2424") for token in sequence) for sequence in sequences
-        ),
+        tuple(tuple(map(one_token, sequence)) for sequence in sequences),
         tuple(sorted(gold)),
         None if predicted is None else tuple(predicted),
     )
@@ -150,13 +122,13 @@ def marked_pair(
                 raise DataError("expected a prediction for every record of a pair, found none", instance=row["id"])
         sides.append(side(row, instance))
     original = pair[0]
-    said = None if outputs is None else outputs[str(original["id"])].get("pred_label")
+    answer = None if outputs is None else outputs[str(original["id"])].get("pred_label")
     return MarkedInstance(
         annotation_id=f"{original['id']} / {pair[1]['id']}",
         query=str(original.get("question") or ""),
         label=label_name(original.get("label"), label_names, instance=original["id"], field="label") or "",
         documents=tuple(document for document, _, _ in sides),
-        predicted_label=label_name(said, label_names, instance=original["id"], field="pred_label"),
+        predicted_label=label_name(answer, label_names, instance=original["id"], field="pred_label"),
         label_known=original.get("label") is not None,
         tops=tuple(top for _, top, _ in sides) if outputs is not None else (),
         ranks=tuple(ranks for _, _, ranks in sides) if outputs is not None else (),
@@ -170,13 +142,13 @@ def marked_record(
 ) -> MarkedInstance:
     """One record of the benchmark laid out for the eye, without its partner; arguments and errors as in `marked_pair`."""
     document, top, ranks = side(row, instance)
-    said = None if instance is None else instance.get("pred_label")
+    answer = None if instance is None else instance.get("pred_label")
     return MarkedInstance(
         annotation_id=str(row["id"]),
         query=str(row.get("question") or ""),
         label=label_name(row.get("label"), label_names, instance=row["id"], field="label") or "",
         documents=(document,),
-        predicted_label=label_name(said, label_names, instance=row["id"], field="pred_label"),
+        predicted_label=label_name(answer, label_names, instance=row["id"], field="pred_label"),
         label_known=row.get("label") is not None,
         tops=(top,) if instance is not None else (),
         ranks=(ranks,) if instance is not None else (),
@@ -204,104 +176,9 @@ def pairs_with(
     if not wanted:
         raise DataError(f"expected the id of a record, found {shown(identity)}")
     identity = str(wanted[0]["id"])
-    found = [pair for pair in pairs if identity in (str(pair[0]["id"]), str(pair[1]["id"]))]
-    if found:
-        return [marked_pair(pair, outputs, label_names) for pair in found]
+    holding = [pair for pair in pairs if identity in (str(pair[0]["id"]), str(pair[1]["id"]))]
+    if holding:
+        return [marked_pair(pair, outputs, label_names) for pair in holding]
     if outputs is not None and identity not in outputs:
         raise DataError("expected a prediction for this record, found none", instance=identity)
     return [marked_record(wanted[0], None if outputs is None else outputs[identity], label_names)]
-
-
-def make_pair_report(
-    table: Table,
-    *,
-    systems: Sequence[Any],
-    out: Path,
-    title: str,
-    settings: Settings,
-    figures: Path | None,
-) -> Any:
-    """Write the report of a config of ``bilingual_perturbation``; arguments and result as in `report.make_report`."""
-    from .report import Written, file_name, systems_words
-
-    pairs = pairs_of(table.rows)
-    if not pairs:
-        raise DataError("expected original records with perturbed ones, found no pair", file=table.folder)
-    outputs = [by_id(read_predictions(system.path), "id", system.path) for system in systems]
-    scored: list[SystemScores] = []
-    for system, rows in zip(systems, outputs, strict=True):
-        scored.append(score_pairs(system.name, table, list(rows.values()), settings, system.path))
-    marked = []
-    for pair in pairs:
-        seen = []
-        for system, rows in zip(systems, outputs, strict=True):
-            try:
-                seen.append(marked_pair(pair, rows, table.label_names))
-            except DataError as error:
-                raise DataError(error.message, file=system.path, instance=error.instance, field=error.field) from None
-        marked.append(seen or [marked_pair(pair, None, table.label_names)])
-    scores = Section("scores-section", "Scores", blocks=score_blocks(scored))
-    for system in scored:
-        scores.missing.extend(f"{system.name}: {why}" for why in system.missing)
-        scores.notes.extend(Note(f"{system.name}: {line}", "signature") for line in system.signatures)
-    if not scored:
-        scores.missing.append("No predictions were given, so there is nothing to score.")
-    comparison = comparison_section(scored, compare_systems(scored, settings) if len(scored) > 1 else None)
-    keys = [
-        key
-        for key in ("map", "token_f1", "sufficiency", "comprehensiveness")
-        if any(key in s.per_instance for s in scored)
-    ]
-    distribution = Section(
-        "distribution-section", "Per-instance scores", figures=list(distribution_figures(scored, keys))
-    )
-    if not distribution.figures:
-        distribution.missing.append("There are no per-instance scores to draw.")
-    by_class = Section("class-section", "By class", blocks=class_blocks(scored, ("iou_f1", "map", "token_f1")))
-    if not by_class.blocks:
-        by_class.missing.append(
-            "There are no scores by class: the records have no gold label, or nothing was predicted."
-        )
-    sections = [scores, comparison, distribution, by_class]
-    browsed = browse(marked, [system.name for system in systems])
-    # a record's own scores stand beside each of its pairs
-    place = {str(row["id"]): k for k, row in enumerate(table.rows)}
-    values = [
-        {
-            key: [column[place[str(original["id"])]] for original, _ in pairs]
-            for key, column in sorted(system.per_instance.items(), key=lambda item: place_of(item[0]))
-            if any(v is not None for v in column)
-        }
-        for system in scored
-    ]
-    drawn = [figure for section in sections for figure in section.figures]
-    plotted: list[Path] = []
-    if figures is not None:
-        from .plots import write_figures
-
-        plotted = write_figures(drawn, figures)
-    missing = [
-        f"{system.name}: no predicted rationale is marked: the predictions have no rationale (lists of token indices)."
-        for system, rows in zip(systems, outputs, strict=True)
-        if all(row.get("rationale") is None for row in rows.values())
-    ]
-    if all(not row.get("rationale_ids") for row in table.rows):
-        missing.append("No gold rationales are marked: this release of the benchmark has none.")
-    write_report(
-        out / "index.html",
-        title=title or f"Perturbation pairs of {table.config}, {table.split}",
-        subtitle=f"{len(pairs)} pairs of {len(table.rows)} records · {systems_words(systems)}",
-        sections=sections,
-        browsed=browsed,
-        values=values,
-        names={key: metric(key).label for columns in values for key in columns},
-        documents_title="Pairs",
-        documents_missing=missing,
-        footer=f"eraser-hub {__version__}",
-    )
-    files = []
-    for system in scored:
-        path = out / f"{file_name(system.name)}.scores.json"
-        write_pieces(path, [json.dumps(score_file(system, table), indent=2, ensure_ascii=False, allow_nan=False), "\n"])
-        files.append(path)
-    return Written(out / "index.html", tuple(files), tuple(plotted))

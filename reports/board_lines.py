@@ -13,11 +13,15 @@ from typing import Any
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 
+from .metric_runs import score_pairs, score_system
+from .report_inputs import named_systems, read_split
+from .system_scores import ReportSettings
+
 _SEED = re.compile(r"\bseed:[^|]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BoardLine:
     """One line of the board.
 
     Attributes:
@@ -79,7 +83,7 @@ def flat_scores(content: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Entry:
+def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> BoardLine:
     """A score file as a line of the board.
 
     Args:
@@ -97,13 +101,13 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Entry
         raise DataError(f"expected JSON, found {shown(str(error))}", file=path) from None
     if not isinstance(content, dict):
         raise DataError(f"expected an object of scores, found {type(content).__name__}", file=path)
-    return entry_of_scores(content, file=path, system=system, dataset=dataset)
+    return line_of_scores(content, file=path, system=system, dataset=dataset)
 
 
-def entry_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", dataset: str = "") -> Entry:
+def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", dataset: str = "") -> BoardLine:
     """The content of a score file as a line of the board; arguments and errors as in `read_score_file`."""
-    lines = signatures_of(content)
-    if not lines:
+    signatures = signatures_of(content)
+    if not signatures:
         raise DataError(
             "expected a signature, found none: a number without the settings that made it is not shown; score the "
             "predictions with `eraser-hub score`",
@@ -131,13 +135,13 @@ def entry_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "",
     intervals = {key: pair for key, pair in intervals.items() if key in scores}
     if not any(value is not None for value in scores.values()):
         raise DataError("expected scores, found none", file=file)
-    return Entry(
+    return BoardLine(
         system=system or str(content.get("system") or file.name.removesuffix(".json").removesuffix(".scores")),
         dataset=dataset,
         split=dataset_split(str(content.get("split") or "")),
         kind="scored",
         source="scored here",
-        detail=" · ".join(lines),
+        detail=" · ".join(signatures),
         scores=scores,
         intervals=intervals,
     )
@@ -160,29 +164,56 @@ def signatures_of(content: Mapping[str, Any]) -> list[str]:
     return [part for part in parts if isinstance(part, str) and part.strip()]
 
 
-def averaged(entries: Sequence[Entry]) -> list[Entry]:
+def submitted_lines(
+    submissions: Sequence[str],
+    *,
+    dataset: Path,
+    config: str | None,
+    split: str,
+    settings: ReportSettings | None = None,
+) -> list[BoardLine]:
+    """Score predictions files against a built dataset, by the same scorer as everybody's: a line of the board for each.
+
+    Args:
+        submissions: ``SYSTEM=FILE`` or ``FILE``; never numbers.
+        dataset, config, split: what they answer.
+        settings: confidence level, resamples, seed.
+
+    Raises:
+        DataError: predictions that the scorer does not take, with file and instance.
+    """
+    settings, rows = settings or ReportSettings(), read_split(dataset, config, split)
+    score = score_pairs if rows.holds_pairs else score_system
+    lines = []
+    for system in named_systems(submissions, draws=True):
+        scores = score(system, rows, list(system.answers(rows).values()), settings)
+        lines.append(line_of_scores(scores.as_json(rows), file=system.path))
+    return lines
+
+
+def averaged(lines: Sequence[BoardLine]) -> list[BoardLine]:
     """Score files of one system on one split whose settings differ in the seed alone, as one line: their mean.
 
     Raises:
         DataError: two files of one system whose settings differ in more than the seed.
     """
-    groups: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault((entry.system, entry.dataset, entry.split), []).append(entry)
+    groups: dict[tuple[str, str, str], list[BoardLine]] = {}
+    for line in lines:
+        groups.setdefault((line.system, line.dataset, line.split), []).append(line)
     out = []
     for (system, dataset, split), group in groups.items():
         if len(group) == 1:
             out.append(group[0])
             continue
-        if len({_SEED.sub("seed:*", entry.detail) for entry in group}) > 1:
+        if len({_SEED.sub("seed:*", line.detail) for line in group}) > 1:
             raise DataError(
                 f"expected score files of one system to differ in the seed alone, found {len(group)} of "
                 f"{shown(system)} on {dataset} {split} with different signatures: give each a name of its own"
             )
-        keys = [key for key in group[0].scores if all(key in entry.scores for entry in group)]
+        keys = [key for key in group[0].scores if all(key in line.scores for line in group)]
         means: dict[str, float | None] = {}
         for key in keys:
-            values = [value for entry in group if (value := entry.scores[key]) is not None]
+            values = [value for line in group if (value := line.scores[key]) is not None]
             means[key] = math.fsum(values) / len(values) if len(values) == len(group) else None
         out.append(
             replace(

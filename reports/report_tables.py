@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, metric, number
-from .scores import SystemScores
+from .catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, interval_text, metric, number
+from .figures import Figure
+from .system_scores import SystemScores
 
 _PART = re.compile(r"(micro|macro|matched)_(p|r)(@|$)")
 _TITLES = {
@@ -65,7 +66,7 @@ class Section:
     anchor: str
     title: str
     blocks: list[Block] = field(default_factory=list)
-    figures: list[Any] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
@@ -110,17 +111,15 @@ def _score_rows(systems: Sequence[SystemScores], keys: Sequence[str]) -> tuple[R
         if metric(key).family != family:
             family = metric(key).family
             rows.append(Row(family=_TITLES[family]))
-        rows.append(Row(arrow(key), tuple(_score_cell(system, key) for system in systems)))
+        rows.append(Row(arrow(key), tuple(score_cell(system, key) for system in systems)))
     return tuple(rows)
 
 
-def _score_cell(system: SystemScores, key: str) -> Cell:
+def score_cell(system: SystemScores, key: str) -> Cell:
     value = system.number(key)
     if value is None and key not in system.scores:
         return Cell("", system=system.name, key=key)
-    interval = system.intervals.get(key)
-    small = "" if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"
-    return Cell(number(value), small, system.name, key)
+    return Cell(number(value), interval_text(system.intervals.get(key)), system.name, key)
 
 
 def chance_block(systems: Sequence[SystemScores]) -> Block | None:
@@ -129,14 +128,14 @@ def chance_block(systems: Sequence[SystemScores]) -> Block | None:
         Row(
             f"{system.name}, {arrow(side)}",
             (
-                Cell(p_text(_plain(found.get("p_value")))),
-                Cell(number(_plain(found.get("mean_win_rate")))),
-                Cell(number(_plain(found.get("effect_size")))),
-                Cell(str(found.get("draws", ""))),
+                Cell(p_text(_plain(test.get("p_value")))),
+                Cell(number(_plain(test.get("mean_win_rate")))),
+                Cell(number(_plain(test.get("effect_size")))),
+                Cell(str(test.get("draws", ""))),
             ),
         )
         for system in systems
-        for side, found in system.chance.items()
+        for side, test in system.chance.items()
     ]
     if not rows:
         return None
@@ -172,22 +171,13 @@ def p_text(p: float | None) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def comparison_section(systems: Sequence[SystemScores], result: Mapping[str, Any] | None) -> Section:
-    """The paired comparison: per pair of systems each score's difference, its interval, p, and Holm's p.
+def comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
+    """For each pair of systems both scores, their difference with its interval, p, and Holm's p.
 
     Args:
-        systems: the systems, at least two for a comparison.
-        result: what ``eraser_hub.scoring.comparison.compare_blocks`` gave; None where the systems share no scores.
+        result: what ``eraser_hub.scoring.comparison.compare_blocks`` gave.
     """
-    section = Section("comparison-section", "Paired comparison")
-    if len(systems) < 2:
-        section.missing.append("A comparison needs the predictions of two systems on the same instances.")
-        return section
-    if result is None:
-        section.missing.append(
-            "The systems have no block of scores in common: their predictions have different fields."
-        )
-        return section
+    blocks = []
     for pair in result["comparisons"]:
         first, second = pair["first"], pair["second"]
         rows = [
@@ -196,21 +186,31 @@ def comparison_section(systems: Sequence[SystemScores], result: Mapping[str, Any
                 (
                     Cell(number(result["scores"][first][key])),
                     Cell(number(result["scores"][second][key])),
-                    Cell(number(found["difference"]), "[{}, {}]".format(*map(number, found["ci"]))),
-                    Cell(p_text(found["p_randomisation"])),
-                    Cell(p_text(found["p_holm"])),
+                    Cell(number(test["difference"]), interval_text(test["ci"])),
+                    Cell(p_text(test["p_randomisation"])),
+                    Cell(p_text(test["p_holm"])),
                 ),
             )
-            for key, found in sorted(pair["keys"].items(), key=lambda item: place_of(item[0]))
-            if not math.isnan(found["difference"]) and not _PART.search(key)
+            for key, test in sorted(pair["keys"].items(), key=lambda item: place_of(item[0]))
+            if not math.isnan(test["difference"]) and not _PART.search(key)
         ]
         head = ("score", first, second, "difference", "p", "p (Holm)")
-        section.blocks.append(Block(head, tuple(rows), f"{first} minus {second}"))
-    section.notes.append(
-        Note(
-            "Interval of the difference by paired bootstrap; p by approximate randomisation, two-sided; Holm's "
-            "correction over the pairs of systems. " + result["signature"],
-            "signature",
-        )
-    )
-    return section
+        blocks.append(Block(head, tuple(rows), f"{first} minus {second}"))
+    return blocks
+
+
+def instance_values(scored: Sequence[SystemScores], places: Sequence[int]) -> list[dict[str, list[float | None]]]:
+    """For each system its per-instance scores, as far as any instance has one, in a table's order.
+
+    Args:
+        scored: the systems.
+        places: for each document of the list the row whose scores stand beside it.
+    """
+    return [
+        {
+            key: [column[place] for place in places]
+            for key, column in sorted(system.per_instance.items(), key=lambda item: place_of(item[0]))
+            if any(value is not None for value in column)
+        }
+        for system in scored
+    ]

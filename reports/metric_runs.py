@@ -1,0 +1,191 @@
+"""The metrics that a report runs over a system's predictions: per instance, with intervals, by class."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.records.errors import DataError
+
+from .report_inputs import ReportedSplit, Rows, System
+from .system_scores import ReportSettings, SystemScores
+
+_RATIONALE_FIELDS = ("hard_rationale_predictions", "soft_rationale_predictions", "soft_sentence_predictions")
+_FIDELITY_FIELDS = (
+    "classification",
+    "classification_scores",
+    "comprehensiveness_classification_scores",
+    "sufficiency_classification_scores",
+    "null_classification_scores",
+)
+
+
+def score_system(
+    system: System, split: ReportedSplit, instances: Rows, settings: ReportSettings, *, plain: bool = False
+) -> SystemScores:
+    """Score a file of ERASER instances as `eraser-hub score` does.
+
+    Args:
+        system: the file, and the system's name.
+        split: the split that it answers.
+        instances: the predictions in the file, in the rows' order.
+        settings: level, resamples, seed.
+        plain: the scores alone, without intervals, per-instance values and classes (for a baseline).
+
+    Raises:
+        DataError: what the scorer refuses, in its words.
+    """
+    scores = SystemScores(system.name, missing=missing_parts(instances))
+    options = {} if plain else {"per_instance": True, "by": "classification", **settings.as_options()}
+    thresholds = _thresholds(instances)
+    # rows that are not on disk as they are scored go to the metric modules themselves
+    if split.converted:
+        _run_modules(scores, system.path, split, instances, options, thresholds)
+    else:
+        _run_scorer(scores, system.path, split, {**options, **thresholds})
+        if _fidelity_is_there(instances):
+            scores.add(_compute("normalized_fidelity", instances, split.labelled(), system.path, **options), split.ids)
+        scores.signatures.extend(_run_signature(system.path))
+    return scores
+
+
+def _thresholds(instances: Rows) -> dict[str, tuple[float, ...]]:
+    """The thresholds of the first instance as an option; those that are none, or doubled, are for the scorer to name."""
+    named = [part.get("threshold") for part in (instances[0].get("thresholded_scores") or ())]
+    thresholds = {float(t) for t in named if isinstance(t, int | float) and not isinstance(t, bool) and 0 <= t <= 1}
+    if thresholds and len(thresholds) == len(named):
+        return {"aopc_thresholds": tuple(sorted(thresholds))}
+    return {}
+
+
+def _run_scorer(scores: SystemScores, path: Path, split: ReportedSplit, options: Mapping[str, Any]) -> None:
+    from eraser_hub.scoring.score import Inputs, Settings, score
+
+    scored = score(Inputs(None, split.split, path, dataset=split.folder, config=split.config), Settings(**options))
+    for block in ("agreement", "faithfulness"):
+        statistics = getattr(scored, block)
+        if statistics is not None:
+            scores.add(scored.flat(block), split.ids)
+            scores.statistics[block] = statistics
+    scores.chance = dict(scored.chance)
+    names = split.label_names or ()
+    scores.by_class = {_class_name(key, names): part for key, part in scores.by_class.items()}
+
+
+def _class_name(key: str, names: Sequence[str]) -> str:
+    return names[int(key)] if key not in names and key.isdecimal() and int(key) < len(names) else key
+
+
+def _run_signature(path: Path) -> list[str]:
+    from eraser_hub.scoring.score import run_signature
+
+    return list(map(str, run_signature(path).values()))
+
+
+def _run_modules(
+    scores: SystemScores,
+    path: Path,
+    split: ReportedSplit,
+    instances: Rows,
+    options: Mapping[str, Any],
+    thresholds: Mapping[str, Any],
+) -> None:
+    references = split.labelled()
+    modules: dict[str, Mapping[str, Any]] = {}
+    if any(_has_rationale(instances, field) for field in _RATIONALE_FIELDS):
+        modules["eraser_agreement"] = {}
+    if _has(instances, "classification"):
+        modules["eraser_faithfulness"] = thresholds
+    if _fidelity_is_there(instances):
+        modules["normalized_fidelity"] = {}
+    for module, own in modules.items():
+        scores.add(_compute(module, instances, references, path, **options, **own), split.ids)
+        scores.statistics[module] = _module(module).statistics(instances, references, **own)
+
+
+def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: ReportSettings) -> SystemScores:
+    """Score rows of the perturbation benchmark: MAP of the pairs, agreement with the gold sets where there are any.
+
+    Arguments as in `score_system`; ``rows`` are predictions ``{id, rationale, rationale_tokens, ..}`` in any order.
+    """
+    scores = SystemScores(system.name)
+    options = {"per_instance": True, **settings.as_options()}
+    if any(row.get("label") is not None for row in split.rows):
+        options["by"] = "label"
+    for module, predictions, references, why in _pair_modules(rows, split.labelled()):
+        if why:
+            scores.missing.append(why)
+        else:
+            scores.add(_compute(module, predictions, references, system.path, **options), split.ids)
+            scores.statistics[module] = _module(module).statistics(predictions, references)
+    return scores
+
+
+def _pair_modules(rows: Rows, references: Rows) -> Iterable[tuple[str, Rows, Rows, str]]:
+    if _has(rows, "rationale_tokens"):
+        yield "perturbation_map", rows, references, ""
+    else:
+        yield "", (), (), "no MAP: the predictions have no rationale_tokens (all tokens, most important first)."
+    gold = [row for row in references if row.get("rationale_ids")]
+    known = {str(row["id"]) for row in gold}
+    if not gold:
+        yield "", (), (), "no token F1 and IOU F1: this release of the benchmark has no gold rationales."
+    elif not _has(rows, "rationale"):
+        yield "", (), (), "no token F1 and IOU F1: the predictions have no rationale (lists of token indices)."
+    else:
+        yield "rationale_set_agreement", [row for row in rows if str(row["id"]) in known], gold, ""
+
+
+def missing_parts(instances: Rows) -> list[str]:
+    """Why a part of the scores will not be there: the optional fields that no prediction has."""
+    missing = []
+    if not _has_rationale(instances, "hard_rationale_predictions"):
+        missing.append("no exact-match, token and IOU scores: the predictions have no hard_rationale_predictions.")
+    if not _has_rationale(instances, "soft_rationale_predictions"):
+        missing.append("no AUPRC, average precision and ROC-AUC: the predictions have no soft_rationale_predictions.")
+    if not _has(instances, "classification"):
+        missing.append("no accuracy and no faithfulness: the predictions have no classification.")
+        return missing
+    for field, words in (
+        ("comprehensiveness_classification_scores", "comprehensiveness"),
+        ("sufficiency_classification_scores", "sufficiency"),
+        ("thresholded_scores", "AOPC"),
+    ):
+        if not _has(instances, field):
+            missing.append(f"no {words}: the predictions have no {field}.")
+    return missing
+
+
+def _has(instances: Rows, field: str) -> bool:
+    return any(instance.get(field) is not None for instance in instances)
+
+
+def _has_rationale(instances: Rows, field: str) -> bool:
+    return any(r.get(field) is not None for instance in instances for r in instance.get("rationales") or ())
+
+
+def _fidelity_is_there(instances: Rows) -> bool:
+    return all(_has(instances, field) for field in _FIDELITY_FIELDS)
+
+
+def _module(name: str) -> Any:
+    """An instance of the metric class in ``eraser_hub.metrics.NAME``."""
+    import evaluate
+
+    module = importlib.import_module(f"eraser_hub.metrics.{name}")
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, evaluate.Metric) and value.__module__ == module.__name__:
+            return value(keep_in_memory=True)
+    raise RuntimeError(f"eraser_hub.metrics.{name} holds no metric")
+
+
+def _compute(name: str, predictions: Rows, references: Rows, path: Path, **options: Any) -> dict[str, Any]:
+    try:
+        return _module(name).compute(predictions=list(predictions), references=list(references), **options)
+    except DataError:
+        raise
+    except ValueError as error:
+        # the module names instance and field; the file is ours to add
+        raise DataError(str(error), file=path) from None

@@ -1,0 +1,129 @@
+"""A report's sections: tables, figures, notes, and what is left out, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .curves import aopc_figures, distribution_figures, fidelity_figures
+from .report_tables import (
+    Block,
+    Cell,
+    Note,
+    Row,
+    Section,
+    chance_block,
+    class_blocks,
+    comparison_blocks,
+    score_blocks,
+    score_cell,
+)
+from .system_scores import ReportSettings, SystemScores, compare_systems
+
+_MEANING = {
+    "brevity": "few tokens, most of them needed",
+    "redundancy": "several parts say the same",
+    "irrelevance": "many tokens that do not matter",
+    "dependency": "tokens that work together",
+    "undefined": "the curve starts at 0",
+}
+_TABLE_4 = (
+    "Reading after Carton et al. (2020), Table 4, by how sufficiency and comprehensiveness drop: brevity (fast, fast), "
+    "redundancy (slow, fast), irrelevance (slow, slow), dependency (fast, slow). A slope of −1 loses score in "
+    "proportion to tokens; that and steeper is read as fast."
+)
+
+
+def scores_section(scored: Sequence[SystemScores]) -> Section:
+    """The tables of scores, the test against chance, and the signatures."""
+    section = Section("scores-section", "Scores", blocks=score_blocks(scored))
+    chance = chance_block(scored)
+    if chance is not None:
+        section.blocks.append(chance)
+    if not scored:
+        section.missing.append("No predictions were given, so there is nothing to score.")
+    for system in scored:
+        section.missing.extend(f"{system.name}: {why}" for why in system.missing)
+        section.notes.extend(Note(f"{system.name}: {line}", "signature") for line in system.signatures)
+    return section
+
+
+def comparison_section(systems: Sequence[SystemScores], settings: ReportSettings) -> Section:
+    """The paired comparison: per pair of systems each score's difference, its interval, p, and Holm's p."""
+    section = Section("comparison-section", "Paired comparison")
+    if len(systems) < 2:
+        section.missing.append("A comparison needs the predictions of two systems on the same instances.")
+        return section
+    result = compare_systems(systems, settings)
+    if result is None:
+        section.missing.append(
+            "The systems have no block of scores in common: their predictions have different fields."
+        )
+        return section
+    section.blocks = comparison_blocks(result)
+    section.notes.append(
+        Note(
+            "Interval of the difference by paired bootstrap; p by approximate randomisation, two-sided; Holm's "
+            "correction over the pairs of systems. " + result["signature"],
+            "signature",
+        )
+    )
+    return section
+
+
+def aopc_section(scored: Sequence[SystemScores], chance: Sequence[SystemScores]) -> Section:
+    """The erasure curves, random rationales beside them."""
+    section = Section("aopc-section", "Erasure curves (AOPC)", figures=aopc_figures(scored, chance))
+    without = [system.name for system in scored if not system.scores.get("comprehensiveness_aopc_points")]
+    if without:
+        section.missing.append(
+            f"No curve for {', '.join(without)}: the predictions have no thresholded_scores (probabilities on inputs "
+            "erased at several shares of tokens; `eraser-hub explain` writes them)."
+        )
+    if not scored:
+        section.missing.append("No predictions were given.")
+    elif section.figures and not chance:
+        section.missing.append(
+            "No random baseline: give predictions of random rationales with --baseline "
+            "(`eraser-hub explain --method random --draws 10` writes them)."
+        )
+    return section
+
+
+def fidelity_section(systems: Sequence[SystemScores]) -> Section:
+    """The curves of every system whose predictions hold them, with the slopes and the reading of Table 4."""
+    section = Section("fidelity-section", "Fidelity curves", figures=fidelity_figures(systems))
+    rows = []
+    for system in systems:
+        reading = system.scores.get("reading")
+        if isinstance(reading, str):
+            cells = [score_cell(system, key) for key in ("sufficiency_slope", "comprehensiveness_slope")]
+            rows.append(Row(system.name, (*cells, Cell(f"{reading}: {_MEANING.get(reading, '')}"))))
+        else:
+            section.missing.append(
+                f"No curve for {system.name}: the predictions have no occluded_scores or no null_classification_scores "
+                "(probabilities on the rationale with tokens occluded, and on the empty input; "
+                "`eraser-hub explain --fidelity-trials 5` writes them)."
+            )
+    if rows:
+        head = ("system", "slope, sufficiency", "slope, comprehensiveness", "reading")
+        section.blocks.append(Block(head, tuple(rows), "", "fidelity"))
+        section.notes.append(Note(_TABLE_4))
+    if not systems:
+        section.missing.append("No predictions were given.")
+    return section
+
+
+def distribution_section(scored: Sequence[SystemScores], keys: Sequence[str]) -> Section:
+    """The distributions of these per-instance scores, as far as they are there."""
+    section = Section("distribution-section", "Per-instance scores", figures=distribution_figures(scored, keys))
+    if not section.figures:
+        section.missing.append("There are no per-instance scores to draw.")
+    return section
+
+
+def class_section(scored: Sequence[SystemScores], keys: Sequence[str], missing: str) -> Section:
+    """These scores by gold class; ``missing`` is said where there are none."""
+    section = Section("class-section", "By class", blocks=class_blocks(scored, keys))
+    if not section.blocks:
+        section.missing.append(missing)
+    return section

@@ -1,0 +1,143 @@
+"""The scores of one system, as the report draws and the board reads them; the paired tests of several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .report_inputs import ReportedSplit
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSettings:
+    """Level of the intervals, number of resamples, and their seed."""
+
+    confidence_level: float = 0.95
+    n_resamples: int = 1000
+    seed: int = 0
+
+    def as_options(self) -> dict[str, Any]:
+        """As the keyword arguments common to all metric modules."""
+        return {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
+
+
+@dataclass(slots=True)
+class SystemScores:
+    """One system's scores on one split.
+
+    Attributes:
+        name: what the system is called.
+        scores: key -> number, or a list of numbers (points, thresholds).
+        intervals: key -> (low, high) of the confidence interval.
+        point_intervals: key of a list -> (low, high) of each point.
+        per_instance: key -> value per annotation, in the rows' order; None where an instance has none.
+        by_class: gold label -> key -> number.
+        chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
+        statistics: the additive statistics behind the scores, by block, for the paired comparison.
+        signatures: one per metric module that gave the scores.
+        missing: for each part that could not be scored, why.
+    """
+
+    name: str
+    scores: dict[str, Any] = field(default_factory=dict)
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    point_intervals: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    per_instance: dict[str, Sequence[float | None]] = field(default_factory=dict)
+    by_class: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    chance: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    statistics: dict[str, Any] = field(default_factory=dict)
+    signatures: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    def number(self, key: str) -> float | None:
+        """The score; None where there is none, or a list, or a count (a whole number: pairs, documents)."""
+        value = self.scores.get(key)
+        return value if isinstance(value, float) else None
+
+    def add(self, result: Mapping[str, Any], ids: Sequence[str]) -> None:
+        """Sort a metric's flat result into numbers, intervals, per-instance values and classes; earlier scores stay.
+
+        So the clipped ``sufficiency`` and ``comprehensiveness`` of normalized_fidelity give way to those of
+        eraser_faithfulness, which comes first and has them under the same keys.
+
+        Args:
+            result: what a metric module returned.
+            ids: the rows' ids, which give the per-instance values their order.
+        """
+        taken = set(self.scores)
+        for key, value in result.items():
+            if key.removesuffix("_ci") in taken:
+                continue
+            if key == "signature":
+                self.signatures.append(str(value))
+            elif key == "per_instance":
+                self._add_per_instance(value, ids)
+            elif key == "by":
+                for name, part in value.items():
+                    self.by_class[name] = {**part, **self.by_class.get(name, {})}
+            elif not key.endswith("_ci"):
+                self.scores[key] = value
+            elif len(value) == 2 and not isinstance(value[0], list):
+                self.intervals[key.removesuffix("_ci")] = (float(value[0]), float(value[1]))
+            else:
+                points = [(float(low), float(high)) for low, high in value]
+                self.point_intervals[key.removesuffix("_ci")] = points
+
+    def _add_per_instance(self, columns: Mapping[str, Sequence[Any]], ids: Sequence[str]) -> None:
+        where = {identity: place for place, identity in enumerate(map(str, columns["annotation_id"]))}
+        for name, column in columns.items():
+            # a value per threshold is drawn as a curve, not as a distribution
+            if name != "annotation_id" and not any(isinstance(value, list) for value in column):
+                aligned = [_finite(column[where[identity]]) if identity in where else None for identity in ids]
+                self.per_instance.setdefault(name, aligned)
+
+    def as_json(self, split: ReportedSplit) -> dict[str, Any]:
+        """A score file for `eraser-hub board`: flat keys, intervals, names, signatures; NaN is null."""
+        content: dict[str, Any] = {
+            "system": self.name,
+            "dataset": split.folder.resolve().name,
+            "config": split.config,
+            "split": split.split,
+        }
+        bounds = {**self.intervals, **self.point_intervals}
+        for key, value in self.scores.items():
+            content[key] = _plain(value)
+            if key in bounds:
+                content[f"{key}_ci"] = _plain(bounds[key])
+        content["signature"] = list(self.signatures)
+        return content
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return _finite(value)
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def compare_systems(systems: Sequence[SystemScores], settings: ReportSettings) -> dict[str, Any] | None:
+    """Paired comparison of all pairs of systems, as `eraser-hub compare` makes it; None where they share no block.
+
+    A block of scores enters where every system has it with the same optional fields.
+    """
+    from eraser_hub.scoring.comparison import compare_blocks
+
+    blocks = [
+        block
+        for block in systems[0].statistics
+        if all(block in other.statistics for other in systems)
+        and len({other.statistics[block].values.shape[1] for other in systems}) == 1
+    ]
+    if not blocks:
+        return None
+    return compare_blocks(
+        {system.name: [system.statistics[block] for block in blocks] for system in systems},
+        settings.n_resamples,
+        settings.seed,
+        settings.confidence_level,
+    )
