@@ -1,7 +1,8 @@
 """ERASER prediction files, JSON lines or Parquet: typed, and read once, some instances at a time.
 
     for number, instance in instances(path): ..     typed instances, each with its line
-    for part in parts(path): ..                     the same as flat arrays, as metrics/ takes them, several processes reading
+    for number, row in rows(path): ..               rows of another kind, such as those of the perturbation benchmark, untyped
+    for part in parts(path): ..                     instances as flat arrays, as metrics/ takes them, several processes reading
 
 The optional fields are those that `metrics.fields` names; other keys are left alone. Of Parquet a row counts as a line.
 """
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -24,7 +25,7 @@ from eraser_hub.metrics.offences import Offences, Rows
 
 from .errors import DataError
 from .instance_columns import InstanceColumns
-from .json_lines import Lines, batches_of_lines, check_utf8, not_json, reading
+from .json_lines import Lines, batches_of_lines, check_utf8, found, not_json, reading, strict_object
 from .processes import cores, process_pool
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ _Instance: type[Instance] = msgspec.defstruct(
         ("rationales", list[_Rationale] | None, None),  # type: ignore[valid-type]
         *((field, Scores, None) for field in SCORE_FIELDS.values()),
         *((several.field, list[_Erased] | None, None) for several in LIST_FIELDS.values()),  # type: ignore[valid-type]
+        ("occluded_scores", list[dict[str, Any]] | None, None),  # rows of their own, which normalized_fidelity reads
     ],
     bases=(Instance,),
     gc=False,
@@ -97,8 +99,7 @@ def instances(path: Path) -> Iterator[tuple[int, Instance]]:
         DataError: the file cannot be read; a line is no JSON, has a field of another type, or lacks an id; with file,
             line and field.
     """
-    rows = _typed_rows(path) if is_parquet(path) else _typed_lines(path)
-    for number, instance in rows:
+    for number, instance in _typed_rows(path) if is_parquet(path) else _typed_lines(path):
         if instance.annotation_id is None:
             message = "expected a string or an integer, found None"
             raise DataError(message, file=path, line=number, field="annotation_id")
@@ -107,6 +108,25 @@ def instances(path: Path) -> Iterator[tuple[int, Instance]]:
                 name, field = instance.annotation_id, f"rationales[{at}].docid"
                 raise DataError("expected a string, found None", file=path, line=number, instance=name, field=field)
         yield number, instance
+
+
+def rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a prediction file as they stand there, each with its line (of Parquet: its row), numbered from 1.
+
+    Raises:
+        DataError: the file cannot be read, or a line is no JSON object; with file and line.
+    """
+    if is_parquet(path):
+        yield from enumerate((row for table in _tables(path) for row in table.to_pylist()), start=1)
+        return
+    with reading(path):
+        for lines in batches_of_lines(path):
+            for number, line in zip(lines.numbers, lines.lines, strict=True):
+                if line.strip():
+                    row = strict_object(line, file=path, number=number)
+                    if not isinstance(row, dict):
+                        raise DataError(f"expected a JSON object, found {found(row)}", file=path, line=number)
+                    yield number, row
 
 
 def _typed_lines(path: Path) -> Iterator[tuple[int, Instance]]:
@@ -334,8 +354,8 @@ def _tables(path: Path) -> Iterator[pa.Table]:
         with pq.ParquetFile(path) as file:
             groups = range(file.metadata.num_row_groups)
             size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
-            rows = part_size(size) * file.metadata.num_rows // max(size, 1)
-            for batch in file.iter_batches(batch_size=min(max(rows, LEAST_ROWS), MOST_ROWS)):
+            wanted = part_size(size) * file.metadata.num_rows // max(size, 1)
+            for batch in file.iter_batches(batch_size=min(max(wanted, LEAST_ROWS), MOST_ROWS)):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"not a readable Parquet file: {str(error).splitlines()[0]}", file=path) from None

@@ -202,7 +202,7 @@ def highlights(
     where = f"{split.config}, {split.split}"
     if not split.rows:
         raise DataError(f"expected instances in {where}, found none", file=split.folder)
-    answers = None if system is None else system.by_id(split.id_field)
+    answers = None if system is None else system.predictions(split)
     if split.holds_pairs:
         try:
             marked = pairs_with(split.rows, identity, answers, split.label_names)

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from eraser_hub.records.built import label_name, open_built
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.predictions import instances, rows
 from eraser_hub.records.splits import dataset_split
 
 Rows = Sequence[Mapping[str, Any]]
@@ -70,11 +73,11 @@ def read_split(dataset: Path, config: str | None, split: str) -> ReportedSplit:
     built = open_built(dataset)
     if config is None:
         config = built.default_config
-    rows = built.rows(config, split)
-    converted = bool(rows) and is_token_row(rows[0])
+    held = built.rows(config, split)
+    converted = bool(held) and is_token_row(held[0])
     if converted:
-        rows = [as_eraser_row(row) for row in rows]
-    return ReportedSplit(dataset, config, dataset_split(split), rows, built.label_names(config), converted)
+        held = [as_eraser_row(row) for row in held]
+    return ReportedSplit(dataset, config, dataset_split(split), held, built.label_names(config), converted)
 
 
 def is_token_row(row: Mapping[str, Any]) -> bool:
@@ -142,21 +145,48 @@ class System:
         """The name as a file's: no separator, no leading dot."""
         return "".join(c if c.isalnum() or c in "-_.+" else "_" for c in self.name).lstrip(".") or "system"
 
-    def by_id(self, field: str) -> dict[str, Mapping[str, Any]]:
-        """The predictions by their ids, which stand in that field; errors as of `answers`."""
-        return by_id(read_predictions(self.path), field, self.path)
-
-    def answers(self, split: ReportedSplit) -> dict[str, Mapping[str, Any]]:
-        """The system's predictions for the split's rows: id -> prediction.
+    def predictions(self, split: ReportedSplit) -> dict[str, dict[str, Any]]:
+        """The predictions by id: instances, or rows of the perturbation benchmark where the split holds pairs.
 
         Raises:
-            DataError: a file that cannot be read; a prediction without id, or an id twice. For annotations (not for the
-                records of pairs) also one without prediction, or the other way round.
+            DataError: a file that cannot be read or is empty; a prediction without id, or an id twice.
         """
-        answers = self.by_id(split.id_field)
+        field, predictions = split.id_field, dict[str, dict[str, Any]]()
+        for line, row in rows(self.path) if split.holds_pairs else _instance_rows(self.path):
+            if row.get(field) is None:
+                raise DataError("expected an id, found none", file=self.path, line=line, field=field)
+            identity = str(row[field])
+            if identity in predictions:
+                message = "expected each id once, found it twice"
+                raise DataError(message, file=self.path, line=line, instance=identity, field=field)
+            predictions[identity] = row
+        if not predictions:
+            raise DataError("expected predictions, found an empty file", file=self.path)
+        return predictions
+
+    def answers(self, split: ReportedSplit) -> dict[str, dict[str, Any]]:
+        """The predictions by id; where they answer annotations (not pairs), one for each, in the rows' order.
+
+        Raises:
+            DataError: as of `predictions`; an annotation without prediction, or the other way round.
+        """
+        predictions = self.predictions(split)
         if split.holds_pairs:
-            return answers
-        return paired(split.ids, answers, self.path)
+            return predictions
+        wanted = dict.fromkeys(split.ids)
+        for identity in wanted:
+            if identity not in predictions:
+                message = "expected a prediction for every annotation, found none"
+                raise DataError(message, file=self.path, instance=identity)
+        for identity in predictions:
+            if identity not in wanted:
+                message = "expected an annotation of this split, found none"
+                raise DataError(message, file=self.path, instance=identity)
+        return {identity: predictions[identity] for identity in wanted}
+
+
+def _instance_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    return ((line, msgspec.to_builtins(instance)) for line, instance in instances(path))
 
 
 def named_systems(arguments: Sequence[str], *, draws: bool = False) -> list[System]:
@@ -192,96 +222,3 @@ def systems_words(systems: Sequence[System]) -> str:
     if not systems:
         return "gold rationales alone, no predictions were given"
     return f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}: " + ", ".join(s.name for s in systems)
-
-
-def read_predictions(path: Path) -> list[dict[str, Any]]:
-    """A model's output, an instance each: JSON lines, or Parquet of the same fields.
-
-    Raises:
-        DataError: not a file; a line that is not a JSON object (with its number); Parquet that cannot be read; no line.
-    """
-    if not path.is_file():
-        raise DataError("expected a file of predictions, found none", file=path)
-    if path.suffix == ".parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            instances = pq.read_table(path).to_pylist()
-        except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(f"expected Parquet, found {shown(str(error))}", file=path) from None
-    else:
-        instances = list(_lines(path))
-    if not instances:
-        raise DataError("expected predictions, found an empty file", file=path)
-    return instances
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    import orjson
-
-    with path.open("rb") as stream:
-        for number, line in enumerate(stream, 1):
-            if not line.strip():
-                continue
-            try:
-                instance = orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                raise DataError(f"expected a JSON object, found {shown(str(error))}", file=path, line=number) from None
-            if not isinstance(instance, dict):
-                raise DataError(f"expected a JSON object, found {type(instance).__name__}", file=path, line=number)
-            yield instance
-
-
-def by_id(instances: Sequence[Mapping[str, Any]], key: str, path: Path) -> dict[str, Mapping[str, Any]]:
-    """The instances by id as a string.
-
-    Raises:
-        DataError: an instance without id, or an id twice.
-    """
-    out: dict[str, Mapping[str, Any]] = {}
-    for instance in instances:
-        if instance.get(key) is None:
-            raise DataError("expected an id, found none", file=path, field=key)
-        identity = str(instance[key])
-        if identity in out:
-            raise DataError("expected each id once, found it twice", file=path, instance=identity, field=key)
-        out[identity] = instance
-    return out
-
-
-def paired(ids: Sequence[str], answers: Mapping[str, Mapping[str, Any]], path: Path) -> dict[str, Mapping[str, Any]]:
-    """The answers in the order of the ids.
-
-    Raises:
-        DataError: an id without answer, or an answer without id.
-    """
-    for identity in ids:
-        if identity not in answers:
-            raise DataError("expected a prediction for every annotation, found none", file=path, instance=identity)
-    known = set(ids)
-    for identity in answers:
-        if identity not in known:
-            raise DataError("expected an annotation of this split, found none", file=path, instance=identity)
-        check_lists(answers[identity], path)
-    return {identity: answers[identity] for identity in ids}
-
-
-def check_lists(instance: Mapping[str, Any], path: Path) -> None:
-    """The instance's lists of objects are that; what is in the objects is for the scorer to judge.
-
-    Raises:
-        DataError: another type, naming the field.
-    """
-    for field in ("rationales", "thresholded_scores", "occluded_scores", "random_rationales"):
-        value = instance.get(field)
-        if value is None:
-            continue
-        wrong = [item for item in value if not isinstance(item, dict)] if isinstance(value, list) else [value]
-        if wrong:
-            raise DataError(
-                f"expected a list of objects, found {shown(wrong[0])}",
-                file=path,
-                instance=instance.get("annotation_id"),
-                field=field,
-            )

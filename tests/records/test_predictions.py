@@ -18,7 +18,7 @@ from eraser_hub.metrics.offences import Offences
 from eraser_hub.records import predictions as module
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import batches_of_lines
-from eraser_hub.records.predictions import instances, parts
+from eraser_hub.records.predictions import instances, parts, rows
 
 from ..metrics.eraser_rows import random_case
 
@@ -167,3 +167,21 @@ def test_processes_that_cannot_start_cost_time_alone(tmp_path: Path, small_parts
 
     monkeypatch.setattr(module.ProcessPoolExecutor, "submit", broken)
     assert sum(len(part.lines) for part in parts(path, 2)) == 40
+
+
+def test_rows_of_another_kind_come_as_they_stand(tmp_path: Path) -> None:
+    several = [{"id": 1, "rationale": [[0, 2]]}, {"id": 2, "rationale": [[1]]}]
+    path = lines(tmp_path / "p.jsonl", several)
+    path.write_text(path.read_text("utf-8").replace("\n", "\n\n", 1), "utf-8")
+    assert list(rows(path)) == [(1, several[0]), (3, several[1])]
+    datasets.Dataset.from_list(several).to_parquet(str(tmp_path / "p.parquet"))
+    assert list(rows(tmp_path / "p.parquet")) == [(1, several[0]), (2, several[1])]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [('{"id": 1}\n[]\n', "p.jsonl:2: expected a JSON object, found a list"), ("{", "p.jsonl:1")]
+)
+def test_rows_that_are_none(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "p.jsonl").write_text(text, "utf-8")
+    with pytest.raises(DataError, match=words):
+        list(rows(tmp_path / "p.jsonl"))

@@ -109,7 +109,7 @@ def test_every_config(hub, tmp_path, config):
         (["--config", "nothing"], 1, "expected one of the configs"),
         (["--config", "../eraser"], 1, "expected one of the configs"),
         (["--config", "movies", "--split", "nothing"], 1, "expected one of the splits"),
-        (["--config", "movies", "--predictions", "none.jsonl"], 1, "expected a file of predictions"),
+        (["--config", "movies", "--predictions", "none.jsonl"], 1, "none.jsonl: cannot be read"),
         (["--config", "movies", "--confidence-level", "2"], 2, "between 0 and 1"),
         (["--config", "movies", "--resamples", "0"], 2, "1 or more"),
     ],
@@ -125,8 +125,8 @@ def test_what_report_refuses(hub, tmp_path, arguments, status, words):
     [
         ("", "empty"),
         ("{", "p.jsonl:1"),
-        ("[]\n", "p.jsonl:1: expected a JSON object"),
-        ('{"rationales": []}\n', "expected an id"),
+        ("[]\n", "p.jsonl:1: expected `object`, got `array`"),
+        ('{"rationales": []}\n', "p.jsonl:1: annotation_id: expected a string or an integer"),
         ('{"annotation_id": "unknown", "rationales": []}\n', "expected a prediction for every annotation"),
     ],
 )
