@@ -22,10 +22,13 @@ def numbers(values: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
-def booleans(values: np.ndarray) -> pa.Array:
-    """bool, a bit each."""
-    bits = np.packbits(values, bitorder="little")
-    return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
+def numpy_values(values: pa.Array) -> np.ndarray:
+    """The numbers of an array without nulls, over the same memory."""
+    data = values.buffers()[1]
+    kind = np.dtype(values.type.to_pandas_dtype())
+    if data is None:
+        return np.zeros(0, kind)
+    return np.frombuffer(data, kind)[values.offset : values.offset + len(values)]
 
 
 def strings(values: Sequence[str]) -> pa.StringArray:

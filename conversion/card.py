@@ -17,6 +17,7 @@ import yaml
 
 from eraser_hub.records.built import BuiltDataset, open_built, same_type
 from eraser_hub.records.errors import DataError
+from eraser_hub.version import __version__
 
 SIZES = (
     (1_000, "n<1K"),
@@ -28,10 +29,10 @@ SIZES = (
 
 
 def content_version(parts: Iterable[str]) -> str:
-    """``1.0.N`` with N out of the contents: datasets' local cache goes by the version, not by the files, so other
-    contents must have another version, and the same ones the same."""
+    """``2.0.N``, this package's version with N out of the contents: datasets' local cache goes by the version, not by the
+    files, so other contents must have another version, and the same ones the same."""
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    return f"1.0.{int(digest[:7], 16)}"
+    return f"{__version__.rpartition('.')[0]}.{int(digest[:7], 16)}"
 
 
 def size_category(rows: int) -> str:

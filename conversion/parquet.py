@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from eraser_hub.records.atomic import replacing
 from eraser_hub.records.digests import file_digest
 
 COMPRESSION_LEVEL, COMPRESSION_LEVEL_OF_LONG, LONG = 3, 5, 24 << 10
@@ -38,14 +37,12 @@ class FileFacts:
         num_bytes: bytes of the rows in Arrow, what datasets calls num_bytes.
         file_bytes: bytes of the file.
         sha256: of the file.
-        ranges: least and greatest value of each integer column, where it has values.
     """
 
     num_rows: int
     num_bytes: int
     file_bytes: int
     sha256: str
-    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -60,8 +57,9 @@ def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
     dictionary: a document that many rows share is stored once in a row group. Integers are stored as differences.
     Least and greatest values are kept for short columns alone: those of texts would be whole texts.
     The level of compression costs more than anything else. The release's .tar.gz has a header and padding for each document,
-    so the lower level stays below it where documents are of a few KiB (real movies 0.89, boolq 0.997); those of articles
-    take the higher one (evidence_inference 0.96, with the lower one 1.008).
+    so the lower level stays below it where documents are of a few KiB (real movies 0.90, boolq 0.997 without the column
+    ``rationale``, which the release has not, 1.03 with it); those of articles take the higher one (evidence_inference 0.96, with
+    the lower one 1.008).
     """
     dictionary: list[str] = []
     encoding: dict[str, str] = {}
@@ -149,8 +147,6 @@ def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
     The columns of a batch may come as dictionaries of what ``schema`` says; the file does not show it.
     """
     schema = schema.remove_metadata()
-    integers = [column.name for column in schema if pa.types.is_integer(column.type)]
-    ranges: dict[str, tuple[int, int]] = {}
     num_rows = num_bytes = 0
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -171,13 +167,9 @@ def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
             writing = thread.submit(writer.write_table, table, row_group_size=ROWS_A_GROUP)
             num_rows += table.num_rows
             num_bytes += arrow_bytes(table)
-            for name in integers:
-                bounds = pc.min_max(table[name]).as_py()
-                if bounds["min"] is not None:
-                    ranges[name] = widened(ranges.get(name), (bounds["min"], bounds["max"]))
         if writing is not None:
             writing.result()
-    return FileFacts(num_rows, num_bytes, path.stat().st_size, file_digest(path), ranges)
+    return FileFacts(num_rows, num_bytes, path.stat().st_size, file_digest(path))
 
 
 def _no_rows(schema: pa.Schema) -> pa.Table:
@@ -187,36 +179,3 @@ def _no_rows(schema: pa.Schema) -> pa.Table:
 
 def _as_table(batch: pa.RecordBatch | pa.Table) -> pa.Table:
     return pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-
-
-def widened(one: Sequence[int] | None, other: Sequence[int]) -> tuple[int, int]:
-    """The range that holds both."""
-    return (other[0], other[1]) if one is None else (min(one[0], other[0]), max(one[1], other[1]))
-
-
-def without_columns(path: Path, names: Sequence[str], schema: pa.Schema) -> FileFacts:
-    """Rewrite a file with null in the columns ``names``; see `viewer_trips`."""
-
-    def batches() -> Iterable[pa.Table]:
-        with pq.ParquetFile(path) as file:
-            for group in range(file.num_row_groups):
-                table = file.read_row_group(group)
-                for name in names:
-                    place = schema.get_field_index(name)
-                    table = table.set_column(
-                        place, schema.field(name), pa.nulls(table.num_rows, schema.field(name).type)
-                    )
-                yield table
-
-    with replacing(path) as beside:
-        return write_parquet(beside, schema, batches())
-
-
-def viewer_trips(files: Iterable[FileFacts], names: Sequence[str]) -> list[str]:
-    """The integer columns whose greatest value is the least plus one over a split's files: on such a column the Hub's
-    viewer fails to make bins, and the whole split goes without statistics."""
-    ranges: dict[str, tuple[int, int]] = {}
-    for facts in files:
-        for name, bounds in facts.ranges.items():
-            ranges[name] = widened(ranges.get(name), bounds)
-    return [name for name in names if name in ranges and ranges[name][1] == ranges[name][0] + 1]

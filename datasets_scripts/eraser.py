@@ -10,34 +10,27 @@ trust_remote_code=True)``, where eraser-hub is installed. Published folders hold
 
 from __future__ import annotations
 
-import json
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import datasets
-import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.arrays import distinct, strings
 from eraser_hub.conversion.card import content_version
 from eraser_hub.conversion.eraser.card import HOMEPAGE
-from eraser_hub.conversion.eraser.columns import columns_of
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
-from eraser_hub.conversion.eraser.corpus import CorpusFolder, SplitFile, document_files, look_into
-from eraser_hub.conversion.eraser.format import decode_batch, decode_document_batch, decode_documents
-from eraser_hub.conversion.eraser.lines import reading
-from eraser_hub.conversion.eraser.rows import SplitFacts, Texts, rows_of
+from eraser_hub.conversion.eraser.corpus import CorpusFolder, look_into
+from eraser_hub.conversion.eraser.documents import read_documents
+from eraser_hub.conversion.eraser.rows import full_rows
 from eraser_hub.conversion.eraser.schema import features_of
 from eraser_hub.conversion.eraser.sources import corpus_folder, fingerprint
+from eraser_hub.conversion.eraser.splits import read_split
 from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import batches_of_lines
 from eraser_hub.records.splits import dataset_split
-
-FIRST_BYTES, BATCH_BYTES = 1 << 14, 1 << 20
+from eraser_hub.version import __version__
 
 
 @dataclass
@@ -56,7 +49,7 @@ class Eraser(datasets.ArrowBasedBuilder):
 
     BUILDER_CONFIG_CLASS = EraserBuilderConfig
     BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list here
-        EraserBuilderConfig(name=name, version=datasets.Version("1.0.0"), description=facts.title)
+        EraserBuilderConfig(name=name, version=datasets.Version(__version__), description=facts.title)
         for name, facts in CONFIGS.items()
     ]
     DEFAULT_CONFIG_NAME = DEFAULT_CONFIG
@@ -101,10 +94,9 @@ class Eraser(datasets.ArrowBasedBuilder):
         ]
 
     def _generate_tables(self, folder: str, path: str) -> Iterator[tuple[int, pa.Table]]:
-        facts = CONFIGS[self.config.name]
-        corpus = look_into(Path(folder), facts)
-        (file,) = [each for each in corpus.splits if str(each.path) == path]
-        yield from enumerate(tables_in_order(file, Path(folder), facts.label_names, facts.sentence_end_inclusive))
+        documents = read_documents(Path(folder))
+        for number, rows in enumerate(read_split(Path(path), CONFIGS[self.config.name], documents)):
+            yield number, full_rows(rows.table, documents)
 
     def as_streaming_dataset(self, split: str | None = None, base_path: str | None = None) -> Any:
         """As in datasets; the release's split names (``val``) are understood too."""
@@ -118,108 +110,3 @@ class Eraser(datasets.ArrowBasedBuilder):
 def _corpus(name: str, source: Path | None) -> CorpusFolder:
     folder = corpus_folder(name, source, progress=source is None, say=lambda _: None)
     return look_into(folder, CONFIGS[name])
-
-
-def tables_in_order(file: SplitFile, folder: Path, label_names: Sequence[str], inclusive: bool) -> Iterator[pa.Table]:
-    """A split's rows in the file's order, without a plan: the first batch is small, so the first row comes at once.
-
-    Raises:
-        DataError: at the first record that is not in order.
-    """
-    lines = folder / "docs.jsonl"
-    documents = _LazyLines(lines) if lines.is_file() else document_files(folder)
-    numbers = {name: number for number, name in enumerate(label_names)}
-    facts = SplitFacts(docids="list", sentence_ends="inclusive" if inclusive else "exclusive")
-    size = FIRST_BYTES
-    start, first = 0, 1
-    while True:
-        batch = next(batches_of_lines(file.path, size, start, first), None)
-        if batch is None:
-            return
-        extras: dict[int, dict[str, Any]] = {}
-        ends = batch.ends()
-        records = decode_batch(batch, ends, file=file.path, double=file.double, extras=extras)
-        columns = columns_of(
-            records,
-            extras,
-            file=file.path,
-            first=first,
-            label_numbers=numbers,
-            documents=documents,
-        )
-        chosen = distinct(columns.documents)
-        batch_rows = rows_of(columns, Texts(chosen, *documents.read(chosen)), facts).rows
-        yield pa.Table.from_batches([batch_rows])
-        start += len(batch.data)
-        first += len(ends)
-        size = BATCH_BYTES
-
-
-class _LazyLines:
-    """docs.jsonl: only the parts are read in which the documents lie that are asked for, so that a first row does not wait
-    for a million documents before it. Places are kept, texts are not."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._numbers: dict[str, int] = {}
-        self._starts, self._sizes = array("q"), array("q")
-        self._gaps = [(0, path.stat().st_size)]  # not read yet; the one behind the last part read comes first
-        self._as_dumped = True
-
-    def _find(self, docid: str) -> int:
-        while docid not in self._numbers and self._gaps:
-            gap, place = self._look_for(docid) if self._as_dumped else (0, None)
-            start, end = self._gaps[gap]
-            read = self._read(start if place is None else place, end)
-            rest = [(read, end), (start, start if place is None else place)]
-            self._gaps[: gap + 1] = [*rest, *self._gaps[:gap]]
-            self._gaps = [(first, last) for first, last in self._gaps if first < last]
-            if place is None and docid in self._numbers:
-                self._as_dumped = False  # these are spelled otherwise: looking for them is of no use
-        return self._numbers.get(docid, -1)
-
-    def _look_for(self, docid: str) -> tuple[int, int | None]:
-        """(a gap, where in it the line begins that holds this very string), or the first gap and None."""
-        needle = json.dumps(docid).encode()
-        with self.path.open("rb") as file:
-            for gap, (start, end) in enumerate(self._gaps):
-                file.seek(start)
-                held, size = b"", FIRST_BYTES
-                while start + len(held) < end:
-                    held += file.read(min(size, end - start - len(held)))
-                    at = held.find(needle)
-                    if at >= 0:
-                        return gap, start + held.rfind(b"\n", 0, at) + 1
-                    whole = held.rfind(b"\n") + 1
-                    start, held, size = start + whole, held[whole:], 8 * BATCH_BYTES
-        return 0, None
-
-    def _read(self, start: int, end: int) -> int:
-        """Take up the lines from ``start`` on, some at a time; where they end."""
-        size = BATCH_BYTES if self._numbers else FIRST_BYTES
-        batch = next(batches_of_lines(self.path, size, start, end=end))
-        ends = batch.ends()
-        with reading(self.path, start):
-            for raw, line in zip(decode_document_batch(batch, ends, file=self.path), batch.numbers, strict=True):
-                number = len(self._numbers)
-                if self._numbers.setdefault(raw.docid, number) != number:
-                    raise DataError(
-                        f"expected each document once, found {shown(raw.docid)} again", file=self.path, line=line
-                    )
-        starts = np.concatenate([[0], ends[:-1] + 1])
-        self._starts.frombytes((starts + start).astype(np.int64).tobytes())
-        self._sizes.frombytes((ends - starts).astype(np.int64).tobytes())
-        return start + len(batch.data)
-
-    def find(self, docids: Sequence[str]) -> np.ndarray:
-        """The number of each id, -1 where there is none."""
-        return np.array([self._find(docid) for docid in docids], np.int64)
-
-    def read(self, numbers: np.ndarray) -> tuple[pa.StringArray, pa.StringArray]:
-        """(the ids, the texts) of some that have been found."""
-        held = []
-        with self.path.open("rb") as file:
-            for number in numbers.tolist():
-                file.seek(self._starts[number])
-                held += decode_documents([file.read(self._sizes[number])], file=self.path, first=number + 1)
-        return strings([each.docid for each in held]), strings([each.document for each in held])

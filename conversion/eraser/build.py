@@ -2,48 +2,58 @@
 
     out/eraser/README.md                          the card
     out/eraser/CONFIG/SPLIT-00000-of-000NN.parquet
-    out/eraser/release.json                       per split what a row cannot hold (see `SplitFacts`)
+    out/eraser/release.json                       per split what a row cannot hold (see `splits.split_facts`)
     out/eraser/documents/CONFIG.parquet           documents that no annotation refers to
     out/eraser/documents/CONFIG.order.parquet     where the other documents stood in docs.jsonl, if not in the rows' order
     out/eraser/documents/CONFIG.records.parquet   records that differ from what release.json says of their split, if any
 
 All of it appears at once (see `atomic`): a kill leaves what stood there, and a rerun takes up the finished files.
-While it builds, the folder beside holds what was decoded, too (see `eraser_lines`): about as many bytes as the .jsonl files.
+A split's rows are in memory while it is built, its documents where they stand in docs.jsonl.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.arrays import in_first_order, numbers, strings
+from eraser_hub.conversion.arrays import in_first_order, numbers, numpy_values, strings
 from eraser_hub.conversion.card import content_version, verify_folder
+from eraser_hub.conversion.croissant import write_croissant
 from eraser_hub.conversion.dataset import BuildResult
 from eraser_hub.conversion.download.fetch import NotReleased
-from eraser_hub.conversion.parquet import viewer_trips, without_columns, write_parquet
-from eraser_hub.conversion.workers import Workers
+from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
+from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.progress import Progress
+from eraser_hub.records.progress import Progress, no_cycles
+from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
 
 from .card import eraser_card
-from .configs import CONFIGS, EraserConfig
-from .corpus import CorpusFolder, DocumentFiles, DocumentLines, Skipped, SplitFile, document_files, look_into
-from .format import annotation_as_json, json_line, read_annotations
-from .lines import read_all_documents, read_all_lines
-from .plan import SplitPlan, plan_split
-from .schema import INTEGERS, SCHEMA
-from .shards import ShardDone, Work, done_before, run_all
+from .configs import CONFIGS
+from .corpus import CorpusFolder, Skipped, SplitFile, look_into
+from .documents import Documents, read_documents
+from .schema import SCHEMA
 from .sources import BESIDE, chosen_configs, corpus_folder, fingerprint
+from .splits import BATCH_BYTES, arranged, exceptions, joined, read_backup, read_split, split_facts, table_five
 
-FORMAT = 1
+FORMAT = 2
 PARTS = ".parts"
 DOCUMENTS = pa.schema([("docid", pa.string()), ("text", pa.string()), ("position", pa.int32())])
 ORDER = pa.schema([("position", pa.int32())])
@@ -60,11 +70,44 @@ def build_eraser(
     progress: bool = False,
     include_backup_records: bool = False,
 ) -> BuildResult:
-    """Build the configs into ``out/eraser``; see `HubDataset.build`."""
+    """Build the configs into ``out/eraser``; see `HubDataset.build`. Several configs are shared out between
+    ``num_proc`` processes."""
     notes: list[str] = []
-    names = chosen_configs(configs, source)
+    corpora = _corpora(configs, source, progress, notes)
+    names = [corpus.config.name for corpus in corpora]
+    target = Path(out) / "eraser"
+    if target.exists():
+        release_of(target)  # somebody else's folder is not replaced
+    key = {
+        "format": [FORMAT, __version__, pa.__version__],
+        "backup": include_backup_records,
+        "configs": {
+            corpus.config.name: [str(corpus.folder.resolve()), fingerprint(corpus.folder)] for corpus in corpora
+        },
+    }
+    with rebuilding(target, key) as folder:
+        # under the lock: what stands there now is what is kept
+        kept = release_of(target)["configs"] if target.exists() else {}
+        entries = {name: entry for name, entry in kept.items() if name not in names}
+        _keep(target, folder, entries, names)
+        parts = _build_all(corpora, folder, num_proc, progress, include_backup_records)
+        entries |= {name: part.entry for name, part in zip(names, parts, strict=True)}
+        shutil.rmtree(folder / PARTS, ignore_errors=True)
+        release = {"format": FORMAT, "configs": {name: entries[name] for name in CONFIGS if name in entries}}
+        atomic_write(folder / "release.json", json.dumps(release, indent=1).encode())
+        atomic_write(folder / "README.md", eraser_card(release).encode())
+        verify_folder(folder, SCHEMA, LABELS)
+        write_croissant(folder, "eraser", {path: digest for part in parts for path, digest in part.digests.items()})
+    rows = {name: {split: of["num_examples"] for split, of in entries[name]["splits"].items()} for name in names}
+    return BuildResult(target, rows, [*notes, *(note for part in parts for note in part.notes)])
+
+
+def _corpora(
+    configs: Sequence[str] | None, source: Path | None, progress: bool, notes: list[str]
+) -> list[CorpusFolder]:
+    """The corpora to build; ``notes`` receives what the user should know."""
     corpora = []
-    for name in names:
+    for name in chosen_configs(configs, source):
         try:
             folder = corpus_folder(name, source, progress=progress, say=notes.append)
         except NotReleased as error:
@@ -74,40 +117,7 @@ def build_eraser(
             notes.append(f"{name}: left out: {error}")
             continue
         corpora.append(look_into(folder, CONFIGS[name]))
-    names = [corpus.config.name for corpus in corpora]
-    target = Path(out) / "eraser"
-    kept = release_of(target)["configs"] if target.exists() else {}
-    key = {
-        "format": [FORMAT, __version__, pa.__version__],
-        "backup": include_backup_records,
-        "configs": {
-            corpus.config.name: [str(corpus.folder.resolve()), fingerprint(corpus.folder)] for corpus in corpora
-        },
-    }
-    rows: dict[str, dict[str, int]] = {}
-    digests: dict[Path, str] = {}
-    with rebuilding(target, key) as folder, Workers(num_proc) as workers:
-        # under the lock: what stands there now is what is kept
-        kept = release_of(target)["configs"] if target.exists() else {}
-        entries = {name: entry for name, entry in kept.items() if name not in names}
-        _keep(target, folder, entries, names)
-        for corpus in corpora:
-            merged: dict[Path, _Merged] = {}
-            try:
-                entry = _build_config(corpus, folder, workers, progress, include_backup_records, notes, merged, digests)
-            except DataError as error:
-                raise _in_the_users_file(error, merged) from None
-            entries[corpus.config.name] = entry
-            rows[corpus.config.name] = {split: of["num_examples"] for split, of in entry["splits"].items()}
-        shutil.rmtree(folder / PARTS, ignore_errors=True)
-        release = {"format": FORMAT, "configs": {name: entries[name] for name in CONFIGS if name in entries}}
-        atomic_write(folder / "release.json", json.dumps(release, indent=1).encode())
-        atomic_write(folder / "README.md", eraser_card(release).encode())
-        verify_folder(folder, SCHEMA, LABELS)
-        from eraser_hub.conversion.croissant import write_croissant
-
-        write_croissant(folder, "eraser", {path.relative_to(folder).as_posix(): each for path, each in digests.items()})
-    return BuildResult(target, rows, notes)
+    return corpora
 
 
 def release_of(folder: Path) -> dict[str, Any]:
@@ -120,7 +130,11 @@ def release_of(folder: Path) -> dict[str, Any]:
     try:
         release = json.loads(path.read_bytes())
         if release["format"] != FORMAT:
-            raise DataError(f"expected the format {FORMAT}, found {release['format']!r}; build it anew", file=path)
+            raise DataError(
+                f"expected the format {FORMAT}, found {release['format']!r}, which another version wrote; remove the folder "
+                "and build it anew",
+                file=path,
+            )
         for entry in release["configs"].values():
             entry["splits"], entry["documents"]
     except FileNotFoundError:
@@ -137,8 +151,11 @@ def release_of(folder: Path) -> dict[str, Any]:
 def _keep(target: Path, folder: Path, entries: dict[str, Any], building: Sequence[str]) -> None:
     """Take over the files of the configs that are not built now, and clear away what a stopped run left of others."""
     for path in folder.iterdir():
-        if path.is_dir() and path.name != PARTS and path.name not in building:
+        if path.is_dir() and path.name not in (PARTS, "documents", *building):
             shutil.rmtree(path)
+    for path in folder.glob("documents/*"):
+        if path.name.partition(".")[0] not in building:
+            path.unlink()
     for name in entries:
         for old in sorted((target / name).glob("*.parquet")):
             link_or_copy(old, folder / name / old.name)
@@ -146,256 +163,221 @@ def _keep(target: Path, folder: Path, entries: dict[str, Any], building: Sequenc
             link_or_copy(old, folder / "documents" / old.name)
 
 
+# ---------------------------------------------------------------------------------------------------------- one config
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltConfig:
+    """A config that has been built: its entry in release.json, the SHA-256 of its files, lines for the user."""
+
+    entry: dict[str, Any]
+    digests: dict[str, str]
+    notes: list[str]
+
+
+def _build_all(
+    corpora: Sequence[CorpusFolder], folder: Path, num_proc: int, progress: bool, include_backup_records: bool
+) -> list[BuiltConfig]:
+    """Build each corpus, several at a time where ``num_proc`` allows it. The first error, in their order, ends the rest."""
+    build = partial(_build_config, folder=folder, include_backup_records=include_backup_records)
+    if min(num_proc, len(corpora)) > 1:
+        processes = min(num_proc, len(corpora))
+        # where the others cannot start (a script without `if __name__ == "__main__"`) or are killed, this one does it all
+        with (
+            suppress(BrokenProcessPool),
+            ProcessPoolExecutor(processes, get_context("spawn"), _die_with_parent, (os.getpid(),)) as pool,
+            Progress("building", len(corpora), "configs", progress) as bar,
+        ):
+            built = []
+            for part in pool.map(build, corpora):
+                built.append(part)
+                bar.advance(1)
+            return built
+    return [build(corpus, progress=progress) for corpus in corpora]
+
+
+def _die_with_parent(parent: int) -> None:
+    """A worker whose parent was killed must not go on writing into a folder that another run may have taken up."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform.startswith("linux"):
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+class _Files:
+    """The Parquet files of a config below ``folder``: those that a stopped run finished are not written again."""
+
+    def __init__(self, folder: Path, config: str) -> None:
+        self.folder, self.memory = folder, folder / PARTS / config
+        self.digests: dict[str, str] = {}
+        self.memory.mkdir(parents=True, exist_ok=True)
+
+    def write(self, name: str, schema: pa.Schema, batches: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
+        """Write a file, ``name`` being its path in the folder."""
+        path, remembered = self.folder / name, self.memory / f"{Path(name).name}.json"
+        facts = _finished(path, remembered)
+        if facts is None:
+            beside = self.memory / path.name
+            facts = write_parquet(beside, schema, batches)
+            path.parent.mkdir(exist_ok=True)
+            beside.replace(path)
+            atomic_write(remembered, json.dumps(facts.as_json()).encode())
+        self.digests[name] = facts.sha256
+        return facts
+
+
+def _finished(path: Path, remembered: Path) -> FileFacts | None:
+    """The facts of a file that an earlier run that was stopped wrote, if it is whole."""
+    try:
+        facts = FileFacts(**json.loads(remembered.read_bytes()))
+        # a machine that went down may have kept the size and lost the contents
+        return facts if path.stat().st_size == facts.file_bytes and file_digest(path) == facts.sha256 else None
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What the splits of a config give: their entries in release.json, the bytes of their files, the order in which their
+    rows first name the documents, and the records that need more than their row."""
+
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    file_bytes: int = 0
+    order: list[np.ndarray] = field(default_factory=list)
+    records: list[tuple[str, int, str]] = field(default_factory=list)
+
+
+@no_cycles()
 def _build_config(
-    corpus: CorpusFolder,
-    folder: Path,
-    workers: Workers,
-    progress: bool,
-    include_backup_records: bool,
-    notes: list[str],
-    merged: dict[Path, _Merged],
-    digests: dict[Path, str],
-) -> dict[str, Any]:
-    """Write a config's files; its entry in release.json. ``digests`` receives the SHA-256 of each file."""
-    config, name = corpus.config, corpus.config.name
-    parts = folder / PARTS / name
-    parts.mkdir(parents=True, exist_ok=True)
-    (folder / "documents").mkdir(exist_ok=True)
-    skipped = list(corpus.skipped)
-    splits = list(corpus.splits)
-    backups: dict[str, Any] = {}
-    if include_backup_records:
-        splits, backups, skipped = _with_backups(corpus, parts, merged)
-    total = sum(split.path.stat().st_size for split in splits)
-    spill = parts / "columns"
-    shutil.rmtree(spill, ignore_errors=True)
-    documents_file = corpus.folder / "docs.jsonl"
-    if documents_file.is_file():
-        total += documents_file.stat().st_size
-    index: DocumentFiles | DocumentLines
-    label_numbers = {label: number for number, label in enumerate(config.label_names)}
-    with Progress(f"{name}: reading", total, "B", progress) as bar:
-        if documents_file.is_file():
-            index = read_all_documents(documents_file, spill, workers, bar.advance)
-        else:
-            index = document_files(corpus.folder)
-        skipped += [Skipped(path, "is no document file") for path in index.folders]
-        plans = [
-            plan_split(
-                file,
-                read_all_lines(file, index, label_numbers, spill, workers, bar.advance),
-                index,
-                inclusive=config.sentence_end_inclusive,
+    corpus: CorpusFolder, *, folder: Path, include_backup_records: bool, progress: bool = False
+) -> BuiltConfig:
+    """Write a config's files."""
+    config = corpus.config
+    files = _Files(folder, config.name)
+    lines = corpus.folder / "docs.jsonl"
+    with Progress(f"{config.name}: documents", lines.stat().st_size if lines.is_file() else 0, "B", progress) as bar:
+        documents = read_documents(corpus.folder, bar.advance)
+    skipped = [*corpus.skipped, *(Skipped(path, "is no document file") for path in documents.folders)]
+    backups = {dataset_split(path.name.removesuffix(".jsonl.bak")): path for path in corpus.backups}
+    parts = _Parts()
+    for file in corpus.splits:
+        backup = backups.get(file.split) if include_backup_records else None
+        _build_split(corpus, file, backup, documents, files, parts, progress)
+        if backup:
+            reason = (
+                f"its {parts.entries[file.split]['backup']['records']} records that stand in it alone were taken up; "
+                "the others repeat the split file"
             )
-            for file in splits
-        ]
-    notes += map(str, skipped)
-    works = [
-        Work(folder / name / f"{plan.file.split}-{number:05d}-of-{len(plan.shards):05d}.parquet", parts, shard, plan.facts)
-        for plan in plans
-        for number, shard in enumerate(plan.shards)
-    ]  # fmt: skip
-    (folder / name).mkdir(exist_ok=True)
-    wanted = {work.target.name for work in works}
-    for stale in (folder / name).iterdir():
-        if stale.name not in wanted or done_before(works[0], stale.name) is None:
-            stale.unlink()
-    with Progress(f"{name}: writing", sum(plan.lines for plan in plans), "rows", progress) as bar:
-        done = run_all(works, workers, bar.advance)
-    digests.update({work.target: each.facts.sha256 for work, each in zip(works, done, strict=True)})
-    entry_splits = {
-        plan.file.split: _split_entry(
-            plan, [(w, d) for w, d in zip(works, done, strict=True) if w.shard in plan.shards], backups, digests
-        )
-        for plan in plans
-    }
-    # `position` is null only where a split has two rows, and those always stand in the file's order
-    nulls = [f"{split} ({', '.join(of['null_columns'])})" for split, of in entry_splits.items() if of["null_columns"]]
-    if nulls:
-        notes.append(
-            f"{name}: left null, since the values differ by exactly one, on which the Hub's viewer fails: {'; '.join(nulls)}"
-        )
-    documents = _write_documents(index, plans, folder / "documents", config, digests)
-    _write_records(plans, works, done, folder / "documents" / f"{name}.records.parquet", digests)
-    shutil.rmtree(spill, ignore_errors=True)
-    files = sorted((folder / name).glob("*.parquet")) + sorted((folder / "documents").glob(f"{name}.*parquet"))
+            skipped = [Skipped(backup, reason) if each.path == backup else each for each in skipped]
+    others = _write_documents(documents, parts.order, config.name, files)
+    if parts.records:
+        splits, positions, records = zip(*parts.records, strict=True)
+        columns = [strings(splits), numbers(np.array(positions, np.int32)), strings(records)]
+        table = pa.Table.from_arrays(columns, schema=RECORDS)
+        files.write(f"documents/{config.name}.records.parquet", RECORDS, [table])
     version = content_version(
         [
             str(SCHEMA),
             *config.label_names,
-            json.dumps([entry_splits, documents], sort_keys=True),
-            *(digests[file] for file in files),
+            json.dumps([parts.entries, others], sort_keys=True),
+            *(files.digests[name] for name in sorted(files.digests)),
         ]
     )
-    return {
+    entry = {
         "version": version,
-        "download_size": sum(file.stat().st_size for file in (folder / name).glob("*.parquet")),
-        "documents": documents,
-        "splits": entry_splits,
+        "download_size": parts.file_bytes,
+        "documents": others,
+        "splits": parts.entries,
         "skipped": [{"file": str(each.path.relative_to(corpus.folder)), "reason": each.reason} for each in skipped],
     }
+    return BuiltConfig(entry, files.digests, list(map(str, skipped)))
 
 
-def _split_entry(
-    plan: SplitPlan, done: list[tuple[Work, ShardDone]], backups: dict[str, Any], digests: dict[Path, str]
-) -> dict[str, Any]:
-    facts = [each.facts for _, each in done]
-    nulls = viewer_trips(facts, INTEGERS)
-    if nulls:
-        facts = [without_columns(work.target, nulls, SCHEMA) for work, _ in done]
-        digests.update({work.target: each.sha256 for (work, _), each in zip(done, facts, strict=True)})
-    entry: dict[str, Any] = {
-        "num_examples": sum(each.num_rows for each in facts),
-        "num_bytes": sum(each.num_bytes for each in facts),
-        "file": plan.file.path.name,
-        "lines": plan.lines,
-        "encoding": "json in a json string" if plan.file.double else "json",
-        "final_newline": plan.file.final_newline,
-        "annotation_id": plan.facts.ids,
-        "docids": plan.facts.docids,
-        "query_type": plan.facts.query_type,
-        "sentence_ends": plan.facts.sentence_ends,
-        "null_columns": nulls,
-        "statistics": _statistics(plan, [each for _, each in done]),
+def _build_split(
+    corpus: CorpusFolder,
+    file: SplitFile,
+    backup: Path | None,
+    documents: Documents,
+    files: _Files,
+    parts: _Parts,
+    progress: bool,
+) -> None:
+    """Write a split's files into ``files``, and what they give into ``parts``."""
+    config, runs = corpus.config, []
+    with Progress(f"{config.name}/{file.split}: reading", file.path.stat().st_size, "B", progress) as bar:
+        for run in read_split(file.path, config, documents):
+            runs.append(run)
+            bar.advance(int(run.sizes.sum()))
+    rows = joined(runs)
+    lines = len(rows)
+    if backup:
+        known = set(rows.table["annotation_id"].to_pylist())
+        rows = joined([rows, *read_backup(backup, config, documents, known)])
+    del runs
+    facts = split_facts(rows, inclusive=config.sentence_end_inclusive)
+    shards = arranged(rows, documents)
+    order = np.concatenate([shard.rows for shard in shards])
+    written = []
+    with Progress(f"{config.name}/{file.split}: writing", len(rows), "rows", progress) as bar:
+        for number, shard in enumerate(shards):
+            name = f"{config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
+            written.append(files.write(name, SCHEMA, shard.tables(rows, documents)))
+            bar.advance(len(shard.rows))
+    parts.entries[file.split] = {
+        "num_examples": sum(each.num_rows for each in written),
+        "num_bytes": sum(each.num_bytes for each in written),
+        "file": file.path.name,
+        "lines": lines,
+        "encoding": "json in a json string" if file.double else "json",
+        "final_newline": file.final_newline,
+        **facts,
+        "statistics": table_five(rows),
     }
-    if plan.file.split in backups:
-        entry.update(backups[plan.file.split])
-    return entry
+    if backup:
+        parts.entries[file.split]["backup"] = {"file": backup.name, "records": len(rows) - lines}
+    parts.file_bytes += sum(each.file_bytes for each in written)
+    named = rows.table["documents"].combine_chunks().take(numbers(order)).flatten()
+    parts.order.append(in_first_order(numpy_values(named)))
+    parts.records += [(file.split, *each) for each in exceptions(rows, order, facts, documents)]
 
 
-def _statistics(plan: SplitPlan, done: Sequence[ShardDone]) -> dict[str, Any]:
-    """The split's row of the paper's Table 5, as `statistics.SplitStatistics` has it; null where there is no evidence."""
-    evidences, tokens, documents = plan.records.evidence_sums()
-    pairs = sum(each.pairs for each in done)
-    return {
-        "documents": documents,
-        "instances": plan.lines,
-        "rationale_percent": 100 * sum(each.shares for each in done) / pairs if pairs else None,
-        "evidences": evidences,
-        "evidence_length": tokens / evidences if evidences else None,
-    }
-
-
-class _Merged(NamedTuple):
-    """Which of the user's files a split file with its backup's records was made of: its first ``lines`` lines, then
-    those lines of the backup."""
-
-    file: Path
-    lines: int
-    backup: Path
-    backup_lines: list[int]
-
-
-def _in_the_users_file(error: DataError, merged: Mapping[Path, _Merged]) -> DataError:
-    """The error with the file and line that the user has, where it names a file made of two."""
-    made = merged.get(Path(error.file)) if error.file is not None else None
-    if made is None or error.line is None:
-        return error
-    first = error.line <= made.lines
-    file, line = (made.file, error.line) if first else (made.backup, made.backup_lines[error.line - made.lines - 1])
-    return DataError(error.message, file=file, line=line, instance=error.instance, field=error.field)
-
-
-def _with_backups(
-    corpus: CorpusFolder, parts: Path, made_of: dict[Path, _Merged]
-) -> tuple[list[SplitFile], dict[str, Any], list[Skipped]]:
-    """Split files with the records that stand in their backup alone at the end; what to remember of it."""
-    from eraser_hub.records.splits import dataset_split
-
-    splits = {file.split: file for file in corpus.splits}
-    remembered: dict[str, Any] = {}
-    taken: set[Path] = set()
-    for backup in corpus.backups:
-        split = dataset_split(backup.name.removesuffix(".jsonl.bak"))
-        if split not in splits:
-            continue
-        file = splits[split]
-        known = {str(annotation.annotation_id) for annotation in read_annotations(file.path)}
-        numbered = enumerate(read_annotations(backup), 1)
-        missing = {number: each for number, each in numbered if str(each.annotation_id) not in known}
-        merged = parts / file.path.name
-        data = file.path.read_bytes()
-        lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        if not data.endswith(b"\n"):
-            data += b"\n"
-        extra = "".join(json_line(annotation_as_json(each), double=file.double) + "\n" for each in missing.values())
-        atomic_write(merged, data + extra.encode())
-        made_of[merged] = _Merged(file.path, lines, backup, list(missing))
-        splits[split] = SplitFile(split, merged, file.double, file.final_newline)
-        remembered[split] = {"lines": lines, "backup": {"file": backup.name, "records": len(missing)}}
-        taken.add(backup)
-    skipped = [
-        Skipped(each.path, f"its {remembered[dataset_split(each.path.name.removesuffix('.jsonl.bak'))]['backup']['records']} "
-                "records that stand in it alone were taken up; the others repeat the split file")
-        if each.path in taken else each
-        for each in corpus.skipped
-    ]  # fmt: skip
-    return list(splits.values()), remembered, skipped
-
-
-def _write_documents(
-    index: DocumentFiles | DocumentLines,
-    plans: Sequence[SplitPlan],
-    folder: Path,
-    config: EraserConfig,
-    digests: dict[Path, str],
-) -> dict[str, Any]:
-    """documents/CONFIG.parquet and, where docs.jsonl has another order than the rows, documents/CONFIG.order.parquet."""
-    named = np.concatenate([plan.order for plan in plans]) if plans else np.zeros(0, np.int32)
-    referenced = in_first_order(named)
-    unused = np.ones(len(index), bool)
+def _write_documents(documents: Documents, orders: Sequence[np.ndarray], config: str, files: _Files) -> dict[str, Any]:
+    """documents/CONFIG.parquet and, where docs.jsonl has another order than the rows, documents/CONFIG.order.parquet;
+    what release.json says of them. ``orders``: how each split's rows first name the documents."""
+    referenced = in_first_order(np.concatenate(orders))
+    unused = np.ones(len(documents), bool)
     unused[referenced] = False
     others = np.flatnonzero(unused)
-    lines = index.layout == "docs.jsonl"
+    lines = documents.layout == "docs.jsonl"
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for chosen in _in_batches(others, index.sizes[others], 8 << 20):
+        for chosen in _in_batches(others, documents.sizes[others]):
             positions = numbers((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
-            yield pa.RecordBatch.from_arrays([*index.read(chosen), positions], schema=DOCUMENTS)
+            columns = [documents.names.take(numbers(chosen)), documents.texts(chosen), positions]
+            yield pa.RecordBatch.from_arrays(columns, schema=DOCUMENTS)
 
-    path = folder / f"{config.name}.parquet"
-    digests[path] = write_parquet(path, DOCUMENTS, batches()).sha256
-    in_order = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(len(index)))
+    files.write(f"documents/{config}.parquet", DOCUMENTS, batches())
+    in_order = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(len(documents)))
     if not in_order:
         positions = numbers((referenced + 1).astype(np.int32))
         table = pa.Table.from_arrays([positions], schema=ORDER)
-        path = folder / f"{config.name}.order.parquet"
-        digests[path] = write_parquet(path, ORDER, [table]).sha256
+        files.write(f"documents/{config}.order.parquet", ORDER, [table])
     return {
-        "layout": index.layout,
-        "total": len(index),
+        "layout": documents.layout,
+        "total": len(documents),
         "unreferenced": len(others),
-        "final_newline": index.final_newline,
+        "final_newline": documents.final_newline,
         "in_order": bool(in_order),
     }
 
 
-def _in_batches(chosen: np.ndarray, sizes: np.ndarray, most: int) -> Iterator[np.ndarray]:
+def _in_batches(chosen: np.ndarray, sizes: np.ndarray) -> Iterator[np.ndarray]:
     begin = 0
     total = np.cumsum(sizes)
     while begin < len(chosen):
         before = total[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(total, before + most, side="right")))
+        end = max(begin + 1, int(np.searchsorted(total, before + BATCH_BYTES, side="right")))
         yield chosen[begin:end]
         begin = end
-
-
-def _write_records(
-    plans: Sequence[SplitPlan],
-    works: Sequence[Work],
-    done: Sequence[ShardDone],
-    path: Path,
-    digests: dict[Path, str],
-) -> None:
-    """Records that release.json's facts do not tell: their keys as they were, by split and line."""
-    rows = [
-        (plan.file.split, position, record)
-        for plan in plans
-        for work, each in zip(works, done, strict=True)
-        if work.shard in plan.shards
-        for position, record in each.exceptions
-    ]
-    if rows:
-        names, positions, records = zip(*rows, strict=True)
-        columns = [strings(names), numbers(np.array(positions, np.int32)), strings(records)]
-        digests[path] = write_parquet(path, RECORDS, [pa.Table.from_arrays(columns, schema=RECORDS)]).sha256

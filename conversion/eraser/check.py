@@ -17,18 +17,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eraser_hub.conversion.arrays import ranges
+from eraser_hub.conversion.arrays import offsets_of, ranges
 from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, UniqueStrings, check_folder
 from eraser_hub.conversion.token_arrays import string_bytes
+from eraser_hub.metrics.tokens import masks
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import shown
 
 from .configs import CONFIGS
 from .row_arrays import RowArrays, flatten, list_lengths
+from .rows import rationales
 from .schema import SCHEMA
 
 COLUMNS = (
-    "annotation_id", "classification", "documents", "evidences", "rationale_mask",
+    "annotation_id", "classification", "rationale", "documents", "evidences", "rationale_positions",
     "num_tokens", "num_sentences", "rationale_ratio", "position",
 )  # fmt: skip
 MOST_LISTED = 1000  # documents or spans that a leakage list names; all are counted
@@ -70,13 +72,12 @@ class EraserSplitCheck:
         self._positions: list[np.ndarray] = []
         self._names: list[pa.Array] = []
         self._hashes: list[np.ndarray] = []
-        self._absent: dict[str, list[int]] = {}
 
     def batch(self, rows: pa.Table, tally: Tally) -> None:
         """Look at the next rows."""
         self.rows += rows.num_rows
         self._ids.add(rows["annotation_id"])
-        for name in ("annotation_id", "documents", "evidences", "rationale_mask"):
+        for name in COLUMNS:
             tally.add("missing values", rows[name].null_count, [f"{name} is null"])
         self._labels(rows, tally)
         flat = flatten(rows)
@@ -99,9 +100,6 @@ class EraserSplitCheck:
             values, counts = np.unique(positions, return_counts=True)
             tally.add("position", int((counts > 1).sum()), (f"{value} twice" for value in values[counts > 1]))
             tally.add("position", int((values < 0).sum()), ("a negative one",))
-        for name, (absent, total) in ((key, value) for key, value in self._absent.items()):
-            if absent not in (0, total):
-                tally.add("missing values", absent, [f"{name} is null in {absent} of {total} rows"])
         names = pa.chunked_array(self._names, pa.string())
         hashes = np.concatenate(self._hashes) if self._hashes else np.zeros(0, np.uint64)
         codes = names.combine_chunks().dictionary_encode()
@@ -215,52 +213,48 @@ class EraserSplitCheck:
         )
 
     def _derived(self, rows: pa.Table, flat: RowArrays, good: np.ndarray, tally: Tally) -> None:
-        """rationale_mask, num_tokens, num_sentences, rationale_ratio are what documents and evidences make them."""
+        """rationale, rationale_positions, num_tokens, num_sentences, rationale_ratio are what documents and evidences make
+        them."""
         count = rows.num_rows
         lengths = flat.tokens.tokens[flat.doc_text] if len(flat.doc_text) else np.zeros(0, np.int64)
-        base = np.cumsum(lengths) - lengths
-        edges = np.zeros(int(lengths.sum()) + 1, np.int32)
-        spans = np.flatnonzero(good)
-        np.add.at(edges, base[flat.span_doc[spans]] + flat.start[spans], 1)
-        np.add.at(edges, base[flat.span_doc[spans]] + flat.end[spans], -1)
-        expected = np.cumsum(edges[:-1]) > 0
-
-        masks = rows["rationale_mask"].combine_chunks()
-        per_row = np.bincount(flat.doc_row, minlength=count)
-        wrong = list_lengths(masks) != per_row
-        inner = masks.flatten()
-        if not wrong.any():
-            sizes = list_lengths(inner)
-            fits = sizes == lengths
-            wrong[flat.doc_row[~fits]] = True
-            values = inner.flatten().fill_null(False).to_numpy(zero_copy_only=False)
-            found = values[np.repeat(fits, sizes)]
-            off = np.repeat(flat.doc_row[fits], lengths[fits])[found != expected[np.repeat(fits, lengths)]]
-            wrong[off] = True
-        self._tally_rows("rationale_mask", wrong, flat, tally)
-
-        num_tokens = np.bincount(flat.doc_row, weights=lengths, minlength=count)
         sentences = flat.tokens.sentences[flat.doc_text] if len(flat.doc_text) else np.zeros(0, np.int64)
+        spans = np.flatnonzero(good)
+        slots, start, end = flat.span_doc[spans], flat.start[spans], flat.end[spans]
+        first_slot = offsets_of(np.bincount(flat.doc_row, minlength=count))
+        texts = flat.texts.take(pa.array(spans)).to_pylist()
+        told = rows["rationale"].to_pylist()
+        expected = rationales(slots, start, end, texts, first_slot)
+        self._tally_rows("rationale", np.array([a != b for a, b in zip(told, expected, strict=True)]), flat, tally)
+
+        first_token = offsets_of(lengths)
+        covered = np.flatnonzero(masks(slots, start, end, first_token))
+        marked = np.searchsorted(covered, first_token)
+        self._positions_of(rows, flat, covered - np.repeat(first_token[:-1], np.diff(marked)), np.diff(marked), tally)
+        num_tokens = np.bincount(flat.doc_row, weights=lengths, minlength=count)
         num_sentences = np.bincount(flat.doc_row, weights=sentences, minlength=count)
-        marked = np.bincount(np.repeat(flat.doc_row, lengths), weights=expected, minlength=count)
-        ratio = (marked / np.maximum(num_tokens, 1)).astype(np.float32)
+        ratio = (np.diff(marked[first_slot]) / np.maximum(num_tokens, 1)).astype(np.float32)
         for name, value, slack in (
             ("num_tokens", num_tokens, 0.0), ("num_sentences", num_sentences, 0.0), ("rationale_ratio", ratio, 1e-6),
         ):  # fmt: skip
-            present = self._present(rows, name)
             column = rows[name].fill_null(0).to_numpy()
             # a NaN is no number that anything equals
-            self._tally_rows(name, present & ~(np.abs(column - value) <= slack), flat, tally)
-        present = self._present(rows, "position")
-        self._positions.append(rows["position"].fill_null(0).to_numpy()[present])
+            self._tally_rows(name, rows[name].is_valid().to_numpy() & ~(np.abs(column - value) <= slack), flat, tally)
+        self._positions.append(rows["position"].drop_null().to_numpy())
 
-    def _present(self, rows: pa.Table, name: str) -> np.ndarray:
-        """Which rows hold a value. A column may be left out in a whole split (the viewer cannot draw some), not in part."""
-        there = rows[name].is_valid().to_numpy()
-        absent = self._absent.setdefault(name, [0, 0])
-        absent[0] += int((~there).sum())
-        absent[1] += len(there)
-        return there
+    def _positions_of(
+        self, rows: pa.Table, flat: RowArrays, expected: np.ndarray, sizes: np.ndarray, tally: Tally
+    ) -> None:
+        """Compare rationale_positions with the ``expected`` ones, of which each document has so many as ``sizes`` says."""
+        lists = rows["rationale_positions"].combine_chunks()
+        wrong = list_lengths(lists) != np.bincount(flat.doc_row, minlength=rows.num_rows)
+        if not wrong.any():
+            inner = lists.flatten()
+            there = list_lengths(inner)
+            fits = there == sizes
+            wrong[flat.doc_row[~fits]] = True
+            found = inner.flatten().fill_null(-1).to_numpy(zero_copy_only=False)[np.repeat(fits, there)]
+            wrong[np.repeat(flat.doc_row[fits], sizes[fits])[found != expected[np.repeat(fits, sizes)]]] = True
+        self._tally_rows("rationale_positions", wrong, flat, tally)
 
     @staticmethod
     def _tally_rows(check: str, wrong: np.ndarray, flat: RowArrays, tally: Tally) -> None:

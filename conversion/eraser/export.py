@@ -110,9 +110,8 @@ def write_split(
     with LineSpool(folder / f".{facts['file']}.rows") as spool:
         for table in tables:
             for row in table.select(COLUMNS).to_pylist():
-                position = len(spool) + 1 if row["position"] is None else row["position"]
-                record = record_of_row(row, facts, label_names, kept.get(position))
-                spool.add(position, json_line(record, double=double).encode())
+                record = record_of_row(row, facts, label_names, kept.get(row["position"]))
+                spool.add(row["position"], json_line(record, double=double).encode())
                 if documents is not None:
                     for document in row["documents"]:
                         documents.add(document["docid"], document["text"])

@@ -1,271 +1,328 @@
-"""Annotations as columns, and their documents -> Arrow rows of the one schema, a batch at a time.
+"""Annotations -> Arrow rows of the one schema, a run at a time, on flat arrays with offsets.
 
-The work is done on flat arrays with offsets: texts are read once per batch however many rows share them, tokens are
-counted on the bytes, and the rationale mask is the running sum of +1 at each span's start and -1 at its end.
+A row is made in two steps. A *numbered* row has all columns, but names its documents by number, and holds none of their
+texts: a split's numbered rows fit into memory, and are put in order there. `full_rows` gives them their documents.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import UNSET
 
-from eraser_hub.conversion.arrays import booleans, distinct, numbers, offsets_of, string_data, string_sizes
+from eraser_hub.conversion.arrays import distinct, first_places, numbers, numpy_values, offsets_of, strings, with_nulls
+from eraser_hub.metrics.tokens import masks
 from eraser_hub.records.errors import shown
 
-from .columns import DOCIDS_LIST, DOCIDS_NULL, KEPT, TYPE_ABSENT, WHOLE_NUMBER, Columns
-from .format import MOST_INT
+from .documents import Documents
+from .format import MOST_INT, Annotation, Annotations
 from .schema import DOCUMENT, EVIDENCE, SCHEMA
 
-LONG = 512
+JOINT = " … "  # between the evidence texts of `rationale`
+
+# a record's state: how its id and its optional keys stand in the file
+WHOLE_NUMBER, DOCIDS_NULL, DOCIDS_LIST, TYPE_ABSENT = 1, 2, 4, 8
+
+NUMBERED_EVIDENCE = pa.struct([pa.field("docid", pa.int32()), *list(EVIDENCE)[1:]])
+NUMBERED = pa.schema(
+    [
+        {"documents": pa.field("documents", pa.list_(pa.int32())),
+         "evidences": pa.field("evidences", pa.list_(pa.list_(NUMBERED_EVIDENCE)))}.get(column.name, column)
+        for column in SCHEMA
+    ]
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class SplitFacts:
-    """What is the same in (nearly) all records of a split file; records that differ are kept whole, see `Exceptions`.
+class NumberedRows:
+    """A run of rows, and what is known of their records besides.
 
     Attributes:
-        ids: ``string`` or ``integer``.
-        docids: ``absent``, ``null`` or ``list``.
-        query_type: ``present`` (a string or null) or ``absent``.
-        sentence_ends: ``exclusive`` or ``inclusive`` (rows carry the exclusive end).
+        table: the rows, documents by number.
+        states: uint8 (rows,), the bits above.
+        sizes: int64 (rows,), the bytes of each record's line.
+        kept: by place, the keys that do not follow from the row, as they were: those the format does not know, and docids
+            that are not the row's documents in order.
+        pairs: the number of (row, document with evidence).
+        shares: the sum over them of the share of the document's tokens that the row's evidences cover.
     """
 
-    ids: str = "string"
-    docids: str = "absent"
-    query_type: str = "present"
-    sentence_ends: str = "exclusive"
+    table: pa.Table
+    states: np.ndarray
+    sizes: np.ndarray
+    kept: dict[int, dict[str, Any]]
+    pairs: int
+    shares: float
+
+    def __len__(self) -> int:
+        return self.table.num_rows
 
 
-@dataclass(slots=True)
-class Texts:
-    """The documents of a batch: their numbers (ascending), ids and texts."""
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """The evidences of a run, flat, and the documents of its rows.
 
-    numbers: np.ndarray
-    docids: pa.StringArray
-    texts: pa.StringArray
-
-
-@dataclass(slots=True)
-class Batch:
-    """The finished rows, and the records that cannot be told from a row and the split's facts alone.
-
-    ``exceptions`` are (position, JSON of the keys to set or take away). ``pairs`` is the number of (row, document with
-    evidence), ``shares`` the sum over them of the share of the document's tokens that the row's evidences cover.
+    Attributes:
+        offsets: int64 (rows + 1,) into ``documents``, the numbers of each row's documents: those of its docids, then those
+            of its evidences, each once.
+        slots: int64 (evidences,), the place of each evidence's document in ``documents``.
+        bounds: int32 (evidences, 4): start_token, end_token, start_sentence, end_sentence, as in the file.
+        texts: the evidences' texts.
     """
 
-    rows: pa.RecordBatch
-    exceptions: list[tuple[int, str]] = field(default_factory=list)
-    pairs: int = 0
-    shares: float = 0.0
+    offsets: np.ndarray
+    documents: np.ndarray
+    slots: np.ndarray
+    bounds: np.ndarray
+    texts: list[str]
 
 
-def count_tokens(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens and sentences of each text: tokens are runs of bytes other than U+0020 and "\\n"; a sentence is a line
-    that has a token."""
-    data, offsets = string_data(texts), offsets_of(string_sizes(texts))
-    if not len(data):
-        zeros = np.zeros(len(texts), np.int64)
-        return zeros, zeros
-    newline = data == 10
-    blank = data == 32
-    blank |= newline
-    starts = np.empty(len(data), bool)
-    starts[0] = not blank[0]
-    np.greater(blank[:-1], blank[1:], out=starts[1:])  # a blank, then none
-    firsts = offsets[:-1][offsets[:-1] < offsets[1:]]
-    starts[firsts] = ~blank[firsts]
-    if len(data) > LONG * len(texts) and not (blank[1:] & blank[:-1]).any():
-        return _count_in_long(starts, newline, offsets)
-    places = np.flatnonzero(starts)
-    bounds = np.searchsorted(places, offsets)
-    # a token opens a sentence when it is its document's first, or a newline stands between it and the one before
-    opens = np.zeros(len(places) + 1, bool)
-    opens[np.searchsorted(places, np.flatnonzero(newline))] = True
-    opens[bounds[:-1]] = True
-    sentences = offsets_of(opens[:-1])[bounds]
-    return np.diff(bounds), np.diff(sentences)
-
-
-def _count_in_long(starts: np.ndarray, newline: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens and sentences of texts without two blanks in a row, text by text: numpy counts in a slice much faster than it
-    lists places, and the call for each pays where texts are long. A newline there ends a sentence unless it is a text's first
-    or last byte."""
-    bounds = offsets.tolist()
-    tokens = [np.count_nonzero(starts[begin:end]) for begin, end in pairwise(bounds)]
-    inner = [np.count_nonzero(newline[begin + 1 : max(begin, end - 1)]) for begin, end in pairwise(bounds)]
-    counts = np.array(tokens, np.int64)
-    return counts, np.where(counts > 0, np.array(inner, np.int64) + 1, 0)
-
-
-def rows_of(columns: Columns, documents: Texts, facts: SplitFacts, *, shared: bool = False) -> Batch:
-    """The Arrow rows of a batch.
+def numbered_rows(
+    run: Annotations, label_numbers: Mapping[str, int], documents: Documents, *, inclusive: bool
+) -> NumberedRows:
+    """The rows of a run of annotations.
 
     Args:
-        columns: the records.
-        documents: all that they name.
-        facts: of the split.
-        shared: give the documents' ids and texts as dictionaries, so that one that many rows share is there once.
+        run: the annotations.
+        label_numbers: label -> its number.
+        documents: those that the annotations may name.
+        inclusive: whether the file counts ``end_sentence`` inclusively; rows carry the exclusive end.
 
     Raises:
-        DataError: a span that is reversed, negative or past its document's end.
+        DataError: an unknown label; a document that does not exist; a span that is reversed, negative or past its
+            document's end.
     """
-    row_documents = np.searchsorted(documents.numbers, columns.documents)
-    evidence_documents = np.searchsorted(documents.numbers, columns.evidence_documents)
-    tokens, sentences = count_tokens(documents.texts)
-    spans = columns.spans.astype(np.int64)
-    start, end = spans[:, 0], spans[:, 1]
-    _check_spans(columns, documents, evidence_documents, start, end, tokens)
-    end_sentence = columns.spans[:, 3]
-    if facts.sentence_ends == "inclusive":
-        if len(end_sentence) and end_sentence.max() == MOST_INT:
+    records = run.records
+    flat = [evidence for record in records for group in record.evidences for evidence in group]
+    group_sizes = np.fromiter([len(record.evidences) for record in records], np.int64, len(records))
+    evidence_sizes = np.array([len(group) for record in records for group in record.evidences], np.int64)
+    evidence_row = np.repeat(np.repeat(np.arange(len(records)), group_sizes), evidence_sizes)
+    bounds = np.array(
+        [
+            [evidence.start_token for evidence in flat],
+            [evidence.end_token for evidence in flat],
+            [evidence.start_sentence for evidence in flat],
+            [evidence.end_sentence for evidence in flat],
+        ],
+        np.int32,
+    ).T
+    offsets, row_documents, slots, kept = _documents_of(run, label_numbers, documents, evidence_row)
+    spans = _Spans(offsets, row_documents, slots, bounds, [evidence.text for evidence in flat])
+    counts = documents.counts(row_documents)
+    _refuse_spans(run, spans, counts[:, 0], documents)
+    labels = np.fromiter([label_numbers[record.classification] for record in records], np.int64, len(records))
+    states, types = _states(run)
+    ends = bounds[:, 3]
+    if inclusive:
+        if len(ends) and ends.max() == MOST_INT:
             message = f"expected less than {MOST_INT}, found {MOST_INT}"
-            raise columns.evidence_error(int(end_sentence.argmax()), message, "end_sentence")
-        end_sentence = end_sentence + (end_sentence >= 0).astype(np.int32)
-
-    # the mask: flat over the tokens of each row's documents
-    token_offsets = offsets_of(tokens[row_documents])
-    slot = _slots(columns.offsets, row_documents, columns.evidence_rows(), evidence_documents)
-    change = np.zeros(int(token_offsets[-1]) + 1, np.int32)
-    # an empty span adds and takes away at one place
-    np.add.at(change, token_offsets[slot] + start, 1)
-    np.add.at(change, token_offsets[slot] + end, -1)
-    # a span that ends where its document ends closes at the next one's first token, where it belongs to neither
-    mask = np.cumsum(change, out=change)[:-1] > 0
-    bounds = token_offsets[columns.offsets]
-    num_tokens = np.diff(bounds)
-    marked = np.zeros(len(num_tokens), np.int64)
-    if len(mask):
-        held = np.flatnonzero(num_tokens)
-        marked[held] = np.add.reduceat(mask, bounds[:-1][held], dtype=np.int64)
-    ratio = marked / np.maximum(num_tokens, 1)
-    pairs, shares = _shares(mask, token_offsets, distinct(slot))
-    num_sentences = np.diff(offsets_of(sentences[row_documents])[columns.offsets])
-
-    taken = numbers(row_documents)
-    document_lists = numbers(columns.offsets.astype(np.int32))
-    parts = [documents.docids, documents.texts]
-    if shared:
-        indices = numbers(row_documents.astype(np.int32))
-        leaves = [pa.DictionaryArray.from_arrays(indices, part) for part in parts]
-        kinds = [pa.field(of.name, leaf.type) for of, leaf in zip(DOCUMENT, leaves, strict=True)]
-    else:
-        leaves, kinds = [part.take(taken) for part in parts], list(DOCUMENT)
+            raise run.evidence_error(int(ends.argmax()), message, "end_sentence")
+        ends = ends + (ends >= 0).astype(np.int32)
+    leaves = [*(numbers(bounds[:, place]) for place in (0, 1, 2)), numbers(ends)]
+    evidences = [numbers(row_documents[slots]), strings(spans.texts), *leaves]
     values: dict[str, pa.Array] = {
-        "annotation_id": columns.ids,
-        "classification": numbers(columns.labels),
-        "query": columns.queries,
-        "query_type": columns.types,
-        "documents": pa.ListArray.from_arrays(document_lists, pa.StructArray.from_arrays(leaves, fields=kinds)),
-        "evidences": pa.ListArray.from_arrays(
-            numbers(columns.groups.astype(np.int32)),
-            pa.ListArray.from_arrays(
-                numbers(columns.evidences.astype(np.int32)),
-                pa.StructArray.from_arrays(
-                    [
-                        documents.docids.take(numbers(evidence_documents)),
-                        columns.texts,
-                        *(numbers(columns.spans[:, place]) for place in (0, 1, 2)),
-                        numbers(end_sentence),
-                    ],
-                    fields=list(EVIDENCE),
-                ),
+        "annotation_id": strings([str(record.annotation_id) for record in records]),
+        "query": strings([record.query for record in records]),
+        "classification": numbers(labels),
+        "documents": _lists(offsets, numbers(row_documents)),
+        "evidences": _lists(
+            offsets_of(group_sizes),
+            _lists(
+                offsets_of(evidence_sizes),
+                pa.StructArray.from_arrays(evidences, fields=list(NUMBERED_EVIDENCE)),
             ),
         ),
-        "rationale_mask": pa.ListArray.from_arrays(
-            document_lists, pa.ListArray.from_arrays(numbers(token_offsets.astype(np.int32)), booleans(mask))
-        ),
-        "num_tokens": numbers(num_tokens.astype(np.int32)),
-        "num_sentences": numbers(num_sentences.astype(np.int32)),
-        "rationale_ratio": numbers(ratio.astype(np.float32)),
-        "position": numbers(columns.numbers.astype(np.int32)),
+        "query_type": types,
+        "position": numbers(np.array(run.numbers, np.int32)),
+        **_derived(spans, counts),
     }
-    rows = pa.RecordBatch.from_arrays([values[name] for name in SCHEMA.names], names=SCHEMA.names)
-    return Batch(rows, _exceptions(columns, documents, row_documents, facts), pairs, shares)
+    table = pa.Table.from_arrays([values[name] for name in NUMBERED.names], schema=NUMBERED)
+    held = distinct(slots)
+    marked = np.diff(numpy_values(values["rationale_positions"].flatten().offsets))[held]
+    shares = float((marked / np.maximum(counts[held, 0], 1)).sum())
+    return NumberedRows(table, states, np.array(run.sizes, np.int64), kept, len(held), shares)
 
 
-def _shares(mask: np.ndarray, token_offsets: np.ndarray, slots: np.ndarray) -> tuple[int, float]:
-    """`Batch.pairs` and `Batch.shares`; ``slots`` are those of the rows' documents that have evidence, ascending."""
-    begins, lengths = token_offsets[slots], np.diff(token_offsets)[slots]
-    begins, lengths = begins[lengths > 0], lengths[lengths > 0]
-    if not len(begins):
-        return len(slots), 0.0
-    # sums from each document to its end, and from there to the next one
-    edges = np.stack([begins, begins + lengths], axis=1).ravel()
-    marked = np.add.reduceat(np.append(mask, False), edges, dtype=np.int64)[::2]
-    return len(slots), float((marked / lengths).sum())
+def _lists(offsets: np.ndarray, values: pa.Array) -> pa.ListArray:
+    return pa.ListArray.from_arrays(numbers(offsets.astype(np.int32)), values)
 
 
-def _slots(offsets: np.ndarray, documents: np.ndarray, row: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """For each evidence the place of its document among ``documents``, looking from its row's first one on."""
-    slot = offsets[:-1][row].astype(np.int64)
-    looking = np.flatnonzero(documents[slot] != wanted) if len(slot) else slot
-    while len(looking):
-        slot[looking] += 1
-        looking = looking[documents[slot[looking]] != wanted[looking]]
-    return slot
+def _states(run: Annotations) -> tuple[np.ndarray, pa.StringArray]:
+    """(the bits of each record, query_type with null where it is null or absent)."""
+    records = run.records
+    types = [record.query_type for record in records]
+    states = np.zeros(len(records), np.uint8)
+    for bit, holds in (
+        (WHOLE_NUMBER, [type(record.annotation_id) is int for record in records]),
+        (DOCIDS_NULL, [record.docids is None for record in records]),
+        (DOCIDS_LIST, [type(record.docids) is list for record in records]),
+        (TYPE_ABSENT, [kind is UNSET for kind in types]),
+    ):
+        states[np.array(holds, bool)] |= bit
+    lacking = np.array([type(kind) is not str for kind in types], bool)
+    return states, with_nulls(strings([kind if type(kind) is str else "" for kind in types]), lacking)
 
 
-def _check_spans(
-    columns: Columns, documents: Texts, document: np.ndarray, start: np.ndarray, end: np.ndarray, tokens: np.ndarray
+def _documents_of(
+    run: Annotations, label_numbers: Mapping[str, int], documents: Documents, evidence_row: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[int, dict[str, Any]]]:
+    """Each record's documents once: those of its docids, then those of its evidences: `_Spans.offsets`, ``documents`` and
+    ``slots``, and `NumberedRows.kept`."""
+    total = len(run.records)
+    lists = [record.docids or _named_by_id(record, documents) for record in run.records]
+    wanted = list(chain.from_iterable(lists))
+    listed = len(wanted)
+    wanted += [evidence.docid for record in run.records for group in record.evidences for evidence in group]
+    named = documents.find(wanted)
+    row = np.concatenate([np.repeat(np.arange(total), np.fromiter(map(len, lists), np.int64, total)), evidence_row])
+    _refuse_names(run, label_numbers, documents, wanted, named, row, listed)
+    key = row * (len(documents) + 1) + named
+    first = first_places(key)
+    once = np.flatnonzero(first == np.arange(len(key)))
+    order = once[np.argsort(row[once], kind="stable")]
+    place = np.empty(len(key), np.int64)
+    place[order] = np.arange(len(order))
+    sizes = np.bincount(row[once], minlength=total)
+    from_lists = np.bincount(row[once[once < listed]], minlength=total)
+    kept = {number: dict(extra) for number, extra in run.extras.items()}
+    told = np.array([len(each.docids) if type(each.docids) is list else -1 for each in run.records], np.int64)
+    for number in np.flatnonzero((told >= 0) & ((told != from_lists) | (told != sizes))).tolist():
+        kept.setdefault(number, {})["docids"] = run.records[number].docids
+    return offsets_of(sizes), named[order], place[first[listed:]], kept
+
+
+def _named_by_id(record: Annotation, documents: Documents) -> list[str]:
+    """The document of a record that names none (no docids, no evidences): the one that has its id (movies' posR_161),
+    or whose id its own begins with (multirc's ``DOCID:QUESTION:ANSWER``); none where there is no such document."""
+    if any(record.evidences):
+        return []
+    identity = str(record.annotation_id)
+    names = [identity, identity.rsplit(":", 2)[0]]
+    return [name for name, number in zip(names, documents.find(names).tolist(), strict=True) if number >= 0][:1]
+
+
+def _refuse_names(
+    run: Annotations,
+    label_numbers: Mapping[str, int],
+    documents: Documents,
+    wanted: list[str],
+    named: np.ndarray,
+    row: np.ndarray,
+    listed: int,
 ) -> None:
-    if not len(start):
-        return
-    bad = (start < 0) | (end < start) | (end > tokens[document])
+    """The error of the first record that has an unknown label or names a document that is not there."""
+    total = len(run.records)
+    lost = np.flatnonzero(named < 0)
+    nowhere = int(row[lost].min()) if len(lost) else total
+    labels = [record.classification for record in run.records]
+    unknown = next((place for place, label in enumerate(labels) if label not in label_numbers), total)
+    if unknown < total and unknown <= nowhere:
+        expected = ", ".join(map(repr, label_numbers))
+        raise run.error(unknown, f"expected one of {expected}, found {shown(labels[unknown])}", "classification")
+    if nowhere < total:
+        at = int(lost[row[lost] == nowhere][0])
+        words = f"expected a document of {documents.path}, found {shown(wanted[at])}, which is not there"
+        if at < listed:
+            raise run.error(nowhere, words, "docids")
+        raise run.evidence_error(at - listed, words, "docid")
+
+
+def _refuse_spans(run: Annotations, spans: _Spans, tokens: np.ndarray, documents: Documents) -> None:
+    start, end, length = spans.bounds[:, 0], spans.bounds[:, 1], tokens[spans.slots]
+    bad = (start < 0) | (end < start) | (end > length)
     if not bad.any():
         return
     at = int(bad.argmax())
     first, last = int(start[at]), int(end[at])
-    name = shown(documents.docids[int(document[at])].as_py())
+    name = shown(documents.names[int(spans.documents[spans.slots[at]])].as_py())
     if first < 0:
-        raise columns.evidence_error(at, f"expected a token of {name}, found {first}", "start_token")
+        raise run.evidence_error(at, f"expected a token of {name}, found {first}", "start_token")
     if last < first:
-        message = f"expected an end at or after the start {first}, found {last}"
-        raise columns.evidence_error(at, message, "end_token")
-    message = f"expected a span inside {name}, which has {tokens[document[at]]} tokens, found the end {last}"
-    raise columns.evidence_error(at, message, "end_token")
+        raise run.evidence_error(at, f"expected an end at or after the start {first}, found {last}", "end_token")
+    message = f"expected a span inside {name}, which has {length[at]} tokens, found the end {last}"
+    raise run.evidence_error(at, message, "end_token")
 
 
-def _exceptions(
-    columns: Columns, documents: Texts, row_documents: np.ndarray, facts: SplitFacts
-) -> list[tuple[int, str]]:
-    """What a record has and its row and the split's facts cannot tell: kept as JSON of the keys as they were.
+def _derived(spans: _Spans, counts: np.ndarray) -> dict[str, pa.Array]:
+    """The columns that follow from documents and evidences; ``counts`` are the tokens and sentences of each document."""
+    token_offsets = offsets_of(counts[:, 0])
+    covered = np.flatnonzero(masks(spans.slots, spans.bounds[:, 0], spans.bounds[:, 1], token_offsets))
+    marked = np.searchsorted(covered, token_offsets)
+    num_tokens, num_sentences = (np.diff(offsets_of(counts[:, k])[spans.offsets]) for k in (0, 1))
+    ratio = np.diff(marked[spans.offsets]) / np.maximum(num_tokens, 1)
+    positions = covered - np.repeat(token_offsets[:-1], np.diff(marked))
+    return {
+        "rationale": strings(
+            rationales(spans.slots, spans.bounds[:, 0], spans.bounds[:, 1], spans.texts, spans.offsets)
+        ),
+        "rationale_positions": _lists(spans.offsets, _lists(marked, numbers(positions.astype(np.int32)))),
+        "num_tokens": numbers(num_tokens.astype(np.int32)),
+        "num_sentences": numbers(num_sentences.astype(np.int32)),
+        "rationale_ratio": numbers(ratio.astype(np.float32)),
+    }
 
-    An absent key is told by standing in ``"absent"``.
+
+def rationales(
+    slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], slot_offsets: np.ndarray
+) -> list[str]:
+    """The texts of each row's distinct spans by document, then start_token, joined by `JOINT`; empty spans are left out.
+
+    Args:
+        slots: the document of each span, numbered through all rows.
+        start, end: its tokens, [start, end).
+        texts: its text.
+        slot_offsets: int64 (rows + 1,), the number of each row's first document.
     """
-    expected = {"absent": 0, "null": DOCIDS_NULL, "list": DOCIDS_LIST}[facts.docids]
-    expected |= WHOLE_NUMBER if facts.ids == "integer" else 0
-    expected |= TYPE_ABSENT if facts.query_type == "absent" else 0
-    looked_at = WHOLE_NUMBER | DOCIDS_NULL | DOCIDS_LIST | TYPE_ABSENT | KEPT
-    out: list[tuple[int, str]] = []
-    for row in np.flatnonzero((columns.states & looked_at) != expected).tolist():
-        state = int(columns.states[row])
-        kept = columns.kept.get(row, {})
-        keep: dict[str, Any] = {}
-        absent: list[str] = []
-        if (state ^ expected) & WHOLE_NUMBER:
-            keep["annotation_id"] = columns.identity(row)
-        if not state & (DOCIDS_NULL | DOCIDS_LIST):
-            if facts.docids != "absent":
-                absent.append("docids")
-        elif state & DOCIDS_NULL:
-            if facts.docids != "null":
-                keep["docids"] = None
-        elif "docids" in kept:
-            keep["docids"] = kept["docids"]
-        elif facts.docids != "list":
-            own = row_documents[columns.offsets[row] : columns.offsets[row + 1]]
-            keep["docids"] = documents.docids.take(numbers(own)).to_pylist()
-        if state & TYPE_ABSENT:
-            if facts.query_type != "absent":
-                absent.append("query_type")
-        elif facts.query_type == "absent":
-            keep["query_type"] = columns.types[row].as_py()
-        keep.update({key: value for key, value in kept.items() if key != "docids"})
-        if keep or absent:
-            out.append((int(columns.numbers[row]), json.dumps({"set": keep, "absent": absent})))
-    return out
+    order = np.lexsort((end, start, slots))
+    slots, start, end = slots[order], start[order], end[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (np.diff(slots) != 0) | (np.diff(start) != 0) | (np.diff(end) != 0)
+    chosen = new & (start < end)
+    some = [texts[place] for place in order[chosen].tolist()]
+    edges = np.searchsorted(slots[chosen], slot_offsets)
+    return [JOINT.join(some[begin:stop]) for begin, stop in pairwise(edges.tolist())]
+
+
+def full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False) -> pa.Table:
+    """Numbered rows with their documents' ids and texts.
+
+    Args:
+        numbered: of one chunk.
+        documents: those that the numbers mean.
+        shared: give the documents' ids and texts as dictionaries, so that one that many rows share is there once.
+    """
+    lists = numbered["documents"].combine_chunks()
+    groups = numbered["evidences"].combine_chunks()
+    group_lists = groups.flatten()
+    evidences = group_lists.flatten()
+    named = numpy_values(lists.flatten())
+    chosen = distinct(named)
+    places = np.searchsorted(chosen, named).astype(np.int32)
+    ids = documents.names.take(numbers(chosen))
+    parts = [ids, documents.texts(chosen)]
+    if shared:
+        leaves = [pa.DictionaryArray.from_arrays(numbers(places), part) for part in parts]
+        kinds = [pa.field(of.name, leaf.type) for of, leaf in zip(DOCUMENT, leaves, strict=True)]
+    else:
+        leaves, kinds = [part.take(numbers(places)) for part in parts], list(DOCUMENT)
+    held = np.searchsorted(chosen, numpy_values(evidences.field("docid")))
+    filled = [ids.take(numbers(held)), *(evidences.field(name) for name in EVIDENCE.names[1:])]
+    columns: dict[str, pa.Array] = {
+        "documents": _lists(_offsets(lists), pa.StructArray.from_arrays(leaves, fields=kinds)),
+        "evidences": _lists(
+            _offsets(groups),
+            _lists(_offsets(group_lists), pa.StructArray.from_arrays(filled, fields=list(EVIDENCE))),
+        ),
+    }
+    arrays = [columns.get(name, numbered[name]) for name in SCHEMA.names]
+    return pa.Table.from_arrays(arrays, names=SCHEMA.names)
+
+
+def _offsets(lists: pa.ListArray) -> np.ndarray:
+    offsets = numpy_values(lists.offsets)
+    return offsets - offsets[0]

@@ -21,19 +21,19 @@ EVIDENCE = pa.struct(
 SCHEMA = pa.schema(
     [
         ("annotation_id", pa.string()),
-        ("classification", pa.int64()),
         ("query", pa.string()),
-        ("query_type", pa.string()),
+        ("classification", pa.int64()),
+        ("rationale", pa.string()),
         ("documents", pa.list_(DOCUMENT)),
         ("evidences", pa.list_(pa.list_(EVIDENCE))),
-        ("rationale_mask", pa.list_(pa.list_(pa.bool_()))),
+        ("rationale_positions", pa.list_(pa.list_(pa.int32()))),
         ("num_tokens", pa.int32()),
         ("num_sentences", pa.int32()),
         ("rationale_ratio", pa.float32()),
+        ("query_type", pa.string()),
         ("position", pa.int32()),
     ]
 )
-INTEGERS = ("num_tokens", "num_sentences", "position")
 
 
 LabelNames = Sequence[str] | Mapping[str, Sequence[str]]

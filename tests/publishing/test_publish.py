@@ -21,7 +21,7 @@ def test_everything_built_is_published_and_tagged(publish_toy, loopback, said):
     assert addresses == [f"{loopback.url}/datasets/org/eraser", f"{loopback.url}/spaces/org/toy_overlap"]
     data, space = loopback.repos["datasets", "org/eraser"], loopback.repos["spaces", "org/toy_overlap"]
     assert data.tags == {"v1.2.0": data.branches["main"]}
-    assert set(space.tags) == {"v1.0.0", "v0.4.6"}
+    assert set(space.tags) == {"v2.0.0", "v0.4.6"}
     tree = data.commits[data.branches["main"]]
     assert tree["movies/train-00000-of-00001.parquet"][1], "Parquet belongs into LFS"
     assert "croissant.json" in tree
@@ -68,7 +68,7 @@ def test_the_tag_that_evaluate_asks_for_moves_with_main(publish_toy, loopback, t
     build_metrics(toy_hub, source=metric_source)
     publish_toy(metrics=["toy_overlap"])
     space = loopback.repos["spaces", "org/toy_overlap"]
-    assert space.tags["v0.4.6"] == space.branches["main"] != space.tags["v1.0.0"]
+    assert space.tags["v0.4.6"] == space.branches["main"] != space.tags["v2.0.0"]
 
 
 def test_private_and_revision(publish_toy, loopback):

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.conversion.eraser.format import read_annotations, read_documents, sentences_of, tokens_of
+from eraser_hub.metrics.tokens import sentences_of, tokens_of
+
+from ..raw_corpora import annotations, document_ids, documents, evidences
 
 SPLITS = ("train.jsonl", "val.jsonl", "test.jsonl")
 THRESHOLDS = [0.01, 0.05, 0.1, 0.2, 0.5]
@@ -52,24 +54,23 @@ def test_the_samples_are_small(samples):
 
 @pytest.mark.parametrize("name", sorted(CONFIGS))
 def test_spans_texts_labels_and_splits_are_in_order(eraser, name):
-    documents = read_documents(eraser / name)
+    texts = documents(eraser / name)
     held: dict[str, set[str]] = {}
     differing = 0
     for split in SPLITS:
-        annotations = list(read_annotations(eraser / name / split))
-        assert len({str(a.annotation_id) for a in annotations}) == len(annotations) >= 4
-        assert {a.classification for a in annotations} <= set(CONFIGS[name].label_names)
-        assert len({a.classification for a in annotations}) > 1
-        held[split] = {docid for a in annotations for docid in a.document_ids()}
-        for annotation in annotations:
-            for evidence in annotation.all_evidences():
-                tokens = tokens_of(documents[evidence.docid])
-                assert 0 <= evidence.start_token <= evidence.end_token <= len(tokens)
-                differing += " ".join(tokens[evidence.start_token : evidence.end_token]) != evidence.text
+        records = annotations(eraser / name / split)
+        assert len({str(record["annotation_id"]) for record in records}) == len(records) >= 4
+        assert {record["classification"] for record in records} <= set(CONFIGS[name].label_names)
+        assert len({record["classification"] for record in records}) > 1
+        held[split] = {docid for record in records for docid in document_ids(record)}
+        for evidence in (evidence for record in records for evidence in evidences(record)):
+            tokens, start, end = tokens_of(texts[evidence["docid"]]), evidence["start_token"], evidence["end_token"]
+            assert 0 <= start <= end <= len(tokens)
+            differing += " ".join(tokens[start:end]) != evidence["text"]
     assert (differing > 0) == (name in ("cose", "cose_simplified"))
     assert held["train.jsonl"].isdisjoint(held["val.jsonl"] | held["test.jsonl"])
     assert len(held["val.jsonl"] & held["test.jsonl"]) == (1 if name == "boolq" else 0)
-    assert name in ("cose_simplified", "esnli_flat") or set(documents) - set().union(*held.values())
+    assert name in ("cose_simplified", "esnli_flat") or set(texts) - set().union(*held.values())
 
 
 def test_movies(eraser):
@@ -123,11 +124,11 @@ def test_fever(eraser):
 
 def test_boolq(eraser):
     folder = eraser / "boolq"
-    documents = read_documents(folder)
+    texts = documents(folder)
     records = [record for split in SPLITS for record in lines(folder / split)]
     assert all(type(record["annotation_id"]) is int for record in records)
     for evidence in (evidence for record in records for evidence in spans(record)):
-        sizes = [len(tokens) for tokens in sentences_of(documents[evidence["docid"]])]
+        sizes = [len(tokens) for tokens in sentences_of(texts[evidence["docid"]])]
         last = next(k for k in range(len(sizes)) if sum(sizes[: k + 1]) >= evidence["end_token"])
         assert evidence["end_sentence"] == last, "inclusive"
     assert (folder / "train.jsonl").read_bytes().endswith(b"\n")
@@ -183,8 +184,8 @@ def test_there_are_predictions_for_every_configuration_and_two_systems_for_movie
 
 def test_predictions_are_complete_and_fit_their_documents(samples):
     for name, path in prediction_files(samples):
-        documents = read_documents(samples / "eraser" / name)
-        gold = {str(a.annotation_id): a for a in read_annotations(samples / "eraser" / name / "val.jsonl")}
+        texts = documents(samples / "eraser" / name)
+        gold = {str(record["annotation_id"]): record for record in annotations(samples / "eraser" / name / "val.jsonl")}
         instances = lines(path)
         assert sorted(instance["annotation_id"] for instance in instances) == sorted(gold)
         labels = set(CONFIGS[name].label_names)
@@ -200,12 +201,12 @@ def test_predictions_are_complete_and_fit_their_documents(samples):
             best = max(instance["classification_scores"].values())
             assert instance["classification_scores"][instance["classification"]] == best
             assert [entry["threshold"] for entry in instance["thresholded_scores"]] == THRESHOLDS
-            marked = {e.docid for e in gold[instance["annotation_id"]].all_evidences()}
+            marked = {evidence["docid"] for evidence in evidences(gold[instance["annotation_id"]])}
             held = [rationale["docid"] for rationale in instance["rationales"]]
             assert len(set(held)) == len(held) and marked <= set(held)
             total = 0
             for rationale in instance["rationales"]:
-                text = documents[rationale["docid"]]
+                text = texts[rationale["docid"]]
                 count = len(tokens_of(text))
                 total += count
                 assert len(rationale["soft_rationale_predictions"]) == count

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.conversion.eraser.format import sentences_of, tokens_of
 from eraser_hub.conversion.eraser.schema import SCHEMA, yaml_features
+from eraser_hub.metrics.tokens import sentences_of, tokens_of
 
 Row = dict[str, Any]
 
@@ -49,7 +49,8 @@ def row(
         "query_type": None,
         "documents": [{"docid": docid, "text": text}],
         "evidences": [evidences] if one_group else [[evidence] for evidence in evidences],
-        "rationale_mask": [mask],
+        "rationale_positions": [[k for k, covered in enumerate(mask) if covered]],
+        "rationale": " … ".join(" ".join(tokens[a:b]) for a, b in sorted(set(spans)) if a < b),
         "num_tokens": len(tokens),
         "num_sentences": len(sentences_of(text)),
         "rationale_ratio": sum(mask) / max(1, len(tokens)),

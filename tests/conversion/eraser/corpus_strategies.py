@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.conversion.eraser.format import tokens_of
+from eraser_hub.metrics.tokens import tokens_of
 
 WORDS = st.sampled_from(
     ["a", "film", "café", "U\u200bV", "don't", "\x12s", "''", "\\", '"', "漢字", "x" * 40, "\u00a0", "\t"]

@@ -17,13 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import app
-from eraser_hub.conversion import HUB_DATASETS, workers
+from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser import build as eraser_build
-from eraser_hub.conversion.eraser import lines as eraser_lines
-from eraser_hub.conversion.eraser import plan as eraser_plan
+from eraser_hub.conversion.eraser import splits as eraser_splits
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
-from eraser_hub.records import atomic
+from eraser_hub.records import atomic, json_lines
 from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.errors import BusyError, DataError
 from eraser_hub.records.locks import exclusive
@@ -231,40 +230,54 @@ def test_a_folder_of_someone_else_is_not_replaced(samples, tmp_path):
     assert files(tmp_path) == {"eraser/thesis.txt": b"years of work"}
 
 
-@pytest.fixture
-def shared_out(monkeypatch):
-    """Files are read in many ranges, by other processes too."""
-    monkeypatch.setattr(eraser_lines, "RANGE_BYTES", 1500)
-    monkeypatch.setattr(workers, "WORTH_STARTING", 0)
-    monkeypatch.setattr(workers, "WORTH_SHARING", 0)
-
-
-def test_processes_do_not_change_a_byte(samples, tmp_path, shared_out):
+def test_processes_do_not_change_a_byte(samples, tmp_path):
     names = ["cose", "fever", "movies", "esnli"]
     ERASER.build(names, source=samples / "eraser", out=tmp_path / "two", num_proc=2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(eraser_lines, "RANGE_BYTES", 16 << 20)
-        ERASER.build(names, source=samples / "eraser", out=tmp_path / "one")
+    ERASER.build(names, source=samples / "eraser", out=tmp_path / "one")
     assert files(tmp_path / "one") == files(tmp_path / "two")
 
 
-@pytest.mark.parametrize("num_proc", [1, 2])
-def test_errors_of_a_later_range_tell_the_files_line(num_proc, samples, tmp_path, shared_out):
+def test_the_first_error_is_told_whoever_finds_it(samples, tmp_path):
+    for name in ("cose", "esnli"):
+        shutil.copytree(samples / "eraser" / name, tmp_path / "in" / name)
+        (tmp_path / "in" / name / "docs.jsonl").write_text("[]")
+    with pytest.raises(DataError, match="expected an object") as caught:
+        ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub", num_proc=2)
+    assert caught.value.file == tmp_path / "in" / "cose" / "docs.jsonl"
+    assert not (tmp_path / "hub").exists()
+
+
+def test_where_no_other_process_starts_this_one_builds(samples, tmp_path):
+    """A script that lacks ``if __name__ == "__main__"`` cannot start others."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys; from pathlib import Path; from eraser_hub.conversion import HUB_DATASETS\n"
+        "HUB_DATASETS['eraser'].build(['cose', 'movies'], source=Path(sys.argv[1]), out=Path(sys.argv[2]), num_proc=2)\n"
+    )
+    command = [sys.executable, str(script), str(samples / "eraser"), str(tmp_path / "hub")]
+    subprocess.run(command, check=True, capture_output=True)
+    assert sorted(path.name for path in (tmp_path / "hub").iterdir()) == ["eraser"]
+
+
+def test_errors_of_a_later_batch_tell_the_files_line(samples, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        json_lines.batches_of_lines, "__defaults__", (1500, *json_lines.batches_of_lines.__defaults__[1:])
+    )
     shutil.copytree(samples / "eraser" / "cose", tmp_path / "in" / "cose")
     documents, split = (tmp_path / "in" / "cose" / name for name in ("docs.jsonl", "train.jsonl"))
     lines = split.read_text().splitlines()
     split.write_text("\n".join([*lines[:-1], lines[-1].replace('"query"', '"quarry"')]) + "\n")
     with pytest.raises(DataError, match="query") as caught:
-        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub", num_proc=num_proc)
+        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub")
     assert (caught.value.file, caught.value.line) == (split, len(lines))
     lines = documents.read_text().splitlines()
     documents.write_text("\n".join([*lines[:-1], lines[0]]) + "\n")
     with pytest.raises(DataError, match="first on line 1") as caught:
-        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub", num_proc=num_proc)
+        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub")
     assert (caught.value.file, caught.value.line) == (documents, len(lines))
     documents.write_text("\n".join([*lines[:-1], "[1]"]) + "\n")
     with pytest.raises(DataError, match="expected an object") as caught:
-        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub", num_proc=num_proc)
+        ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub")
     assert (caught.value.file, caught.value.line) == (documents, len(lines))
     assert not (tmp_path / "hub").exists()
 
@@ -301,24 +314,29 @@ def test_a_build_imports_no_pandas(samples, tmp_path):
 def test_a_finished_file_that_is_not_what_it_was_is_made_again(samples, tmp_path, monkeypatch):
     """A machine that goes down may keep a file's size and lose its contents."""
     with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(eraser_build, "eraser_card", _stopped)
+        patch.setattr(eraser_build.shutil, "rmtree", _stopped)
         ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
     spoilt = next((tmp_path / "hub" / ".eraser.building" / "cose").glob("train-*.parquet"))
     spoilt.write_bytes(b"\0" * spoilt.stat().st_size)
-    # what stopped the first one came when its parts were gone: put their remembrance back
-    again: list[str] = []
-    convert = eraser_build.run_all.__globals__["convert"]
-    monkeypatch.setitem(
-        eraser_build.run_all.__globals__, "convert", lambda w, *r: again.append(w.target.name) or convert(w, *r)
-    )
+    again = written_again(monkeypatch)
     ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
     ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "fresh")
     assert again[0] == spoilt.name
     assert files(tmp_path / "hub") == files(tmp_path / "fresh")
 
 
-def _stopped(*_):
+def _stopped(*_, **__):
     raise KeyboardInterrupt
+
+
+def written_again(monkeypatch) -> list[str]:
+    """The names of the Parquet files that are written from now on."""
+    names: list[str] = []
+    write = eraser_build.write_parquet
+    monkeypatch.setattr(
+        eraser_build, "write_parquet", lambda path, *rest: names.append(path.name) or write(path, *rest)
+    )
+    return names
 
 
 def test_skipped_files_are_named_with_the_reason(samples, tmp_path):
@@ -438,15 +456,15 @@ def test_a_second_build_says_that_one_is_at_work(samples, tmp_path):
 _SLOW = """
 import sys, time
 from pathlib import Path
-from eraser_hub.conversion.eraser import shards as eraser_shards
+from eraser_hub.conversion.eraser import build as eraser_build
 from eraser_hub.conversion import HUB_DATASETS
-convert = eraser_shards.convert
-def slowly(work, *rest):
-    done = convert(work, *rest)
+write = eraser_build._Files.write
+def slowly(*arguments):
+    facts = write(*arguments)
     print("wrote", flush=True)
     time.sleep(0.3)
-    return done
-eraser_shards.convert = slowly
+    return facts
+eraser_build._Files.write = slowly
 HUB_DATASETS["eraser"].build(sys.argv[3:], source=Path(sys.argv[1]), out=Path(sys.argv[2]))
 """
 
@@ -462,14 +480,12 @@ def test_a_killed_build_leaves_the_old_folder_and_the_next_one_resumes(written, 
             assert process.stdout.readline() == "wrote\n"
         os.kill(process.pid, signal.SIGKILL)
     assert files(out / "eraser") == before
-    again: list[str] = []
-    convert = eraser_build.run_all.__globals__["convert"]
-    monkeypatch.setitem(
-        eraser_build.run_all.__globals__, "convert", lambda w, *r: again.append(w.target.name) or convert(w, *r)
-    )
+    again = written_again(monkeypatch)
     ERASER.build(["cose", "fever"], source=source, out=out)
-    assert len(again) == 9 - written, "what was finished is not made again"
-    ERASER.build(["movies", "cose", "fever"], source=source, out=tmp_path / "fresh")
+    resumed = len(again)
+    ERASER.build(["cose", "fever", "movies"], source=source, out=tmp_path / "fresh")
+    total = sum("movies" not in str(path.relative_to(out)) for path in out.rglob("*.parquet"))
+    assert resumed + written == total, "what was finished is not made again"
     assert files(out / "eraser") == files(tmp_path / "fresh" / "eraser")
     assert sorted(p.name for p in out.iterdir()) == ["eraser"]
 
@@ -481,7 +497,7 @@ def test_a_full_disk_is_said_and_changes_nothing(samples, tmp_path, monkeypatch)
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(eraser_build, "run_all", full)
+    monkeypatch.setattr(eraser_build, "write_parquet", full)
     with pytest.raises(DataError, match="the disk is full"):
         ERASER.build(["cose"], source=samples / "eraser", out=tmp_path)
     assert files(tmp_path) == before
@@ -507,8 +523,8 @@ def test_a_folder_changes_all_at_once(exchange, tmp_path, monkeypatch):
 
 
 def test_many_shards_and_batches_come_back_byte_for_byte(samples, tmp_path, monkeypatch):
-    monkeypatch.setattr(eraser_plan, "SHARD_BYTES", 800)
-    monkeypatch.setattr(eraser_plan, "BATCH_BYTES", 300)
+    monkeypatch.setattr(eraser_splits, "SHARD_BYTES", 800)
+    monkeypatch.setattr(eraser_splits, "BATCH_BYTES", 300)
     names = ["cose", "esnli", "fever", "boolq"]
     ERASER.build(names, source=samples / "eraser", out=tmp_path / "hub")
     assert len(list((tmp_path / "hub" / "eraser").glob("*/*-00001-of-*.parquet"))) > 5

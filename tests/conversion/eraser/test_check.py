@@ -21,8 +21,8 @@ from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.arrays import ranges
 from eraser_hub.conversion.checks import Report
 from eraser_hub.conversion.eraser.check import check_eraser
-from eraser_hub.conversion.eraser.format import sentences_of, tokens_of
 from eraser_hub.conversion.token_arrays import token_arrays
+from eraser_hub.metrics.tokens import sentences_of, tokens_of
 from eraser_hub.records.errors import DataError
 
 _spec = importlib.util.spec_from_file_location("built_by_hand", Path(__file__).with_name("built.py"))
@@ -57,7 +57,7 @@ def span(rows: Splits, **changes: Any) -> None:
 
 def _another_document(rows: Splits) -> None:
     rows["train"][1]["documents"].append({"docid": "t1.txt", "text": "x"})
-    rows["train"][1]["rationale_mask"].append([False])
+    rows["train"][1]["rationale_positions"].append([])
 
 
 SEEDED: list[tuple[str, Callable[[Splits], Any], str]] = [
@@ -74,15 +74,18 @@ SEEDED: list[tuple[str, Callable[[Splits], Any], str]] = [
     ("evidence text", lambda r: span(r, text="a Dull"), "text 'a Dull'"),
     ("evidence text", lambda r: span(r, text=""), "text ''"),
     ("evidence text", lambda r: r["train"][2]["evidences"][1][0].update(text="salt ,  with"), "'salt ,  with'"),
-    ("rationale_mask", lambda r: r["train"][1]["rationale_mask"][0].__setitem__(0, False), "'t1'"),
-    ("rationale_mask", lambda r: r["train"][1]["rationale_mask"][0].append(False), "'t1'"),
-    ("rationale_mask", lambda r: r["train"][1]["rationale_mask"].append([]), "'t1'"),
-    ("rationale_mask", lambda r: r["train"][1].update(rationale_mask=[]), "'t1'"),
+    ("rationale_positions", lambda r: r["train"][1]["rationale_positions"][0].pop(), "'t1'"),
+    ("rationale_positions", lambda r: r["train"][1]["rationale_positions"][0].append(7), "'t1'"),
+    ("rationale_positions", lambda r: r["train"][1]["rationale_positions"][0].__setitem__(0, 2), "'t1'"),
+    ("rationale_positions", lambda r: r["train"][1]["rationale_positions"].append([]), "'t1'"),
+    ("rationale_positions", lambda r: r["train"][1].update(rationale_positions=[]), "'t1'"),
+    ("rationale", lambda r: r["train"][1].update(rationale="a dull"), "'t1'"),
+    ("rationale", lambda r: r["train"][1].update(rationale="long … a dull"), "'t1'"),
     ("num_tokens", lambda r: r["train"][1].update(num_tokens=9), "'t1'"),
     ("num_sentences", lambda r: r["train"][1].update(num_sentences=1), "'t1'"),
     ("rationale_ratio", lambda r: r["train"][1].update(rationale_ratio=0.5), "'t1'"),
     ("rationale_ratio", lambda r: r["train"][1].update(rationale_ratio=float("nan")), "'t1'"),
-    ("missing values", lambda r: r["train"][1].update(num_tokens=None), "num_tokens is null in 1 of 3 rows"),
+    ("missing values", lambda r: r["train"][1].update(num_tokens=None), "num_tokens is null"),
     ("missing values", lambda r: r["train"][1].update(annotation_id=None), "annotation_id is null"),
     ("position", lambda r: r["train"][1].update(position=1), "1 twice"),
     ("document names", _another_document, "'t1': a document twice".replace("'", "")),
@@ -148,10 +151,11 @@ def test_a_card_with_other_types(tmp_path):
 def test_a_listed_quirk_is_named_and_is_no_violation(tmp_path, config, split, check, spoil):
     rows = built.rows()
     spoil(rows[split][0])
-    if config == "cose":  # its mask follows the tokens, not the clipped text
+    if config == "cose":  # its positions follow the tokens, its rationale the clipped text
         evidence = rows[split][0]["evidences"][0][0]
-        mask = [evidence["start_token"] <= k < evidence["end_token"] for k in range(rows[split][0]["num_tokens"])]
-        rows[split][0].update(rationale_mask=[mask], rationale_ratio=float(np.float32(sum(mask) / len(mask))))
+        positions = list(range(evidence["start_token"], evidence["end_token"]))
+        ratio = float(np.float32(len(positions) / rows[split][0]["num_tokens"]))
+        rows[split][0].update(rationale="se", rationale_positions=[positions], rationale_ratio=ratio)
     report = check_eraser(built.write_built(tmp_path / "eraser", rows, config))
     assert levels(report) == {check: ("quirk", 1)}
     assert report.violations == 0
@@ -161,6 +165,7 @@ def test_the_same_elsewhere_is_a_note_or_a_violation(tmp_path):
     rows = built.rows()
     rows["train"][0] = built.row("t0", built.TEXTS[0], [(0, 1), (1, 1), (0, 1)])
     rows["train"][1]["evidences"][0][0]["text"] = "clipped"
+    rows["train"][1]["rationale"] = "clipped … ."
     report = check_eraser(built.write_built(tmp_path / "eraser", rows, "multirc"))
     assert levels(report) == {
         "empty spans": ("note", 1), "repeated spans": ("note", 1), "evidence text": ("violation", 1),
@@ -195,13 +200,6 @@ def test_an_extra_split_may_share_documents_and_it_is_said(tmp_path):
     assert levels(check_eraser(built.write_built(tmp_path / "eraser", rows, "fever"))) == {
         "shared with an extra split": ("note", 1)
     }
-
-
-def test_a_column_that_is_left_out_in_a_whole_split_is_no_fault(tmp_path):
-    rows = built.rows()
-    for row in rows["train"]:
-        row["num_sentences"] = None
-    assert levels(check_eraser(built.write_built(tmp_path / "eraser", rows))) == {}
 
 
 def test_leakage_lists_documents_under_two_names_and_misplaced_evidence(tmp_path):

@@ -1,30 +1,23 @@
-"""Reading and writing ERASER files: every value as it was, every offence named by file, line and field."""
+"""Reading ERASER files: every value as it was, every offence named by file, line and field."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
-from eraser_hub.conversion.eraser.format import (
-    ABSENT,
-    Annotation,
-    Document,
-    Evidence,
-    annotation_as_json,
-    decode_annotations,
-    read_annotations,
-    read_documents,
-    safe_name,
-    sentences_of,
-    tokens_of,
-    write_annotations,
-    write_documents,
-)
+from eraser_hub.conversion.eraser.documents import read_documents
+from eraser_hub.conversion.eraser.export import DocumentWriter
+from eraser_hub.conversion.eraser.format import Annotation, decode_annotations, json_line, read_annotations, safe_name
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.json_lines import Lines
+
+from ...raw_corpora import annotations as plain_annotations
 
 EVIDENCE = {"docid": "d", "text": "a", "start_token": 0, "end_token": 1, "start_sentence": 0, "end_sentence": 1}
 RECORD = {"annotation_id": "x", "classification": "POS", "evidences": [[EVIDENCE]], "query": "q", "query_type": None}
@@ -41,30 +34,29 @@ PINNED = {
 }
 
 
+def records_of(path: Path) -> list[Annotation]:
+    return [record for run in read_annotations(path) for record in run.records]
+
+
+def as_json(record: Annotation) -> dict:
+    """The record as it stands in a file."""
+    value = {name: getattr(record, name) for name in Annotation.__struct_fields__ if getattr(record, name) is not UNSET}
+    names = ("docid", "text", "start_token", "end_token", "start_sentence", "end_sentence")
+    return {**value, "evidences": [[{n: getattr(e, n) for n in names} for e in group] for group in record.evidences]}
+
+
 @pytest.mark.parametrize("name", PINNED)
-def test_real_files_have_their_counts_and_rows_and_are_written_back_byte_for_byte(corpora: Path, name, tmp_path):
+def test_real_files_have_their_counts_and_rows(corpora: Path, name):
     path = corpora / name
     if not path.is_file():
         pytest.skip(f"skipped: no {name} among the real corpora")
-    annotations = list(read_annotations(path))
+    annotations = records_of(path)
     count, first, tenth, last = PINNED[name]
     assert len(annotations) == count
     assert annotations[0].annotation_id == first
     assert tenth is None or annotations[9].annotation_id == tenth
     assert last is None or annotations[-1].annotation_id == last
-    write_annotations(tmp_path / "back.jsonl", annotations)
-    assert (tmp_path / "back.jsonl").read_bytes() == path.read_bytes()
-
-
-def test_samples_are_written_back_byte_for_byte(samples: Path, tmp_path):
-    for path in sorted((samples / "eraser").glob("*/*.jsonl")):
-        if path.stem in ("docs", "dev_data", "test_data") or path.stem.startswith("human"):
-            continue
-        data = path.read_bytes()
-        annotations = read_annotations(path)
-        back = tmp_path / "back.jsonl"
-        write_annotations(back, annotations, double=data.startswith(b'"'), final_newline=data.endswith(b"\n"))
-        assert back.read_bytes() == data, path
+    assert list(map(as_json, annotations)) == plain_annotations(path)
 
 
 def line_error(line: bytes | str, tmp_path: Path) -> DataError:
@@ -147,41 +139,25 @@ def test_two_offences_cannot_hide_each_other(tmp_path):
 def test_keys_beyond_the_format_are_kept(tmp_path):
     path = tmp_path / "train.jsonl"
     path.write_text(json.dumps({**RECORD, "source": {"page": [1, 2.5, None]}}))
-    (annotation,) = read_annotations(path)
-    assert annotation.extra == {"source": {"page": [1, 2.5, None]}}
-    assert annotation_as_json(annotation) == {**RECORD, "source": {"page": [1, 2.5, None]}}
+    (run,) = read_annotations(path)
+    assert run.extras == {0: {"source": {"page": [1, 2.5, None]}}}
+    assert as_json(run.records[0]) == RECORD
 
 
 def test_absent_null_and_list_are_three_things(tmp_path):
     records = [{**RECORD, "annotation_id": 1}, {**RECORD, "docids": None}, {**RECORD, "docids": ["d"]}]
     del records[0]["query_type"]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, records)))
-    read = list(read_annotations(tmp_path / "x.jsonl"))
-    assert [a.docids for a in read] == [ABSENT, None, ("d",)] and read[0].query_type is ABSENT
-    assert [annotation_as_json(a) for a in read] == records
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("a b\nc", ["a", "b", "c"]),
-        ("", []),
-        (" \n \n", []),
-        ("a  b \n\n c", ["a", "b", "c"]),
-        ("a\u00a0b\u200bc\td\re", ["a\u00a0b\u200bc\td\re"]),
-        ("a\x12s b", ["a\x12s", "b"]),
-    ],
-)
-def test_tokens_are_split_on_newline_and_blank_alone(text, tokens):
-    assert tokens_of(text) == tokens
-    assert [token for sentence in sentences_of(text) for token in sentence] == tokens
+    read = records_of(tmp_path / "x.jsonl")
+    assert [a.docids for a in read] == [UNSET, None, ["d"]] and read[0].query_type is UNSET
+    assert list(map(as_json, read)) == records
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "/etc/passwd", "nul\0", "x" * 300])
 def test_ids_that_would_reach_other_paths_are_never_file_names(name, tmp_path):
     assert not safe_name(name)
-    with pytest.raises(DataError, match="file name"):
-        write_documents(tmp_path, [Document(name, "t")], as_lines=False)
+    with DocumentWriter(tmp_path, "docs/") as documents, pytest.raises(DataError, match="file name"):
+        documents.add(name, "t")
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
 
 
@@ -190,18 +166,15 @@ def test_ids_are_looked_up_and_never_joined_to_a_path(tmp_path):
     (tmp_path / "c" / "docs").mkdir(parents=True)
     (tmp_path / "c" / "docs" / "d").write_text("text")
     documents = read_documents(tmp_path / "c")
-    assert dict(documents) == {"d": "text"}
-    for name in ("../../secret", "/etc/passwd", "..", "."):
-        assert name not in documents
-        with pytest.raises(KeyError):
-            documents[name]
+    assert documents.find(["d", "../../secret", "/etc/passwd", "..", "."]).tolist() == [0, -1, -1, -1, -1]
+    assert documents.texts(np.array([0])).to_pylist() == ["text"]
 
 
 def test_a_document_that_is_not_utf8_is_named_with_its_line(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "d").write_bytes(b"one\ntwo \xff")
     with pytest.raises(DataError, match=r"d:2: expected UTF-8, found the byte 0xff"):
-        dict(read_documents(tmp_path))
+        read_documents(tmp_path).texts(np.array([0]))
 
 
 @pytest.mark.parametrize(
@@ -227,17 +200,20 @@ def test_a_folder_without_documents_says_so(tmp_path):
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 small = st.integers(-1, 2**31 - 1)
-evidence = st.builds(
-    Evidence, docid=text, text=text, start_token=small, end_token=small, start_sentence=small, end_sentence=small
-)
-annotation = st.builds(
-    Annotation,
-    annotation_id=text | st.integers(-(2**63), 2**63 - 1),
-    query=text,
-    evidences=st.lists(st.lists(evidence, max_size=3).map(tuple), max_size=3).map(tuple),
-    classification=text,
-    query_type=st.none() | text | st.just(ABSENT),
-    docids=st.none() | st.lists(text, max_size=3).map(tuple) | st.just(ABSENT),
+evidence = st.fixed_dictionaries(
+    {
+        "docid": text, "text": text, "start_token": small, "end_token": small, "start_sentence": small,
+        "end_sentence": small,
+    }
+)  # fmt: skip
+annotation = st.fixed_dictionaries(
+    {
+        "annotation_id": text | st.integers(-(2**63), 2**63 - 1),
+        "query": text,
+        "evidences": st.lists(st.lists(evidence, max_size=3), max_size=3),
+        "classification": text,
+    },
+    optional={"query_type": st.none() | text, "docids": st.none() | st.lists(text, max_size=3)},
 )
 
 
@@ -245,8 +221,8 @@ annotation = st.builds(
 @given(st.lists(annotation, min_size=1, max_size=5), st.booleans(), st.booleans())
 def test_any_annotations_come_back_equal(tmp_path_factory, annotations, double, final_newline):
     path = tmp_path_factory.mktemp("rt") / "x.jsonl"
-    write_annotations(path, annotations, double=double, final_newline=final_newline)
-    assert list(read_annotations(path)) == annotations
+    path.write_text("\n".join(json_line(each, double=double) for each in annotations) + "\n" * final_newline)
+    assert list(map(as_json, records_of(path))) == annotations
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -256,7 +232,7 @@ def test_a_damaged_line_is_a_record_or_an_error_with_its_line(junk, place, gone)
     place %= len(line)
     damaged = (line[:place] + junk + line[place + gone :]).replace(b"\n", b"")
     try:
-        (record,) = decode_annotations([damaged], file="f", numbers=[7], double=False, extras={})
-        assert isinstance(record.query, str)
+        run = decode_annotations(Lines(7, 0, damaged), file=Path("f"), double=False)
+        assert isinstance(run.records[0].query, str)
     except DataError as error:
         assert str(error).startswith("f:7: ")

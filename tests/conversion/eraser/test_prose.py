@@ -76,8 +76,8 @@ def test_the_prose_says_what_a_reader_looks_for(card_file):
 def test_the_example_in_the_card_is_a_row(card_file):
     import json
 
-    from eraser_hub.conversion.eraser.format import sentences_of, tokens_of
     from eraser_hub.conversion.eraser.schema import SCHEMA
+    from eraser_hub.metrics.tokens import sentences_of, tokens_of
 
     text = DatasetCard.load(card_file).text
     row = json.loads(re.search(r"```json\n(.*?)```", text, flags=re.DOTALL).group(1))
@@ -85,9 +85,10 @@ def test_the_example_in_the_card_is_a_row(card_file):
     tokens = tokens_of(row["documents"][0]["text"])
     evidence = row["evidences"][0][0]
     assert " ".join(tokens[evidence["start_token"] : evidence["end_token"]]) == evidence["text"]
-    assert row["rationale_mask"] == [[evidence["start_token"] <= k < evidence["end_token"] for k in range(len(tokens))]]
+    assert row["rationale_positions"] == [list(range(evidence["start_token"], evidence["end_token"]))]
+    assert row["rationale"] == evidence["text"]
     assert (row["num_tokens"], row["num_sentences"]) == (len(tokens), len(sentences_of(row["documents"][0]["text"])))
-    assert row["rationale_ratio"] == pytest.approx(sum(row["rationale_mask"][0]) / len(tokens))
+    assert row["rationale_ratio"] == pytest.approx(len(row["rationale_positions"][0]) / len(tokens))
 
 
 def test_the_card_tells_the_statistics_of_what_was_built_beside_the_papers(card_file):

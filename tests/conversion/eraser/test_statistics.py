@@ -11,11 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.eraser.format import read_annotations, read_documents, sentences_of, tokens_of
 from eraser_hub.conversion.eraser.statistics import eraser_statistics
 from eraser_hub.conversion.paper_tables import Figure, Statistics, StatisticsTable
+from eraser_hub.metrics.tokens import sentences_of, tokens_of
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import DataError
+
+from ...raw_corpora import annotations, documents, evidences
 
 _spec = importlib.util.spec_from_file_location("built_for_statistics", Path(__file__).with_name("built.py"))
 assert _spec is not None and _spec.loader is not None
@@ -36,31 +38,32 @@ def sample_folder(samples, tmp_path_factory) -> Path:
 @pytest.mark.parametrize("config", ["movies", "multirc", "fever", "boolq", "cose", "esnli"])
 def test_figures_of_the_samples_equal_a_plain_recount(sample_folder, samples, config):
     statistics = eraser_statistics(sample_folder, [config])
-    documents = read_documents(samples / "eraser" / config)
+    texts = documents(samples / "eraser" / config)
     everywhere: set[str] = set()
     for split, file in (("train", "train"), ("validation", "val"), ("test", "test")):
         shares, lengths, held = [], [], set()
-        annotations = list(read_annotations(samples / "eraser" / config / f"{file}.jsonl"))
-        for annotation in annotations:
+        records = annotations(samples / "eraser" / config / f"{file}.jsonl")
+        for record in records:
             covered: dict[str, set[int]] = {}
-            for evidence in annotation.all_evidences():
-                covered.setdefault(evidence.docid, set()).update(range(evidence.start_token, evidence.end_token))
-                lengths.append(evidence.end_token - evidence.start_token)
-            shares += [len(tokens) / len(tokens_of(documents[docid])) for docid, tokens in covered.items()]
+            for evidence in evidences(record):
+                span = range(evidence["start_token"], evidence["end_token"])
+                covered.setdefault(evidence["docid"], set()).update(span)
+                lengths.append(len(span))
+            shares += [len(tokens) / len(tokens_of(texts[docid])) for docid, tokens in covered.items()]
             held |= set(covered)
         everywhere |= held
         figures = table(statistics, "table_5")[config, split]
         assert figures["documents"].value == len(held)
-        assert figures["instances"].value == len(annotations)
+        assert figures["instances"].value == len(records)
         assert figures["evidences"].value == len(lengths)
         assert figures["evidence_length"].value == pytest.approx(sum(lengths) / len(lengths), abs=1e-12)
         assert figures["rationale_percent"].value == pytest.approx(100 * sum(shares) / len(shares), abs=1e-9)
-        assert table(statistics, "table_1")[(config,)][split].value == len(annotations)
+        assert table(statistics, "table_1")[(config,)][split].value == len(records)
     figures = table(statistics, "table_6")[(config,)]
-    texts = [documents[docid] for docid in everywhere]
-    assert figures["documents"].value == len(texts)
-    assert figures["tokens"].value == pytest.approx(sum(len(tokens_of(t)) for t in texts) / len(texts), abs=1e-9)
-    assert figures["sentences"].value == pytest.approx(sum(len(sentences_of(t)) for t in texts) / len(texts), abs=1e-9)
+    held = [texts[docid] for docid in everywhere]
+    assert figures["documents"].value == len(held)
+    assert figures["tokens"].value == pytest.approx(sum(len(tokens_of(t)) for t in held) / len(held), abs=1e-9)
+    assert figures["sentences"].value == pytest.approx(sum(len(sentences_of(t)) for t in held) / len(held), abs=1e-9)
 
 
 def test_figures_over_many_batches_are_those_of_one(sample_folder, monkeypatch):

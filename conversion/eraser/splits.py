@@ -1,0 +1,212 @@
+"""A split file as rows: read in its order, then arranged so that rows of one document stand together.
+
+The arrangement is what makes the Parquet small. It depends on the files alone, and so does every byte that is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from eraser_hub.conversion.arrays import distinct, first_places, numbers, numpy_values, offsets_of
+from eraser_hub.records.errors import shown
+
+from .configs import EraserConfig
+from .documents import Documents
+from .format import Annotations, read_annotations
+from .rows import DOCIDS_LIST, DOCIDS_NULL, TYPE_ABSENT, WHOLE_NUMBER, NumberedRows, full_rows, numbered_rows
+
+SHARD_BYTES = 64 << 20
+BATCH_BYTES = 8 << 20
+
+
+def read_split(path: Path, config: EraserConfig, documents: Documents) -> Iterator[NumberedRows]:
+    """The rows of a split file in its order, some at a time.
+
+    Raises:
+        DataError: at the first record that is not in order, or whose id stands twice.
+    """
+    lines: dict[str, int] = {}
+    for run in read_annotations(path):
+        yield _rows(run, lines, config, documents)
+
+
+def read_backup(path: Path, config: EraserConfig, documents: Documents, known: set[str]) -> Iterator[NumberedRows]:
+    """The rows of a backup file's records whose ids are not ``known``: the ids of its split, behind whose lines they take
+    their positions."""
+    lines: dict[str, int] = {}
+    behind = len(known)
+    for run in read_annotations(path):
+        new = run.some([place for place, each in enumerate(run.records) if str(each.annotation_id) not in known])
+        rows = _rows(new, lines, config, documents)
+        positions = numbers(np.arange(behind + 1, behind + 1 + len(rows), dtype=np.int32))
+        column = rows.table.schema.get_field_index("position")
+        yield replace(rows, table=rows.table.set_column(column, "position", positions))
+        behind += len(rows)
+
+
+def _rows(run: Annotations, lines: dict[str, int], config: EraserConfig, documents: Documents) -> NumberedRows:
+    """The run's rows; ``lines`` has the line of each id so far, and takes up the run's."""
+    ids = [str(record.annotation_id) for record in run.records]
+    if len(set(ids)) < len(ids) or not lines.keys().isdisjoint(ids):
+        for place, (identity, number) in enumerate(zip(ids, run.numbers, strict=True)):
+            first = lines.setdefault(identity, number)
+            if first != number:
+                words = f"{shown(run.records[place].annotation_id)} again (first on line {first})"
+                raise run.error(place, f"expected each annotation id once, found {words}", "annotation_id")
+    lines.update(zip(ids, run.numbers, strict=True))
+    labels = {name: number for number, name in enumerate(config.label_names)}
+    return numbered_rows(run, labels, documents, inclusive=config.sentence_end_inclusive)
+
+
+def joined(runs: Sequence[NumberedRows]) -> NumberedRows:
+    """The rows of all runs, one after the other."""
+    before = offsets_of(np.array([len(run) for run in runs], np.int64)).tolist()
+    return NumberedRows(
+        pa.concat_tables([run.table for run in runs]).combine_chunks(),
+        np.concatenate([run.states for run in runs]),
+        np.concatenate([run.sizes for run in runs]),
+        {start + place: keys for start, run in zip(before, runs, strict=False) for place, keys in run.kept.items()},
+        sum(run.pairs for run in runs),
+        sum(run.shares for run in runs),
+    )
+
+
+# ------------------------------------------------------------------------------------------------- what a row cannot hold
+
+
+def split_facts(rows: NumberedRows, *, inclusive: bool) -> dict[str, str]:
+    """What most records of a split do, as release.json has it; those that do otherwise are `exceptions`."""
+    count, states = len(rows), rows.states
+    lists, nulls = (int(np.count_nonzero(states & bit)) for bit in (DOCIDS_LIST, DOCIDS_NULL))
+    docids = {"absent": count - lists - nulls, "null": nulls, "list": lists}
+    return {
+        "annotation_id": "integer" if 2 * np.count_nonzero(states & WHOLE_NUMBER) > count else "string",
+        "docids": max(docids, key=lambda state: docids[state]),
+        "query_type": "absent" if 2 * np.count_nonzero(states & TYPE_ABSENT) > count else "present",
+        "sentence_ends": "inclusive" if inclusive else "exclusive",
+    }
+
+
+def exceptions(
+    rows: NumberedRows, order: np.ndarray, facts: dict[str, str], documents: Documents
+) -> list[tuple[int, str]]:
+    """(position, JSON of the keys to set or take away) of each record that cannot be told from its row and the split's
+    facts alone, in the order of the rows: ``{"set": the keys as they were, "absent": those that it lacks}``."""
+    usual = {"absent": 0, "null": DOCIDS_NULL, "list": DOCIDS_LIST}[facts["docids"]]
+    usual |= WHOLE_NUMBER if facts["annotation_id"] == "integer" else 0
+    usual |= TYPE_ABSENT if facts["query_type"] == "absent" else 0
+    differs = rows.states != usual
+    differs[list(rows.kept)] = True
+    out: list[tuple[int, str]] = []
+    for place in order[differs[order]].tolist():
+        keys, absent = _exception(rows, place, int(rows.states[place]) ^ usual, documents)
+        if keys or absent:
+            position = rows.table["position"][place].as_py()
+            out.append((position, json.dumps({"set": keys, "absent": absent})))
+    return out
+
+
+def _exception(
+    rows: NumberedRows, place: int, differing: int, documents: Documents
+) -> tuple[dict[str, Any], list[str]]:
+    """(the keys to set, the keys to take away); ``differing`` are the bits in which the record's state is unusual."""
+    state, kept = int(rows.states[place]), rows.kept.get(place, {})
+    keys: dict[str, Any] = {}
+    absent: list[str] = []
+    if differing & WHOLE_NUMBER:
+        identity = rows.table["annotation_id"][place].as_py()
+        keys["annotation_id"] = int(identity) if state & WHOLE_NUMBER else identity
+    if "docids" in kept:
+        keys["docids"] = kept["docids"]
+    elif differing & (DOCIDS_NULL | DOCIDS_LIST):
+        if state & DOCIDS_LIST:
+            named = np.array(rows.table["documents"][place].as_py(), np.int64)
+            keys["docids"] = documents.names.take(numbers(named)).to_pylist()
+        elif state & DOCIDS_NULL:
+            keys["docids"] = None
+        else:
+            absent.append("docids")
+    if differing & TYPE_ABSENT:
+        if state & TYPE_ABSENT:
+            absent.append("query_type")
+        else:
+            keys["query_type"] = rows.table["query_type"][place].as_py()
+    keys.update({key: value for key, value in kept.items() if key != "docids"})
+    return keys, absent
+
+
+def table_five(rows: NumberedRows) -> dict[str, Any]:
+    """The split's row of the paper's Table 5, as `statistics.SplitStatistics` has it; null where there is no evidence."""
+    evidences = rows.table["evidences"].combine_chunks().flatten().flatten()
+    tokens = numpy_values(evidences.field("end_token")) - numpy_values(evidences.field("start_token"))
+    return {
+        "documents": len(distinct(numpy_values(evidences.field("docid")))),
+        "instances": len(rows),
+        "rationale_percent": 100 * rows.shares / rows.pairs if rows.pairs else None,
+        "evidences": len(evidences),
+        "evidence_length": int(tokens.sum(dtype=np.int64)) / len(evidences) if len(evidences) else None,
+    }
+
+
+# --------------------------------------------------------------------------------------------------------- the arrangement
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The rows of one Parquet file.
+
+    Attributes:
+        rows: which rows of the split, in order.
+        batches: where one row group ends and the next begins.
+        shared: whether rows share documents, so that each text is worth storing once in a row group.
+    """
+
+    rows: np.ndarray
+    batches: list[int]
+    shared: bool
+
+    def tables(self, rows: NumberedRows, documents: Documents) -> Iterator[pa.Table]:
+        """The row groups."""
+        for begin, end in pairwise(self.batches):
+            yield full_rows(rows.table.take(numbers(self.rows[begin:end])), documents, shared=self.shared)
+
+
+def arranged(rows: NumberedRows, documents: Documents) -> list[Shard]:
+    """The split's rows by their first document, in the order in which the file first names the documents, cut into files
+    of about `SHARD_BYTES` and row groups of about `BATCH_BYTES`."""
+    lists = rows.table["documents"].combine_chunks()
+    offsets, named = numpy_values(lists.offsets), numpy_values(lists.flatten())
+    lengths = np.diff(offsets)
+    first = np.full(len(rows), -1, np.int64)
+    first[lengths > 0] = named[offsets[:-1][lengths > 0]]
+    order = np.argsort(first_places(first), kind="stable")
+    # bytes of each row, as an estimate: its line and its documents
+    running = offsets_of(documents.sizes[named])
+    weight = (rows.sizes + running[offsets[1:]] - running[offsets[:-1]])[order]
+    shards = []
+    for begin, end in _cuts(weight, SHARD_BYTES):
+        chosen = order[begin:end]
+        held = numpy_values(lists.take(numbers(chosen)).flatten())
+        batches = [0, *(cut for _, cut in _cuts(weight[begin:end], BATCH_BYTES))]
+        shards.append(Shard(chosen, batches, len(held) > 1.2 * len(distinct(held))))
+    return shards
+
+
+def _cuts(weight: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Runs of rows of about ``most`` bytes each, none empty."""
+    if not len(weight):
+        return []
+    total = np.cumsum(weight)
+    pieces = max(1, round(float(total[-1]) / most))
+    goals = total[-1] * np.arange(1, pieces) / pieces
+    inner = distinct(np.searchsorted(total, goals) + 1)
+    edges = [0, *(int(edge) for edge in inner if edge < len(weight)), len(weight)]
+    return list(pairwise(edges))
