@@ -91,7 +91,7 @@ def write_dataset(
     with rebuilding(target) as folder:
         release = read_release(target) if (target / RELEASE).is_file() else {}
         kept = {name: open_built(target).info(name) for name in release.keys() - configs.keys()}
-        infos = []
+        infos: list[Mapping[str, Any]] = []
         for name in dataset.configs:
             if name in configs:
                 infos.append(_write_config(dataset, name, configs[name], folder))

@@ -28,7 +28,7 @@ class PerturbationSources:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SourceFolder:
     """What a folder holds.
 
     Attributes:
@@ -42,7 +42,7 @@ class Found:
     notes: list[str]
 
 
-def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Found:
+def find_sources(folder: Path, configs: Sequence[str] | None = None) -> SourceFolder:
     """Look for the six public files and their gold files.
 
     A public file is ``senti_en`` or, say, ``senti_en.jsonl``; a gold file has a name that goes on
@@ -56,6 +56,31 @@ def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Found:
         if place.is_dir() and any(_NAME.match(path.name) for path in _files(place)):
             folder = place
             break
+    public, gold, notes = _by_config(folder)
+    sources = {
+        name: PerturbationSources(public.get(name), gold.get(name))
+        for name in CONFIGS
+        if name in public or name in gold
+    }
+    missing = [name for name in configs or CONFIGS if name not in sources]
+    if (configs and missing) or not sources:
+        expected = ", ".join(str(folder / name) for name in missing)
+        raise DataError(f"expected the files {expected} (they come from {HOMEPAGE}), found none of them", file=folder)
+    for name in missing:
+        notes.append(f"{folder / name}: not there; the configuration {name} is left out ({HOMEPAGE})")
+    chosen = {name: files for name, files in sources.items() if configs is None or name in configs}
+    for name, files in chosen.items():
+        if files.public is None:
+            notes.append(f"{folder / name}: not there; {name} is built from its gold file alone")
+        elif files.gold is None:
+            notes.append(
+                f"{folder / name}: no gold file beside it (e.g. {name}_golden.jsonl); built without rationales"
+            )
+    return SourceFolder(folder, chosen, notes)
+
+
+def _by_config(folder: Path) -> tuple[dict[str, Path], dict[str, Path], list[str]]:
+    """The public and the gold files by configuration, and a note on each file that is neither."""
     public: dict[str, Path] = {}
     gold: dict[str, Path] = {}
     notes: list[str] = []
@@ -76,26 +101,7 @@ def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Found:
             notes.append(
                 f"{path}: skipped: holds no rationale sets ({', '.join(GOLD_FIELDS)}); predictions are for scoring"
             )
-    sources = {
-        name: PerturbationSources(public.get(name), gold.get(name))
-        for name in CONFIGS
-        if name in public or name in gold
-    }
-    missing = [name for name in configs or CONFIGS if name not in sources]
-    if (configs and missing) or not sources:
-        expected = ", ".join(str(folder / name) for name in missing)
-        raise DataError(f"expected the files {expected} (they come from {HOMEPAGE}), found none of them", file=folder)
-    for name in missing:
-        notes.append(f"{folder / name}: not there; the configuration {name} is left out ({HOMEPAGE})")
-    chosen = {name: files for name, files in sources.items() if configs is None or name in configs}
-    for name, files in chosen.items():
-        if files.public is None:
-            notes.append(f"{folder / name}: not there; {name} is built from its gold file alone")
-        elif files.gold is None:
-            notes.append(
-                f"{folder / name}: no gold file beside it (e.g. {name}_golden.jsonl); built without rationales"
-            )
-    return Found(folder, chosen, notes)
+    return public, gold, notes
 
 
 def _files(folder: Path) -> list[Path]:
@@ -108,7 +114,7 @@ def _holds_gold(path: Path) -> bool:
     return record is not None and any(name in record.fields for name in GOLD_FIELDS)
 
 
-def _claim(found: dict[str, Path], config: str, path: Path, what: str) -> None:
-    if config in found:
-        raise DataError(f"expected one {what} of {config}, found {found[config].name} as well", file=path)
-    found[config] = path
+def _claim(files: dict[str, Path], config: str, path: Path, what: str) -> None:
+    if config in files:
+        raise DataError(f"expected one {what} of {config}, found {files[config].name} as well", file=path)
+    files[config] = path

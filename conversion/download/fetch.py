@@ -23,25 +23,11 @@ from typing import Any
 
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.locks import exclusive
 
 from .http import NotThere, Retries, download
-from .unpack import BUSY, Limits, corpus_folders, unpack
-
-__all__ = [
-    "BusyError",
-    "Limits",
-    "NotReleased",
-    "Source",
-    "archive_folder",
-    "cache_folder",
-    "corpus_folder",
-    "fetch_archive",
-    "find_corpus",
-    "sources",
-    "unpack",
-]
+from .unpack import BUSY, corpus_folders, unpack
 
 Say = Callable[[str], None]
 
@@ -51,7 +37,7 @@ class NotReleased(DataError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Archive:
     """One archive of the release: its name, address, and, where they are known, size in bytes and SHA-256."""
 
     name: str
@@ -102,17 +88,15 @@ def corpus_folder(
     cache = Path(cache_dir) if cache_dir is not None else cache_folder()
     missing: list[str] = []
     for name in known[config]["archives"]:
-        source = _source(name)
         try:
-            archive = fetch_archive(source, cache, progress=progress, say=say, retries=retries)
+            file = fetch_archive(_archive(name), cache, progress=progress, say=say, retries=retries)
         except NotThere as error:
             missing.append(str(error))
             continue
-        folder = archive_folder(archive, cache)
-        found = find_corpus(folder, known[config]["folder"])
-        if found is not None:
-            return found
-        missing.append(f"{archive} holds no folder {known[config]['folder']!r} with split files")
+        corpus = find_corpus(archive_folder(file, cache), known[config]["folder"])
+        if corpus is not None:
+            return corpus
+        missing.append(f"{file} holds no folder {known[config]['folder']!r} with split files")
     raise NotReleased(
         f"the release's {config} was not found: {'; '.join(missing)}. "
         "Download it by hand and give its folder with --source DIR (DIR holds a folder or a .tar.gz per corpus)"
@@ -120,7 +104,7 @@ def corpus_folder(
 
 
 def fetch_archive(
-    source: Source,
+    archive: Archive,
     cache_dir: str | os.PathLike[str],
     progress: bool | None = None,
     say: Say | None = None,
@@ -133,44 +117,53 @@ def fetch_archive(
     """
     say = say or _to_stderr
     folder = Path(cache_dir) / "archives"
-    target = folder / f"{source.name}.tar.gz"
-    pin = folder / f"{source.name}.tar.gz.sha256"
-    lock = folder / f".{source.name}.lock"
+    target, pin = folder / f"{archive.name}.tar.gz", folder / f"{archive.name}.tar.gz.sha256"
+    lock = folder / f".{archive.name}.lock"
     with exclusive(lock, BUSY.format(lock)):
-        expected = source.sha256 or _pinned(pin)
-        if target.is_file():
-            # the archive got its name after it had been verified; its digest is looked at again all the same, since
-            # what follows trusts it
-            found = file_digest(target)
-            if expected in (None, found):
-                _pin(pin, target, found, source, say)
-                return target
-            say(f"{target} is not what was expected (sha256 {found}): it is downloaded again")
-            target.unlink()
-        part = folder / f"{source.name}.tar.gz.part"
-        for attempt in ("resumed", "fresh"):
-            resumed = download(
-                source.url, part, name=source.name, size=source.size, progress=progress, say=say, retries=retries
-            )
-            found = file_digest(part)
-            if expected in (None, found):
-                break
-            part.unlink()
-            if attempt == "fresh" or not resumed:
-                known = "sources.json" if source.sha256 else str(pin)
-                raise DataError(
-                    f"{source.url}: expected the sha256 {expected} (of {known}), found {found}. The download is removed; "
-                    + (
-                        "the release or the way to it has changed"
-                        if source.sha256
-                        else f"if the release has really changed, remove {pin} and try again"
-                    )
-                )
-            say(f"{source.name}: the resumed download is not what was expected, it starts anew")
-        part.replace(target)
-        part.with_name(part.name + ".json").unlink(missing_ok=True)
-        _pin(pin, target, found, source, say)
+        expected = archive.sha256 or _pinned(pin)
+        # the archive got its name after it had been verified; its digest is looked at again all the same, since what
+        # follows trusts it
+        digest = file_digest(target) if target.is_file() else None
+        if digest is None or expected not in (None, digest):
+            if digest is not None:
+                say(f"{target} is not what was expected (sha256 {digest}): it is downloaded again")
+                target.unlink()
+            part = folder / f"{archive.name}.tar.gz.part"
+            digest = _download(archive, part, expected, pin, progress, say, retries)
+            part.replace(target)
+            part.with_name(part.name + ".json").unlink(missing_ok=True)
+        if not archive.sha256 and not pin.is_file():
+            atomic_write(pin, f"{digest}  {target.name}\n".encode())
+            say(f"{archive.name}: the release publishes no digest; sha256 {digest} is recorded in {pin}")
     return target
+
+
+def _download(
+    archive: Archive,
+    part: Path,
+    expected: str | None,
+    pin: Path,
+    progress: bool | None,
+    say: Say,
+    retries: Retries | None,
+) -> str:
+    """Download into ``part``, a second time from its beginning where a resumed download is not as expected; its digest."""
+    while True:
+        resumed = download(
+            archive.url, part, name=archive.name, size=archive.size, progress=progress, say=say, retries=retries
+        )
+        digest = file_digest(part)
+        if expected in (None, digest):
+            return digest
+        part.unlink()
+        if not resumed:
+            known = "sources.json" if archive.sha256 else str(pin)
+            remedy = f"if the release has really changed, remove {pin} and try again"
+            raise DataError(
+                f"{archive.url}: expected the sha256 {expected} (of {known}), found {digest}. The download is removed; "
+                + ("the release or the way to it has changed" if archive.sha256 else remedy)
+            )
+        say(f"{archive.name}: the resumed download is not what was expected, it starts anew")
 
 
 def archive_folder(archive: str | os.PathLike[str], cache_dir: str | os.PathLike[str] | None = None) -> Path:
@@ -190,21 +183,20 @@ def archive_folder(archive: str | os.PathLike[str], cache_dir: str | os.PathLike
 
 def find_corpus(folder: Path, name: str) -> Path | None:
     """The corpus ``name`` in an unpacked archive: the folder of that name that holds split files, else the only one."""
-    found = corpus_folders(Path(folder))
-    named = [entry for entry in found if entry.name == name]
-    if named:
-        return named[0]
+    folders = corpus_folders(Path(folder))
     known = {facts["folder"] for facts in sources()["configs"].values()}
-    others = [entry for entry in found if entry.name not in known]
-    return others[0] if len(others) == 1 and len(found) == 1 else None
+    for entry in folders:
+        if entry.name == name:
+            return entry
+    return folders[0] if len(folders) == 1 and folders[0].name not in known else None
 
 
-def _source(name: str) -> Source:
+def _archive(name: str) -> Archive:
     facts = sources()["archives"][name]
     url = facts["url"]
     if mirror := os.environ.get("ERASER_HUB_ARCHIVES"):
         url = f"{mirror.rstrip('/')}/{name}.tar.gz"
-    return Source(name, url, facts["size"], facts["sha256"])
+    return Archive(name, url, facts["size"], facts["sha256"])
 
 
 def _pinned(pin: Path) -> str | None:
@@ -214,13 +206,6 @@ def _pinned(pin: Path) -> str | None:
     if not words or len(words[0]) != 64 or set(words[0]) - set("0123456789abcdef"):
         raise DataError("expected a line 'SHA-256  NAME', found something else", file=pin, line=1)
     return words[0]
-
-
-def _pin(pin: Path, target: Path, found: str, source: Source, say: Say) -> None:
-    if source.sha256 or pin.is_file():
-        return
-    atomic_write(pin, f"{found}  {target.name}\n".encode())
-    say(f"{source.name}: the release publishes no digest; sha256 {found} is recorded in {pin}")
 
 
 def _to_stderr(line: str) -> None:

@@ -136,7 +136,7 @@ def corpus_folders(folder: Path, depth: int = 3) -> list[Path]:
     if depth == 0:
         return []
     below = sorted(entry for entry in folder.iterdir() if entry.is_dir())
-    return [found for entry in below for found in corpus_folders(entry, depth - 1)]
+    return [corpus for entry in below for corpus in corpus_folders(entry, depth - 1)]
 
 
 def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:

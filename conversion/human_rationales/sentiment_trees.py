@@ -12,10 +12,9 @@ The rationale is the one of Carton, Rathore and Tan, "Evaluating and Characteriz
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import NamedTuple
 
 from eraser_hub.records.errors import DataError, shown
@@ -39,7 +38,6 @@ _ESCAPES = {
     "-lcb-": "{",
     "-rcb-": "}",
 }
-_UNESCAPES = {"(": "-LRB-", ")": "-RRB-"}
 
 
 class Phrase(NamedTuple):
@@ -113,80 +111,45 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
     starts: list[int] = []
     ends: list[int] = []
     words: list[str] = []
-    has_word: list[bool] = []
-    has_child: list[bool] = []
+    contents: list[str] = []  # of each node: nothing yet, a word, or nodes
     open_nodes: list[int] = []
-    awaits_label = False
-    finished = False
-    column = 0
-    for piece in _PIECES.finditer(text):
-        found, column = piece.group(), piece.start()
-        if finished:
-            raise wrong(f"expected the end of the line after the tree, found {shown(found)}", column)
-        if awaits_label:
-            if len(found) != 1 or found not in "01234":
-                raise wrong(f"expected a label from 0 to {HIGHEST}, found {shown(found)}", column)
-            labels.append(int(found))
-            awaits_label = False
-        elif found == "(":
+    for match in _PIECES.finditer(text):
+        piece, column = match.group(), match.start()
+        if parents and not open_nodes:
+            raise wrong(f"expected the end of the line after the tree, found {shown(piece)}", column)
+        if len(labels) < len(parents):
+            if len(piece) != 1 or piece not in "01234":
+                raise wrong(f"expected a label from 0 to {HIGHEST}, found {shown(piece)}", column)
+            labels.append(int(piece))
+        elif piece == "(":
             if open_nodes:
-                if has_word[open_nodes[-1]]:
+                if contents[open_nodes[-1]] == "word":
                     raise wrong("expected ')' after a word, found '('", column)
-                has_child[open_nodes[-1]] = True
+                contents[open_nodes[-1]] = "nodes"
             parents.append(open_nodes[-1] if open_nodes else -1)
             starts.append(len(words))
             ends.append(-1)
-            has_word.append(False)
-            has_child.append(False)
+            contents.append("")
             open_nodes.append(len(parents) - 1)
-            awaits_label = True
         elif not open_nodes:
-            raise wrong(f"expected '(', found {shown(found)}", column)
-        elif found == ")":
+            raise wrong(f"expected '(', found {shown(piece)}", column)
+        elif piece == ")":
             node = open_nodes.pop()
-            if not has_word[node] and not has_child[node]:
+            if not contents[node]:
                 raise wrong("expected a word or a node, found ')'", column)
             ends[node] = len(words)
-            finished = not open_nodes
         else:
             node = open_nodes[-1]
-            if has_word[node] or has_child[node]:
-                expected = "')'" if has_word[node] else "a node or ')'"
-                raise wrong(f"expected {expected}, found {shown(found)}", column)
-            has_word[node] = True
-            words.append(found)
-    if not finished:
-        missing = len(open_nodes)
-        raise wrong(
-            f"unbalanced brackets: {missing} not closed at the end of the line" if missing else "no tree", len(text)
-        )
+            if contents[node]:
+                expected = "')'" if contents[node] == "word" else "a node or ')'"
+                raise wrong(f"expected {expected}, found {shown(piece)}", column)
+            contents[node] = "word"
+            words.append(piece)
+    if open_nodes:
+        raise wrong(f"unbalanced brackets: {len(open_nodes)} not closed at the end of the line", len(text))
+    if not parents:
+        raise wrong("no tree", len(text))
     return SentimentTree(tuple(labels), tuple(parents), tuple(starts), tuple(ends), tuple(words))
-
-
-def format_tree(tree: SentimentTree) -> str:
-    """The line of a tree: the inverse of :func:`parse_tree` for a line with single blanks.
-
-    >>> format_tree(parse_tree("(3 (2 not) (1 bad))"))
-    '(3 (2 not) (1 bad))'
-    """
-    children: list[list[int]] = [[] for _ in tree.labels]
-    for node, parent in enumerate(tree.parents):
-        if parent >= 0:
-            children[parent].append(node)
-    out: list[str] = []
-    pending: list[int | str] = [0]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            out.append(item)
-            continue
-        out.append(f"{' ' if out else ''}({tree.labels[item]}")
-        if children[item]:
-            pending.append(")")
-            pending.extend(reversed(children[item]))
-        else:
-            out.append(f" {tree.words[tree.starts[item]]})")
-    return "".join(out)
 
 
 def rationale_phrases(tree: SentimentTree) -> list[Phrase]:
@@ -226,11 +189,6 @@ def rationale_scores(tree: SentimentTree) -> list[float]:
     return scores
 
 
-def rationale_mask(tree: SentimentTree) -> list[bool]:
-    """One bool a token: whether a phrase of :func:`rationale_phrases` holds it."""
-    return [score > 0 for score in rationale_scores(tree)]
-
-
 def read_trees(path: str | PathLike[str]) -> Iterator[TreeLine]:
     """The lines of a tree file in order; a byte order mark at its start is passed over.
 
@@ -242,16 +200,3 @@ def read_trees(path: str | PathLike[str]) -> Iterator[TreeLine]:
         content = text.removesuffix("\r")
         tree = parse_tree(content, file=path, line=position + 1) if content.strip(" \t") else None
         yield TreeLine(position, text, tree)
-
-
-def write_trees(
-    path: str | PathLike[str], lines: Sequence[str], *, byte_order_mark: bool = False, final_newline: bool = True
-) -> None:
-    """Write the lines of a tree file as they were released."""
-    text = "\n".join(lines) + ("\n" if final_newline and lines else "")
-    Path(path).write_bytes((("\ufeff" if byte_order_mark else "") + text).encode("utf-8"))
-
-
-def escape(token: str) -> str:
-    """A token as the treebank writes it: ``(`` is ``-LRB-``, ``/`` is ``\\/`` (the inverse of :func:`unescape`)."""
-    return _UNESCAPES.get(token) or token.replace("/", "\\/").replace("*", "\\*")

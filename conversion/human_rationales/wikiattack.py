@@ -92,32 +92,12 @@ def read_rationales(path: str | PathLike[str]) -> Iterator[Rationale]:
     """
     columns = ",".join(RATIONALE_COLUMNS)
     seen: dict[str, int] = {}
-    kept: list[str] = []
-
-    def remembered() -> Iterator[str]:
-        for text in utf8_lines(path):
-            kept.append(text)
-            yield text
-
-    reader = csv.reader(remembered(), strict=True)
     header_read = False
-    line = 1
-    while True:
-        line = reader.line_num + 1
-        kept.clear()
-        try:
-            fields = next(reader)
-        except StopIteration:
-            break
-        except csv.Error as error:
-            raise DataError(f"not CSV: {error}", file=path, line=line) from None
-        text = "".join(kept).removesuffix("\n")
+    for line, fields, text in _csv_records(path):
         if not header_read:
             if tuple(fields) != RATIONALE_COLUMNS:
                 raise DataError(
-                    f"expected the columns {','.join(RATIONALE_COLUMNS)}, found {shown(','.join(fields))}",
-                    file=path,
-                    line=line,
+                    f"expected the columns {columns}, found {shown(','.join(fields))}", file=path, line=line
                 )
             header_read = True
             continue
@@ -127,16 +107,38 @@ def read_rationales(path: str | PathLike[str]) -> Iterator[Rationale]:
         if not comment_id:
             raise DataError("expected an id, found nothing", file=path, line=line, field=RATIONALE_COLUMNS[0])
         if comment_id in seen:
-            raise DataError(
-                f"expected each id once, found it on line {seen[comment_id]} as well",
-                file=path,
-                line=line,
-                instance=comment_id,
-            )
+            raise _repeated(comment_id, seen[comment_id], path, line)
         seen[comment_id] = line
         yield Rationale(comment_id, _mask(value, path, line, comment_id), line, text)
     if not header_read:
         raise DataError(f"expected the columns {columns}, found an empty file", file=path, line=1)
+
+
+def _csv_records(path: str | PathLike[str]) -> Iterator[tuple[int, list[str], str]]:
+    """(1-based line, fields, text as it stands) of each record of a CSV file; a record may span lines."""
+    read: list[str] = []
+
+    def remembered() -> Iterator[str]:
+        for text in utf8_lines(path):
+            read.append(text)
+            yield text
+
+    reader = csv.reader(remembered(), strict=True)
+    while True:
+        line = reader.line_num + 1
+        read.clear()
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(f"not CSV: {error}", file=path, line=line) from None
+        yield line, fields, "".join(read).removesuffix("\n")
+
+
+def _repeated(comment_id: str, before: int, path: str | PathLike[str], line: int) -> DataError:
+    message = f"expected each id once, found it on line {before} as well"
+    return DataError(message, file=path, line=line, instance=comment_id)
 
 
 def format_rationale(comment_id: str, mask: Collection[bool]) -> str:
@@ -150,19 +152,10 @@ def format_rationale(comment_id: str, mask: Collection[bool]) -> str:
 
 def _table(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:
     """(line, fields) of a comments or annotations file: tabs without quoting in a .tsv, CSV else."""
-    lines = utf8_lines(path)
     if Path(path).suffix.lower() == ".csv":
-        reader = csv.reader(lines, strict=True)
-        while True:
-            line = reader.line_num + 1
-            try:
-                fields = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise DataError(f"not CSV: {error}", file=path, line=line) from None
-            yield line, fields
-    for line, text in enumerate(lines, 1):
+        yield from ((line, fields) for line, fields, _ in _csv_records(path))
+        return
+    for line, text in enumerate(utf8_lines(path), 1):
         # the release maps quotes to ` and tabs to TAB_TOKEN, so a tab always separates
         yield line, text.rstrip("\r\n").split("\t")
 
@@ -192,27 +185,11 @@ def read_comments(path: str | PathLike[str], wanted: Collection[str]) -> dict[st
     Raises:
         DataError: no id or text column, a line with another number of fields, a wanted comment twice, broken UTF-8.
     """
-    wanted = frozenset(wanted)
-    rows = _table(path)
-    _, header = next(rows, (1, []))
-    id_column, text_column = _column(header, _ID_COLUMNS), _column(header, _TEXT_COLUMNS)
-    if id_column is None or text_column is None:
-        raise DataError(f"expected the columns rev_id and comment, found {shown(header)}", file=path, line=1)
     comments: dict[str, Comment] = {}
-    for line, fields in rows:
-        if len(fields) != len(header):
-            raise DataError(f"expected {len(header)} fields, found {len(fields)}", file=path, line=line)
-        comment_id = fields[id_column].removesuffix(".0")
-        if comment_id not in wanted:
-            continue
+    for line, comment_id, text in _values(path, _TEXT_COLUMNS, wanted):
         if comment_id in comments:
-            raise DataError(
-                f"expected each id once, found it on line {comments[comment_id].line} as well",
-                file=path,
-                line=line,
-                instance=comment_id,
-            )
-        comments[comment_id] = Comment(comment_text(fields[text_column]), line)
+            raise _repeated(comment_id, comments[comment_id].line, path, line)
+        comments[comment_id] = Comment(comment_text(text), line)
     return comments
 
 
@@ -222,26 +199,28 @@ def read_attacks(path: str | PathLike[str], wanted: Collection[str]) -> dict[str
     Raises:
         DataError: no id or attack column, a line with another number of fields, a judgement other than 0 and 1.
     """
+    votes: dict[str, list[int]] = {}
+    for line, comment_id, judgement in _values(path, ("attack",), wanted):
+        if judgement not in ("0", "1", "0.0", "1.0"):
+            message = f"expected 0 or 1, found {shown(judgement)}"
+            raise DataError(message, file=path, line=line, instance=comment_id, field="attack")
+        votes.setdefault(comment_id, []).append(int(judgement[0]))
+    return {comment_id: sum(ballots) / len(ballots) for comment_id, ballots in votes.items()}
+
+
+def _values(
+    path: str | PathLike[str], columns: tuple[str, ...], wanted: Collection[str]
+) -> Iterator[tuple[int, str, str]]:
+    """(line, id, value in the first of the columns that is there) of the ids wanted."""
     wanted = frozenset(wanted)
     rows = _table(path)
     _, header = next(rows, (1, []))
-    id_column, attack_column = _column(header, _ID_COLUMNS), _column(header, ("attack",))
-    if id_column is None or attack_column is None:
-        raise DataError(f"expected the columns rev_id and attack, found {shown(header)}", file=path, line=1)
-    votes: dict[str, list[int]] = {}
+    id_column, value_column = _column(header, _ID_COLUMNS), _column(header, columns)
+    if id_column is None or value_column is None:
+        raise DataError(f"expected the columns rev_id and {columns[0]}, found {shown(header)}", file=path, line=1)
     for line, fields in rows:
         if len(fields) != len(header):
             raise DataError(f"expected {len(header)} fields, found {len(fields)}", file=path, line=line)
         comment_id = fields[id_column].removesuffix(".0")
         if comment_id in wanted:
-            judgement = fields[attack_column]
-            if judgement not in ("0", "1", "0.0", "1.0"):
-                raise DataError(
-                    f"expected 0 or 1, found {shown(judgement)}",
-                    file=path,
-                    line=line,
-                    instance=comment_id,
-                    field="attack",
-                )
-            votes.setdefault(comment_id, []).append(int(judgement[0]))
-    return {comment_id: sum(given) / len(given) for comment_id, given in votes.items()}
+            yield line, comment_id, fields[value_column]

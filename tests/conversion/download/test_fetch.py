@@ -100,7 +100,7 @@ def server() -> Iterator[tuple[str, Behaviour]]:
 
 def fetched(url: str, cache: Path, sha256: str | None = None, size: int | None = None) -> tuple[Path, list[str]]:
     said: list[str] = []
-    source = fetch.Source("movies", f"{url}/movies.tar.gz", size, sha256)
+    source = fetch.Archive("movies", f"{url}/movies.tar.gz", size, sha256)
     return fetch.fetch_archive(source, cache, progress=False, say=said.append, retries=QUICK), said
 
 
