@@ -8,15 +8,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import orjson
 from rich.console import Console
 from rich.table import Table
 
 from eraser_hub import samples
+from eraser_hub.records.predictions import plain_rows
 
 # what the table shows of each module's result; the rest is in the dict
 AGREEMENT_KEYS = ("token_macro_f1", "iou_macro_f1", "iou_matched_f1", "exact_micro_f1", "auprc", "sentence_micro_f1")
 FAITHFULNESS_KEYS = ("comprehensiveness", "sufficiency", "comprehensiveness_aopc", "sufficiency_aopc", "accuracy")
+
+NEXT = """
+[bold]Next[/bold]
+  cd {out} && python -c 'from datasets import load_dataset; print(load_dataset("eraser", "movies")["validation"][0])'
+  eraser-hub check --dataset {out}/eraser     the integrity table
+  eraser-hub stats --dataset {out}/eraser     the papers' tables, recomputed
+  eraser-hub build eraser --config movies      the real release, downloaded
+  eraser-hub --help                            scores, explanations, reports, publishing"""
 
 
 @contextmanager
@@ -29,9 +37,8 @@ def _inside(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
-def read_jsonl(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON-lines file."""
-    return [orjson.loads(line) for line in path.read_bytes().splitlines() if line]
+def _predictions(path: Path) -> list[dict[str, Any]]:
+    return [row for _, row in plain_rows(path)]
 
 
 def build_samples(out: Path, say: Console) -> None:
@@ -56,11 +63,12 @@ def _score_movies() -> tuple[Any, dict[str, Any], dict[str, Any]]:
     streamed = [row["annotation_id"] for row in load_dataset("eraser", "movies", split="validation", streaming=True)]
     if streamed != movies["validation"]["annotation_id"][:]:
         raise RuntimeError("expected the streamed dataset to equal the loaded one")
-    predictions = read_jsonl(samples.path("predictions", "eraser", "movies.val.jsonl"))
-    given = {"predictions": predictions, "references": movies["validation"]}
-    agreement = evaluate.load("eraser_agreement", keep_in_memory=True).compute(**given, confidence_level=0.95, seed=1)
-    faithfulness = evaluate.load("eraser_faithfulness", keep_in_memory=True).compute(
-        **given, confidence_level=0.95, seed=1
+    predictions = _predictions(samples.path("predictions", "eraser", "movies.val.jsonl"))
+    agreement, faithfulness = (
+        evaluate.load(name, keep_in_memory=True).compute(
+            predictions=predictions, references=movies["validation"], confidence_level=0.95, seed=1
+        )
+        for name in ("eraser_agreement", "eraser_faithfulness")
     )
     return movies, agreement, faithfulness
 
@@ -70,7 +78,7 @@ def _score_chinese() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     from datasets import load_dataset
 
     rows = load_dataset("bilingual_perturbation", "senti_ch", split="test")
-    predictions = read_jsonl(samples.path("predictions", "bilingual_perturbation", "senti_ch.jsonl"))
+    predictions = _predictions(samples.path("predictions", "bilingual_perturbation", "senti_ch.jsonl"))
     original = next(row for row in rows if row["rel_ids"])
     perturbed = next(row for row in rows if row["id"] == original["rel_ids"][0])
     pair = {str(original["id"]), str(perturbed["id"])}
@@ -116,13 +124,4 @@ def quickstart(out: Path, say: Console) -> None:
     say.print(f"  perturbed: {perturbed['context']}", markup=False)
     say.print(f"  MAP {chinese['map']:.4f} over {chinese['pairs']} pair")
 
-    say.print(
-        f"""
-[bold]Next[/bold]
-  cd {out} && python -c 'from datasets import load_dataset; print(load_dataset("eraser", "movies")["validation"][0])'
-  eraser-hub check --dataset {out}/eraser     the integrity table
-  eraser-hub stats --dataset {out}/eraser     the papers' tables, recomputed
-  eraser-hub build eraser --config movies      the real release, downloaded
-  eraser-hub --help                            scores, explanations, reports, publishing""",
-        highlight=False,
-    )
+    say.print(NEXT.format(out=out), highlight=False)

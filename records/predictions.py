@@ -1,7 +1,7 @@
 """ERASER prediction files, JSON lines or Parquet: typed, and read once, some instances at a time.
 
     for number, instance in instances(path): ..     typed instances, each with its line
-    for number, row in rows(path): ..               rows of another kind, such as those of the perturbation benchmark, untyped
+    for number, row in plain_rows(path): ..               rows of another kind, such as those of the perturbation benchmark, untyped
     for part in parts(path): ..                     instances as flat arrays, as metrics/ takes them, several processes reading
 
 The optional fields are those that `metrics.fields` names; other keys are left alone. Of Parquet a row counts as a line.
@@ -110,7 +110,7 @@ def instances(path: Path) -> Iterator[tuple[int, Instance]]:
         yield number, instance
 
 
-def rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a prediction file as they stand there, each with its line (of Parquet: its row), numbered from 1.
 
     Raises:

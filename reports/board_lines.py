@@ -104,6 +104,15 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
     return line_of_scores(content, file=path, system=system, dataset=dataset)
 
 
+def named_score_file(argument: str) -> BoardLine:
+    """``FILE``, ``SYSTEM=FILE`` or ``SYSTEM@DATASET=FILE`` as a line of the board; errors as of `read_score_file`."""
+    name, equals, path = argument.partition("=")
+    if not equals or Path(argument).exists():
+        return read_score_file(Path(argument))
+    system, _, dataset = name.rpartition("@") if "@" in name else (name, "", "")
+    return read_score_file(Path(path), system=system, dataset=dataset)
+
+
 def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", dataset: str = "") -> BoardLine:
     """The content of a score file as a line of the board; arguments and errors as in `read_score_file`."""
     signatures = signatures_of(content)

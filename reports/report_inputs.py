@@ -11,7 +11,7 @@ import msgspec
 
 from eraser_hub.records.built import label_name, open_built
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.predictions import instances, rows
+from eraser_hub.records.predictions import instances, plain_rows
 from eraser_hub.records.splits import dataset_split
 
 Rows = Sequence[Mapping[str, Any]]
@@ -152,7 +152,7 @@ class System:
             DataError: a file that cannot be read or is empty; a prediction without id, or an id twice.
         """
         field, predictions = split.id_field, dict[str, dict[str, Any]]()
-        for line, row in rows(self.path) if split.holds_pairs else _instance_rows(self.path):
+        for line, row in plain_rows(self.path) if split.holds_pairs else _instance_rows(self.path):
             if row.get(field) is None:
                 raise DataError("expected an id, found none", file=self.path, line=line, field=field)
             identity = str(row[field])

@@ -43,18 +43,11 @@ def board(
         eraser-hub board --submission ours=P.jsonl --dataset hub/eraser --config movies --split test --out board
     """
     from eraser_hub.reports.board import board_lines, write_board
-    from eraser_hub.reports.board_lines import read_score_file, submitted_lines
+    from eraser_hub.reports.board_lines import named_score_file, submitted_lines
 
     if submission and dataset is None:
         raise typer.BadParameter("submissions are scored against a dataset: give --dataset", param_hint="--submission")
-    lines = []
-    for argument in scores or []:
-        name, equals, path = argument.partition("=")
-        if equals and not Path(argument).exists():
-            system, _, answered = name.rpartition("@") if "@" in name else (name, "", "")
-            lines.append(read_score_file(Path(path), system=system, dataset=answered))
-        else:
-            lines.append(read_score_file(Path(argument)))
+    lines = [named_score_file(argument) for argument in scores or []]
     if submission and dataset is not None:
         lines.extend(submitted_lines(submission, dataset=dataset, config=config, split=split))
     lines = board_lines(lines, published=published)

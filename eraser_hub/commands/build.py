@@ -9,7 +9,7 @@ import typer
 
 from eraser_hub.conversion import HUB_DATASETS
 
-_NAMES = (*HUB_DATASETS, "metrics")
+from .usage import known_configs, one_of
 
 
 def build(
@@ -39,8 +39,7 @@ def build(
 
         eraser-hub build metrics --out hub
     """
-    if name not in _NAMES:
-        raise typer.BadParameter(f"expected one of {', '.join(_NAMES)}, found {name!r}", param_hint="NAME")
+    one_of(name, (*HUB_DATASETS, "metrics"), "NAME")
     if name == "metrics":
         if source is not None or include_backup_records:
             raise typer.BadParameter(
@@ -52,11 +51,7 @@ def build(
             typer.echo(folder)
         return
     dataset = HUB_DATASETS[name]
-    for wanted in config or ():
-        if wanted not in dataset.configs:
-            raise typer.BadParameter(
-                f"expected one of {', '.join(dataset.configs)}, found {wanted!r}", param_hint="--config"
-            )
+    known_configs(config, dataset.configs)
     if source is not None and not source.exists():
         raise typer.BadParameter(f"there is no folder {source}", param_hint="--source")
     result = dataset.build(

@@ -9,18 +9,17 @@ import typer
 
 from eraser_hub.conversion import HUB_DATASETS
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .usage import chosen_dataset, known_configs
 
+if TYPE_CHECKING:
     from eraser_hub.conversion.checks import Finding, Report
 
-_NAMES = tuple(HUB_DATASETS)
 MOST_LINES = 10
 _STYLE = {"violation": "bold red", "quirk": "yellow", "note": "dim"}
 
 
 def check(
-    name: Annotated[str | None, typer.Argument(help=f"{', '.join(_NAMES)}.")] = None,
+    name: Annotated[str | None, typer.Argument(help=f"{', '.join(HUB_DATASETS)}.")] = None,
     dataset: Annotated[
         Path | None, typer.Option(help="A built folder, or a folder of raw corpora; by default hub/NAME.")
     ] = None,
@@ -68,31 +67,6 @@ def check(
         raise typer.Exit(1)
 
 
-def chosen_dataset(name: str | None, dataset: Path | None) -> tuple[str, Path]:
-    """(the dataset's name, its folder): the name is the folder's unless it is given.
-
-    Raises:
-        typer.BadParameter: an unknown name, or no such folder.
-    """
-    if name is None:
-        name = dataset.resolve().name if dataset is not None and dataset.resolve().name in _NAMES else "eraser"
-    if name not in _NAMES:
-        raise typer.BadParameter(f"expected one of {', '.join(_NAMES)}, found {name!r}", param_hint="NAME")
-    folder = dataset if dataset is not None else Path("hub") / name
-    if not folder.is_dir():
-        raise typer.BadParameter(
-            f"there is no folder {folder} (build it: eraser-hub build {name})", param_hint="--dataset"
-        )
-    return name, folder
-
-
-def known_configs(config: Sequence[str] | None, known: Sequence[str]) -> None:
-    """Refuse a configuration that the dataset does not have, as bad usage."""
-    for wanted in config or ():
-        if wanted not in known:
-            raise typer.BadParameter(f"expected one of {', '.join(known)}, found {wanted!r}", param_hint="--config")
-
-
 def _print(report: Report) -> None:
     from rich.console import Console
     from rich.markup import escape
@@ -107,8 +81,8 @@ def _print(report: Report) -> None:
     table.add_column("found", overflow="fold")
     for split in report.splits:
         documents = "" if split.documents is None else f"{split.documents:,}"
-        found = "\n".join(_line(finding, escape) for finding in split.findings) or "[green]good[/]"
-        table.add_row(escape(split.config), escape(split.split), f"{split.rows:,}", documents, found)
+        findings = "\n".join(_line(finding) for finding in split.findings) or "[green]good[/]"
+        table.add_row(escape(split.config), escape(split.split), f"{split.rows:,}", documents, findings)
     console.print(table)
     for finding in report.leakage:
         console.print(f"[bold]{escape(finding.check)}[/]: {finding.count:,} {escape(finding.why)}", highlight=False)
@@ -121,7 +95,9 @@ def _print(report: Report) -> None:
     console.print(f"[bold red]{total:,} violations[/]" if total else "[green]no violation[/]", highlight=False)
 
 
-def _line(finding: Finding, escape) -> str:  # type: ignore[no-untyped-def]
+def _line(finding: Finding) -> str:
+    from rich.markup import escape
+
     words = f"[{_STYLE[finding.level]}]{finding.level}[/] {escape(finding.check)}: {finding.count:,}"
     if finding.why:
         words += f" ({escape(finding.why)})"

@@ -11,78 +11,78 @@ import typer
 if TYPE_CHECKING:
     from tqdm import tqdm
 
+    from eraser_hub.explain.settings import ExplainSettings
+    from eraser_hub.explain.work import Job
+
+
+Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser) or Hub id.")]
+Model = Annotated[str, typer.Option(help="Model folder of `eraser-hub train`, .skops file, or transformers id.")]
+Out = Annotated[Path, typer.Option(help="Predictions: a file ending in .jsonl or .parquet.")]
+Config = Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")]
+Split = Annotated[str, typer.Option(help="Split (val and validation are one).")]
+Method = Annotated[
+    str | None,
+    typer.Option(
+        help="random, occlusion (the default), gradient, input-x-gradient, integrated-gradients, attention, lime or "
+        "coefficients."
+    ),
+]
+Scores = Annotated[
+    Path | None,
+    typer.Option(help="In place of a method: token scores from elsewhere, the soft rationales of a results file."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
+Draws = Annotated[int, typer.Option(min=1, help="--method random: so many files, OUT.draw-01.jsonl, ...")]
+Kd = Annotated[float | None, typer.Option(help="Share of tokens in a hard rationale; by default the config's average.")]
+Bins = Annotated[str, typer.Option(help="AOPC bins in per cent, '' for none.")]
+Erase = Annotated[str, typer.Option(help="How tokens are erased: remove, mask or pad.")]
+TokensToFlip = Annotated[
+    bool, typer.Option("--tokens-to-flip", help="Search how many top tokens must go until the label changes.")
+]
+RandomDraws = Annotated[
+    int, typer.Option(min=0, help="Random rationales of each instance's own length, to score against chance.")
+]
+RandomKind = Annotated[
+    str, typer.Option(help="Random rationales: tokens (any set), or spans (its own spans, shifted).")
+]
+FidelityTrials = Annotated[int, typer.Option(min=0, help="Fidelity curves: trials for each occlusion rate (0: none).")]
+FidelityRates = Annotated[str | None, typer.Option(help="Occlusion rates in per cent; by default 0, 5, .., 100.")]
+Steps = Annotated[int, typer.Option(min=1, help="Steps of integrated gradients.")]
+LimeSamples = Annotated[int, typer.Option(min=2, help="LIME: perturbed samples, N.")]
+LimeTokens = Annotated[int, typer.Option(min=0, help="LIME: tokens in each sample, K; 0: a uniformly drawn number.")]
+Task = Annotated[str, typer.Option(help="transformers: auto, classification, multiple-choice or question-answering.")]
+Labels = Annotated[str | None, typer.Option(help="The dataset's name of each of the model's outputs: 'NEG,POS'.")]
+Query = Annotated[
+    bool | None,
+    typer.Option("--query/--no-query", help="Show the query to the model; by default as it was trained."),
+]
+Window = Annotated[int | None, typer.Option(min=8, help="transformers: longest input in sub-words.")]
+Device = Annotated[str | None, typer.Option(help="torch device; by default cuda where there is one.")]
+Precision = Annotated[
+    str, typer.Option(help="transformers: float32, bfloat16, or auto: bfloat16 on a GPU that has it.")
+]
+TrustPickle = Annotated[bool, typer.Option("--trust-pickle", help="Open joblib and pickle files, which run code.")]
+BatchSize = Annotated[int, typer.Option(min=1, help="Full-length inputs at a time.")]
+Chunk = Annotated[int, typer.Option(min=1, help="Instances worked on, and written, together.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Explain the first so many instances.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")]
+Engine = Annotated[str, typer.Option(help="local, or ray.")]
+Workers = Annotated[int, typer.Option(min=1, help="--engine ray: workers, each with a model.")]
+Threads = Annotated[int, typer.Option(min=0, help="Processor threads of a model (0: as torch sees fit).")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+
 
 def explain(
-    dataset: Annotated[str, typer.Option(help="Dataset folder (hub/eraser) or Hub id.")],
-    model: Annotated[str, typer.Option(help="Model folder of `eraser-hub train`, .skops file, or transformers id.")],
-    out: Annotated[Path, typer.Option(help="Predictions: a file ending in .jsonl or .parquet.")],
-    config: Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")] = None,
-    split: Annotated[str, typer.Option(help="Split (val and validation are one).")] = "test",
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help="random, occlusion (the default), gradient, input-x-gradient, integrated-gradients, attention, lime or "
-            "coefficients."
-        ),
-    ] = None,
-    scores: Annotated[
-        Path | None,
-        typer.Option(help="In place of a method: token scores from elsewhere, the soft rationales of a results file."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 1,
-    draws: Annotated[int, typer.Option(min=1, help="--method random: so many files, OUT.draw-01.jsonl, ...")] = 1,
-    kd: Annotated[
-        float | None, typer.Option(help="Share of tokens in a hard rationale; by default the config's average.")
-    ] = None,
-    bins: Annotated[str, typer.Option(help="AOPC bins in per cent, '' for none.")] = "1,5,10,20,50",
-    erase: Annotated[str, typer.Option(help="How tokens are erased: remove, mask or pad.")] = "remove",
-    tokens_to_flip: Annotated[
-        bool, typer.Option("--tokens-to-flip", help="Search how many top tokens must go until the label changes.")
-    ] = False,
-    random_draws: Annotated[
-        int, typer.Option(min=0, help="Random rationales of each instance's own length, to score against chance.")
-    ] = 0,
-    random_kind: Annotated[
-        str, typer.Option(help="Random rationales: tokens (any set), or spans (its own spans, shifted).")
-    ] = "tokens",
-    fidelity_trials: Annotated[
-        int, typer.Option(min=0, help="Fidelity curves: trials for each occlusion rate (0: none).")
-    ] = 0,
-    fidelity_rates: Annotated[
-        str | None, typer.Option(help="Occlusion rates in per cent; by default 0, 5, .., 100.")
-    ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of integrated gradients.")] = 300,
-    lime_samples: Annotated[int, typer.Option(min=2, help="LIME: perturbed samples, N.")] = 5000,
-    lime_tokens: Annotated[
-        int, typer.Option(min=0, help="LIME: tokens in each sample, K; 0: a uniformly drawn number.")
-    ] = 10,
-    task: Annotated[
-        str, typer.Option(help="transformers: auto, classification, multiple-choice or question-answering.")
-    ] = "auto",
-    labels: Annotated[
-        str | None, typer.Option(help="The dataset's name of each of the model's outputs: 'NEG,POS'.")
-    ] = None,
-    query: Annotated[
-        bool | None,
-        typer.Option("--query/--no-query", help="Show the query to the model; by default as it was trained."),
-    ] = None,
-    window: Annotated[int | None, typer.Option(min=8, help="transformers: longest input in sub-words.")] = None,
-    device: Annotated[str | None, typer.Option(help="torch device; by default cuda where there is one.")] = None,
-    precision: Annotated[
-        str, typer.Option(help="transformers: float32, bfloat16, or auto: bfloat16 on a GPU that has it.")
-    ] = "auto",
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Open joblib and pickle files, which run code.")
-    ] = False,
-    batch_size: Annotated[int, typer.Option(min=1, help="Full-length inputs at a time.")] = 32,
-    chunk: Annotated[int, typer.Option(min=1, help="Instances worked on, and written, together.")] = 16,
-    limit: Annotated[int | None, typer.Option(min=1, help="Explain the first so many instances.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")] = False,
-    engine: Annotated[str, typer.Option(help="local, or ray.")] = "local",
-    workers: Annotated[int, typer.Option(min=1, help="--engine ray: workers, each with a model.")] = 2,
-    threads: Annotated[int, typer.Option(min=0, help="Processor threads of a model (0: as torch sees fit).")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
-) -> None:
+    dataset: Dataset, model: Model, out: Out, config: Config = None, split: Split = "test", method: Method = None,
+    scores: Scores = None, seed: Seed = 1, draws: Draws = 1, kd: Kd = None, bins: Bins = "1,5,10,20,50",
+    erase: Erase = "remove", tokens_to_flip: TokensToFlip = False, random_draws: RandomDraws = 0,
+    random_kind: RandomKind = "tokens", fidelity_trials: FidelityTrials = 0, fidelity_rates: FidelityRates = None,
+    steps: Steps = 300, lime_samples: LimeSamples = 5000, lime_tokens: LimeTokens = 10, task: Task = "auto",
+    labels: Labels = None, query: Query = None, window: Window = None, device: Device = None,
+    precision: Precision = "auto", trust_pickle: TrustPickle = False, batch_size: BatchSize = 32, chunk: Chunk = 16,
+    limit: Limit = None, resume: Resume = False, engine: Engine = "local", workers: Workers = 2, threads: Threads = 0,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
     """Explain a model's predictions, and write what `score` and the metric modules take as it is.
 
     Every token gets a score; the top kd make the hard rationale; the model is asked again without it, with it alone, at
@@ -100,37 +100,16 @@ def explain(
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --scores shap.jsonl --out shap-erased.jsonl
     """
-    from tqdm import tqdm
-
     from eraser_hub.explain.dataset import kd_of, open_split
-    from eraser_hub.explain.open import TASKS
-    from eraser_hub.explain.outputs import FORMATS, partial_path
-    from eraser_hub.explain.run import ENGINES, draw_path, explain_draws
-    from eraser_hub.explain.settings import (
-        ERASE_MODES,
-        FIDELITY_RATES,
-        METHODS,
-        RANDOM_KINDS,
-        ExplainSettings,
-    )  # fmt: skip
-    from eraser_hub.explain.transformers.devices import PRECISIONS
+    from eraser_hub.explain.run import draw_path
+    from eraser_hub.explain.settings import FIDELITY_RATES, ExplainSettings
     from eraser_hub.explain.work import Job
 
     if scores is not None and method is not None:
         raise typer.BadParameter("expected --method or --scores, found both", param_hint="--scores")
     method = method or "occlusion"
-    for option, value, allowed in (
-        ("--method", method, METHODS), ("--erase", erase, ERASE_MODES), ("--task", task, TASKS),
-        ("--engine", engine, ENGINES), ("--precision", precision, PRECISIONS), ("--random-kind", random_kind, RANDOM_KINDS),
-    ):  # fmt: skip
-        if value not in allowed:
-            raise typer.BadParameter(f"expected one of {', '.join(allowed)}; found {value!r}", param_hint=option)
-    if out.suffix not in FORMATS:
-        raise typer.BadParameter(f"expected a file ending in {' or '.join(FORMATS)}", param_hint="--out")
-    if draws > 1 and method != "random":
-        raise typer.BadParameter(f"only --method random is drawn; {method} gives one result", param_hint="--draws")
-    if kd is not None and not 0 <= kd <= 1:
-        raise typer.BadParameter(f"expected a share from 0 to 1, found {kd}", param_hint="--kd")
+    _refuse_unknown(method, erase, task, engine, precision, random_kind)
+    _refuse(out, draws, method, kd)
     job = Job(
         dataset=dataset, config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
         labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
@@ -146,9 +125,45 @@ def explain(
     )  # fmt: skip
     outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
     total = rows.size if limit is None or rows.size is None else min(limit, rows.size)
-    with tqdm(
-        total=None if total is None else total * draws, unit=" instances", disable=quiet, mininterval=0.5, smoothing=0
-    ) as bar:
+    _run(job, settings, outs, resume, engine, workers, None if total is None else total * draws, quiet)
+
+
+def _refuse_unknown(method: str, erase: str, task: str, engine: str, precision: str, random_kind: str) -> None:
+    from eraser_hub.explain.open import TASKS
+    from eraser_hub.explain.run import ENGINES
+    from eraser_hub.explain.settings import ERASE_MODES, METHODS, RANDOM_KINDS
+    from eraser_hub.explain.transformers.devices import PRECISIONS
+
+    for option, value, allowed in (
+        ("--method", method, METHODS), ("--erase", erase, ERASE_MODES), ("--task", task, TASKS),
+        ("--engine", engine, ENGINES), ("--precision", precision, PRECISIONS), ("--random-kind", random_kind, RANDOM_KINDS),
+    ):  # fmt: skip
+        if value not in allowed:
+            raise typer.BadParameter(f"expected one of {', '.join(allowed)}; found {value!r}", param_hint=option)
+
+
+def _refuse(out: Path, draws: int, method: str, kd: float | None) -> None:
+    from eraser_hub.explain.outputs import FORMATS
+
+    if out.suffix not in FORMATS:
+        raise typer.BadParameter(f"expected a file ending in {' or '.join(FORMATS)}", param_hint="--out")
+    if draws > 1 and method != "random":
+        raise typer.BadParameter(f"only --method random is drawn; {method} gives one result", param_hint="--draws")
+    if kd is not None and not 0 <= kd <= 1:
+        raise typer.BadParameter(f"expected a share from 0 to 1, found {kd}", param_hint="--kd")
+
+
+def _run(
+    job: Job, settings: ExplainSettings, outs: list[Path], resume: bool, engine: str, workers: int, total: int | None,
+    quiet: bool,
+) -> None:  # fmt: skip
+    """Explain with a progress bar, and print what the runs report."""
+    from tqdm import tqdm
+
+    from eraser_hub.explain.outputs import partial_path
+    from eraser_hub.explain.run import explain_draws
+
+    with tqdm(total=total, unit=" instances", disable=quiet, mininterval=0.5, smoothing=0) as bar:
         try:
             reports = explain_draws(
                 job, settings, outs, resume=resume, engine=engine, workers=workers, on_progress=progress_on(bar)

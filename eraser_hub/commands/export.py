@@ -7,6 +7,10 @@ from typing import Annotated
 
 import typer
 
+from eraser_hub.conversion import HUB_DATASETS
+
+from .usage import known_configs
+
 
 def export(
     dataset: Annotated[Path, typer.Option(help="A built dataset folder, e.g. hub/eraser.")],
@@ -21,8 +25,6 @@ def export(
 
         eraser-hub export --dataset hub/eraser --config movies --out raw
     """
-    from eraser_hub.conversion import HUB_DATASETS
-
     if not dataset.is_dir():
         raise typer.BadParameter(f"there is no folder {dataset}", param_hint="--dataset")
     name = dataset.resolve().name
@@ -31,11 +33,7 @@ def export(
             f"expected a folder named {', '.join(HUB_DATASETS)}, found {name!r}", param_hint="--dataset"
         )
     chosen = HUB_DATASETS[name]
-    for wanted in config or ():
-        if wanted not in chosen.configs:
-            raise typer.BadParameter(
-                f"expected one of {', '.join(chosen.configs)}, found {wanted!r}", param_hint="--config"
-            )
+    known_configs(config, chosen.configs)
     result = chosen.export(dataset, config or None, out=out)
     for note in result.notes:
         typer.echo(note, err=True)

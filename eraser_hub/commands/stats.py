@@ -9,7 +9,7 @@ import typer
 
 from eraser_hub.conversion import HUB_DATASETS
 
-from .check import chosen_dataset, known_configs
+from .usage import chosen_dataset, known_configs
 
 
 def stats(

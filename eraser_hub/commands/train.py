@@ -7,51 +7,51 @@ from typing import Annotated
 
 import typer
 
+Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser) or Hub id.")]
+Model = Annotated[
+    str, typer.Option(help="logistic-regression, random-forest, or a transformers folder or Hub id to fine-tune.")
+]
+Out = Annotated[Path, typer.Option(help="Folder for the model.")]
+Config = Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")]
+Split = Annotated[str, typer.Option(help="Split to train on.")]
+EvalSplit = Annotated[
+    str | None,
+    typer.Option(help="Split to evaluate on; by default validation, if labelled and not trained on; '' for none."),
+]
+TrainOn = Annotated[str, typer.Option(help="full: the whole text; rationale: the human rationale's tokens alone.")]
+Regimes = Annotated[
+    bool,
+    typer.Option(
+        "--regimes", help="Train both ways and print paper 004's three regimes; OUT holds the model of --train-on."
+    ),
+]
+Query = Annotated[
+    bool | None, typer.Option("--query/--no-query", help="Show the query; by default when queries differ.")
+]
+Features = Annotated[str, typer.Option(help="Baselines: words, or characters (1- and 2-grams of the text).")]
+Joiner = Annotated[str | None, typer.Option(help="What stands between tokens; by default nothing for characters.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Train on the first so many rows.")]
+Epochs = Annotated[float, typer.Option(min=0.0, help="Fine-tuning: epochs.")]
+MaxSteps = Annotated[int, typer.Option(min=0, help="Fine-tuning: stop after so many steps (0: by epochs).")]
+BatchSize = Annotated[int, typer.Option(min=1, help="Fine-tuning: windows a step.")]
+LearningRate = Annotated[float, typer.Option(min=0.0, help="Fine-tuning: learning rate.")]
+Window = Annotated[int | None, typer.Option(min=8, help="Fine-tuning: longest window in sub-words.")]
+Task = Annotated[
+    str,
+    typer.Option(
+        help="Fine-tuning: classification, multiple-choice (CoS-E: the query holds the answers), or auto, by the data."
+    ),
+]
+
 
 def train(
-    dataset: Annotated[str, typer.Option(help="Dataset folder (hub/eraser) or Hub id.")],
-    model: Annotated[
-        str, typer.Option(help="logistic-regression, random-forest, or a transformers folder or Hub id to fine-tune.")
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the model.")],
-    config: Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")] = None,
-    split: Annotated[str, typer.Option(help="Split to train on.")] = "train",
-    eval_split: Annotated[
-        str | None,
-        typer.Option(help="Split to evaluate on; by default validation, if labelled and not trained on; '' for none."),
-    ] = None,
-    train_on: Annotated[
-        str, typer.Option(help="full: the whole text; rationale: the human rationale's tokens alone.")
-    ] = "full",
-    regimes: Annotated[
-        bool,
-        typer.Option(
-            "--regimes", help="Train both ways and print paper 004's three regimes; OUT holds the model of --train-on."
-        ),
-    ] = False,
-    query: Annotated[
-        bool | None, typer.Option("--query/--no-query", help="Show the query; by default when queries differ.")
-    ] = None,
-    features: Annotated[
-        str, typer.Option(help="Baselines: words, or characters (1- and 2-grams of the text).")
-    ] = "words",
-    joiner: Annotated[
-        str | None, typer.Option(help="What stands between tokens; by default nothing for characters.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
-    limit: Annotated[int | None, typer.Option(min=1, help="Train on the first so many rows.")] = None,
-    epochs: Annotated[float, typer.Option(min=0.0, help="Fine-tuning: epochs.")] = 3.0,
-    max_steps: Annotated[int, typer.Option(min=0, help="Fine-tuning: stop after so many steps (0: by epochs).")] = 0,
-    batch_size: Annotated[int, typer.Option(min=1, help="Fine-tuning: windows a step.")] = 16,
-    learning_rate: Annotated[float, typer.Option(min=0.0, help="Fine-tuning: learning rate.")] = 2e-5,
-    window: Annotated[int | None, typer.Option(min=8, help="Fine-tuning: longest window in sub-words.")] = None,
-    task: Annotated[
-        str,
-        typer.Option(
-            help="Fine-tuning: classification, multiple-choice (CoS-E: the query holds the answers), or auto, by the data."
-        ),
-    ] = "auto",
-) -> None:
+    dataset: Dataset, model: Model, out: Out, config: Config = None, split: Split = "train",
+    eval_split: EvalSplit = None, train_on: TrainOn = "full", regimes: Regimes = False, query: Query = None,
+    features: Features = "words", joiner: Joiner = None, seed: Seed = 1, limit: Limit = None, epochs: Epochs = 3.0,
+    max_steps: MaxSteps = 0, batch_size: BatchSize = 16, learning_rate: LearningRate = 2e-5, window: Window = None,
+    task: Task = "auto",
+) -> None:  # fmt: skip
     """Train a classifier on a config, for `eraser-hub explain`.
 
     Baselines scan their hyperparameter on a held-out tenth of the training split. The three regimes of paper 004:

@@ -18,7 +18,7 @@ from eraser_hub.metrics.offences import Offences
 from eraser_hub.records import predictions as module
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import batches_of_lines
-from eraser_hub.records.predictions import instances, parts, rows
+from eraser_hub.records.predictions import instances, parts, plain_rows
 
 from ..metrics.eraser_rows import random_case
 
@@ -173,9 +173,9 @@ def test_rows_of_another_kind_come_as_they_stand(tmp_path: Path) -> None:
     several = [{"id": 1, "rationale": [[0, 2]]}, {"id": 2, "rationale": [[1]]}]
     path = lines(tmp_path / "p.jsonl", several)
     path.write_text(path.read_text("utf-8").replace("\n", "\n\n", 1), "utf-8")
-    assert list(rows(path)) == [(1, several[0]), (3, several[1])]
+    assert list(plain_rows(path)) == [(1, several[0]), (3, several[1])]
     datasets.Dataset.from_list(several).to_parquet(str(tmp_path / "p.parquet"))
-    assert list(rows(tmp_path / "p.parquet")) == [(1, several[0]), (2, several[1])]
+    assert list(plain_rows(tmp_path / "p.parquet")) == [(1, several[0]), (2, several[1])]
 
 
 @pytest.mark.parametrize(
@@ -184,4 +184,4 @@ def test_rows_of_another_kind_come_as_they_stand(tmp_path: Path) -> None:
 def test_rows_that_are_none(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "p.jsonl").write_text(text, "utf-8")
     with pytest.raises(DataError, match=words):
-        list(rows(tmp_path / "p.jsonl"))
+        list(plain_rows(tmp_path / "p.jsonl"))

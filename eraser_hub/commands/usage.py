@@ -1,0 +1,39 @@
+"""What several verbs check before they begin; an offence is bad usage, exit status 2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from eraser_hub.conversion import HUB_DATASETS
+
+
+def one_of(value: str, allowed: Sequence[str], option: str) -> None:
+    """Refuse a value that is none of those allowed."""
+    if value not in allowed:
+        raise typer.BadParameter(f"expected one of {', '.join(allowed)}, found {value!r}", param_hint=option)
+
+
+def known_configs(config: Sequence[str] | None, known: Sequence[str]) -> None:
+    """Refuse a configuration that the dataset does not have."""
+    for name in config or ():
+        one_of(name, known, "--config")
+
+
+def chosen_dataset(name: str | None, dataset: Path | None) -> tuple[str, Path]:
+    """(the dataset's name, its folder): the name is the folder's unless it is given.
+
+    Raises:
+        typer.BadParameter: an unknown name, or no such folder.
+    """
+    if name is None:
+        name = dataset.resolve().name if dataset is not None and dataset.resolve().name in HUB_DATASETS else "eraser"
+    one_of(name, tuple(HUB_DATASETS), "NAME")
+    folder = dataset if dataset is not None else Path("hub") / name
+    if not folder.is_dir():
+        raise typer.BadParameter(
+            f"there is no folder {folder} (build it: eraser-hub build {name})", param_hint="--dataset"
+        )
+    return name, folder
