@@ -30,17 +30,17 @@ def agreement(marks: np.ndarray) -> dict[str, np.ndarray]:
     >>> {key: value.round(3).tolist() for key, value in agreement(np.array([[1, 1, 0, 0], [1, 0, 0, 0]])).items()}
     {'cohen_kappa': [0.5, 1.0], 'p': [0.5, 1.0], 'r': [1.0, 1.0], 'f1': [0.667, 1.0]}
     """
-    own = np.asarray(marks, dtype=bool)
-    truth = majority(own)
-    n = own.shape[1]
-    both = (own & truth).sum(axis=1)
-    marked, gold = own.sum(axis=1), int(truth.sum())
-    observed = (own == truth).sum(axis=1) / max(n, 1)
+    marks = np.asarray(marks, dtype=bool)
+    truth = majority(marks)
+    n = marks.shape[1]
+    both = (marks & truth).sum(axis=1)
+    marked, gold = marks.sum(axis=1), int(truth.sum())
+    observed = (marks == truth).sum(axis=1) / max(n, 1)
     by_chance = (marked * gold + (n - marked) * (n - gold)) / max(n, 1) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         kappa = np.where(by_chance < 1, (observed - by_chance) / (1 - by_chance), np.nan)
         p = np.where(marked > 0, both / marked, 0.0)
-        r = both / gold if gold else np.zeros(len(own))
+        r = both / gold if gold else np.zeros(len(marks))
     return {
         "cohen_kappa": kappa,
         "p": p,

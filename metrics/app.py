@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
@@ -36,16 +37,16 @@ def module_path(folder: Path, name: str | None = None) -> Path:
     Raises:
         SystemExit: there is none, or there are several and none was asked for.
     """
-    found = {
+    modules = {
         path.stem: path
         for path in sorted(folder.glob("*.py"))
         if path.name != Path(__file__).name and defines_metric(path)
     }
-    if name is None and len(found) == 1:
-        return next(iter(found.values()))
-    if name in found:
-        return found[str(name)]
-    raise SystemExit(f"{folder}: expected the name of one metric, there are: {', '.join(found) or 'none'}")
+    if name is None and len(modules) == 1:
+        return next(iter(modules.values()))
+    if name in modules:
+        return modules[str(name)]
+    raise SystemExit(f"{folder}: expected the name of one metric, there are: {', '.join(modules) or 'none'}")
 
 
 def defines_metric(path: Path) -> bool:
@@ -342,28 +343,35 @@ def drawn(draw: Callable[..., Iterator[Segments]], predictions: list[Any], refer
     return result
 
 
+def submit(
+    module: evaluate.EvaluationModule,
+    draw: Callable[..., Iterator[Segments]],
+    predictions_text: str,
+    references_text: str,
+    options_text: str,
+) -> tuple[Any, ...]:
+    """Message, table, tokens and the whole result, of what stands in the three boxes."""
+    try:
+        rows = {
+            "predictions": parsed(predictions_text, "predictions", list),
+            "references": parsed(references_text, "references", list),
+        }
+        keywords = parsed(options_text, "options", dict) or {}
+        if clash := sorted(rows.keys() & keywords.keys()):
+            raise Malformed(f"options: {', '.join(clash)} belongs into its own box")
+        scores = module.compute(**{key: value for key, value in rows.items() if value is not None}, **keywords)
+    except Exception as error:  # whatever a paste provokes: its message belongs on the page, its trace does not
+        message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        return gr.update(value=message, visible=True), [], None, {}
+    scores = dict(scores or {})
+    tokens = drawn(draw, rows["predictions"] or [], rows["references"] or [])
+    return gr.update(value="", visible=False), table(scores), tokens, scores
+
+
 def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
     """The page of one metric."""
     predictions, references, options, draw = EXAMPLES.get(name, ([], None, {}, draw_instances))
     filled = [written(value) for value in (predictions, references, options)]
-
-    def submit(predictions_text: str, references_text: str, options_text: str) -> tuple[Any, ...]:
-        try:
-            given = {
-                "predictions": parsed(predictions_text, "predictions", list),
-                "references": parsed(references_text, "references", list),
-            }
-            keywords = parsed(options_text, "options", dict) or {}
-            if clash := sorted(given.keys() & keywords.keys()):
-                raise Malformed(f"options: {', '.join(clash)} belongs into its own box")
-            scores = module.compute(**{key: value for key, value in given.items() if value is not None}, **keywords)
-        except Exception as error:  # whatever a paste provokes: its message belongs on the page, its trace does not
-            message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-            return gr.update(value=message, visible=True), [], None, {}
-        scores = dict(scores or {})
-        tokens = drawn(draw, given["predictions"] or [], given["references"] or [])
-        return gr.update(value="", visible=False), table(scores), tokens, scores
-
     with gr.Blocks(title=name, analytics_enabled=False) as blocks:
         gr.Markdown(f"# {name}\n\n{module.description or ''}")
         with gr.Row():
@@ -383,7 +391,7 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
             whole = gr.JSON(elem_id="whole")
         with gr.Accordion("What goes in", open=False):
             gr.Code(module.inputs_description or "", language="markdown", interactive=False)
-        button.click(submit, inputs, [message, scores, tokens, whole], api_name="compute")
+        button.click(partial(submit, module, draw), inputs, [message, scores, tokens, whole], api_name="compute")
         again.click(lambda: filled, None, inputs)
     return blocks
 

@@ -62,14 +62,14 @@ def normalized_fidelity(
     sufficiency = 1 - np.maximum(0, p_full - p_rationale)
     comprehensiveness = np.maximum(0, p_full - p_complement)
     null = np.maximum(0, p_full - p_empty)
-    told = null >= smallest_null_difference
-    divisor = np.where(told, null, 1.0)
+    informative = null >= smallest_null_difference
+    divisor = np.where(informative, null, 1.0)
     return {
         "sufficiency": sufficiency,
         "comprehensiveness": comprehensiveness,
         "null_difference": null,
-        "normalized_sufficiency": np.where(told, np.clip((sufficiency - (1 - null)) / divisor, 0, 1), 0.0),
-        "normalized_comprehensiveness": np.where(told, np.clip(comprehensiveness / divisor, 0, 1), 0.0),
+        "normalized_sufficiency": np.where(informative, np.clip((sufficiency - (1 - null)) / divisor, 0, 1), 0.0),
+        "normalized_comprehensiveness": np.where(informative, np.clip(comprehensiveness / divisor, 0, 1), 0.0),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -97,6 +97,9 @@ Example:
     >>> round(result["normalized_sufficiency"], 6), round(result["null_difference"], 6)
     (0.75, 0.4)
 """
+
+
+Grid = list[tuple[float, int]]  # occlusion rates and trials
 
 
 class _Point(NamedTuple):
@@ -199,11 +202,11 @@ def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Po
     return points, named
 
 
-def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> list[tuple[float, int]]:
+def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> Grid:
     """The (rate, trial) that every instance must have, ascending; offences for what deviates from the first instance."""
-    first: list[tuple[float, int]] | None = None
-    for name, own in points.items():
-        places = sorted((point.rate, point.trial) for point in own if point.rate is not None)
+    first: Grid | None = None
+    for name, of_instance in points.items():
+        places = sorted((point.rate, point.trial) for point in of_instance if point.rate is not None)
         twice = next((one for one, other in pairwise(places) if one == other), None)
         if twice is not None:
             what = f"expected each rate and trial once, found rate {twice[0]:g}, trial {twice[1]} twice"
@@ -279,56 +282,56 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
         return result
 
 
-def _with_start(points: Mapping[str, list[_Point]], grid: list[tuple[float, int]]) -> list[tuple[float, int]]:
+def _with_start(points: Mapping[str, list[_Point]], grid: Grid) -> Grid:
     """The grid, with a point at rate 0 where the instances have their unoccluded scores and the grid has none."""
-    whole = all(any(point.rate is None for point in own) for own in points.values())
+    whole = all(any(point.rate is None for point in of_instance) for of_instance in points.values())
     return [(0.0, 0), *grid] if grid and grid[0][0] > 0 and whole else grid
 
 
-def _scored(p: np.ndarray, smallest: float) -> dict[str, np.ndarray]:
-    full, rationale, complement, empty = p.T
-    return normalized_fidelity(full, rationale, complement, empty, smallest)
-
-
-def _statistics(points: Mapping[str, list[_Point]], grid: list[tuple[float, int]], smallest: float) -> Statistics:
-    if grid and grid[0][0] != 0:
-        raise ValueError("occlusion_rate: expected rows at rate 0 (nothing occluded), found none")
-    n = len(points)
-    # the scores on the untouched rationale, or their mean over the trials at rate 0
+def _scored(
+    points: Mapping[str, list[_Point]], grid: Grid, smallest: float
+) -> dict[tuple[float | None, int], dict[str, np.ndarray]]:
+    """The scores (instances,) at each rate and trial; (None, 0): nothing was occluded."""
     table: dict[tuple[float | None, int], np.ndarray] = {}
-    for at, own in enumerate(points.values()):
-        for point in own:
+    for at, of_instance in enumerate(points.values()):
+        for point in of_instance:
             place = (point.rate, point.trial)
             if place not in table:
-                table[place] = np.full((n, 4), np.nan)
+                table[place] = np.full((len(points), 4), np.nan)
             table[place][at] = point.p
     if (None, 0) in table and (0.0, 0) not in table and grid:
         table[0.0, 0] = table[None, 0]
-    scored = {place: _scored(p, smallest) for place, p in table.items()}
-    untouched = [None] if (None, 0) in scored else [trial for rate, trial in grid if rate == 0]
-    starts = [scored[None, 0]] if untouched == [None] else [scored[0.0, trial] for trial in untouched]  # type: ignore[index]
+    return {place: normalized_fidelity(p[:, 0], p[:, 1], p[:, 2], p[:, 3], smallest) for place, p in table.items()}
+
+
+def _by_rate(grid: Grid, values: np.ndarray, pool: Callable[..., np.ndarray] = np.mean) -> np.ndarray:
+    """(..., grid) pooled over the trials of each rate: (..., rates)."""
+    rates = np.array([rate for rate, _ in grid])
+    return np.stack([pool(values[..., np.flatnonzero(rates == rate)], axis=-1) for rate in np.unique(rates)], axis=-1)
+
+
+def _statistics(points: Mapping[str, list[_Point]], grid: Grid, smallest: float) -> Statistics:
+    if grid and grid[0][0] != 0:
+        raise ValueError("occlusion_rate: expected rows at rate 0 (nothing occluded), found none")
+    scored = _scored(points, grid, smallest)
+    # the scores on the untouched rationale, or their mean over the trials at rate 0
+    starts = [scored[None, 0]] if (None, 0) in scored else [scored[place] for place in grid if place[0] == 0]
     per_instance = {key: np.mean([start[key] for start in starts], axis=0) for key in KEYS}
-    columns = [*per_instance.values(), np.ones(n)]
-    rates = sorted({rate for rate, _ in grid})
-    places = [np.array([at for at, (rate, _) in enumerate(grid) if rate == one]) for one in rates]
-    for key in ("normalized_sufficiency", "normalized_comprehensiveness"):
-        trials = [scored[place][key] for place in grid]
-        columns += trials
+    columns = [*per_instance.values(), np.ones(len(points))]
+    for curve, key in zip(CURVES, ("normalized_sufficiency", "normalized_comprehensiveness"), strict=True):
         if grid:
-            name = key.removeprefix("normalized_") + "_curve"
-            per_instance[name] = np.stack([np.mean([trials[at] for at in chosen], axis=0) for chosen in places], axis=1)
+            trials = np.stack([scored[place][key] for place in grid], axis=1)
+            columns += [*trials.T]
+            per_instance[curve] = _by_rate(grid, trials)
+    return Statistics(list(points), np.column_stack(columns), partial(_finalize, grid), per_instance)
 
-    def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-        count = sums[..., len(KEYS)]
-        scores = {key: divide(sums[..., at], count, np.nan) for at, key in enumerate(KEYS)}
-        if not grid:
-            return scores
-        for number, (curve, slope) in enumerate(zip(CURVES, SLOPES, strict=True)):
-            first = len(KEYS) + 1 + number * len(grid)
-            means = divide(sums[..., first : first + len(grid)], count[..., None], np.nan)
-            scores[curve] = np.stack([means[..., chosen].mean(axis=-1) for chosen in places], axis=-1)
-            scores[f"{curve}_std"] = np.stack([means[..., chosen].std(axis=-1) for chosen in places], axis=-1)
-            scores[slope] = drop_slope(np.array(rates), scores[curve])
-        return scores
 
-    return Statistics(list(points), np.column_stack(columns), finalize, per_instance)
+def _finalize(grid: Grid, sums: np.ndarray) -> dict[str, np.ndarray]:
+    count = sums[..., len(KEYS)]
+    scores = {key: divide(sums[..., at], count, np.nan) for at, key in enumerate(KEYS)}
+    for number, (curve, slope) in enumerate(zip(CURVES, SLOPES, strict=True) if grid else ()):
+        first = len(KEYS) + 1 + number * len(grid)
+        means = divide(sums[..., first : first + len(grid)], count[..., None], np.nan)
+        scores[curve], scores[f"{curve}_std"] = _by_rate(grid, means), _by_rate(grid, means, np.std)
+        scores[slope] = drop_slope(np.unique([rate for rate, _ in grid]), scores[curve])
+    return scores

@@ -44,12 +44,12 @@ def average_precision(original: Sequence[str], perturbed: Sequence[str]) -> tupl
     if n == 0:
         return 0.0, 0.0
     ranks = first_ranks(original, perturbed)
-    own = np.arange(1, n + 1)
-    enters = np.maximum(ranks, own)
+    prefixes = np.arange(1, n + 1)
+    enters = np.maximum(ranks, prefixes)
     # position n + 1 takes what enters no prefix
     hits = np.cumsum(np.bincount(np.minimum(enters, n + 1), minlength=n + 2)[1 : n + 1])
-    prefix_hits = np.cumsum(ranks <= own)
-    return float((hits / own).mean()), float((prefix_hits / own).mean())
+    prefix_hits = np.cumsum(ranks <= prefixes)
+    return float((hits / prefixes).mean()), float((prefix_hits / prefixes).mean())
 
 
 def average_precisions(
@@ -57,5 +57,5 @@ def average_precisions(
 ) -> tuple[np.ndarray, np.ndarray]:
     """``average_precision`` of many pairs: two float64 arrays (pairs,)."""
     pairs = [average_precision(first, second) for first, second in zip(originals, perturbed, strict=True)]
-    found = np.array(pairs, dtype=float).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    values = np.array(pairs, dtype=float).reshape(-1, 2)
+    return values[:, 0], values[:, 1]

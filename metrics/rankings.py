@@ -120,6 +120,24 @@ def _count_below(
     return counts
 
 
+def _negatives_below(
+    negatives: np.ndarray, offsets: np.ndarray, values: np.ndarray, value_offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each value how many negatives of its document are below it, and how many are below or equal."""
+    negatives = _sorted_segments(negatives, offsets)
+    below = _count_below(negatives, offsets, values, value_offsets, right=False)
+    # ties between a positive and a negative are rare: only where the next negative equals is it searched again
+    not_above = below.copy()
+    segment = np.repeat(np.arange(offsets.size - 1), np.diff(value_offsets))
+    inside = below < np.diff(offsets)[segment]
+    tied = np.zeros(values.size, dtype=bool)
+    tied[inside] = negatives[(offsets[segment] + below)[inside]] == values[inside]
+    if tied.any():
+        tied_offsets = np.concatenate([[0], np.cumsum(tied)])[value_offsets]
+        not_above[tied] = _count_below(negatives, offsets, values[tied], tied_offsets, right=True)
+    return below, not_above
+
+
 def rank_documents(
     scores: np.ndarray, truth: np.ndarray, offsets: np.ndarray, no_positives: float = AUPRC_POLICIES["reference"]
 ) -> Rankings:
@@ -139,31 +157,20 @@ def rank_documents(
     [1.0]
     """
     n = offsets.size - 1
-    sums = np.concatenate([[0], np.cumsum(truth, dtype=np.int64)])
-    positive_offsets = sums[offsets]
+    positive_offsets = np.concatenate([[0], np.cumsum(truth, dtype=np.int64)])[offsets]
     negative_offsets = offsets - positive_offsets
     n_positive, n_negative = np.diff(positive_offsets), np.diff(negative_offsets)
     positives = _sorted_segments(scores[truth], positive_offsets)
-    negatives = _sorted_segments(scores[~truth], negative_offsets)
 
     # one entry per distinct positive score of a document, ascending
     segment = np.repeat(np.arange(n), n_positive)
     new = np.ones(positives.size, dtype=bool)
     new[1:] = (positives[1:] != positives[:-1]) | (segment[1:] != segment[:-1])
     first = np.flatnonzero(new)
-    value, segment = positives[first], segment[first]
-    value_offsets = np.concatenate([[0], np.cumsum(np.bincount(segment, minlength=n))])
+    segment = segment[first]
     same = np.diff(np.append(first, positives.size))
-    below = _count_below(negatives, negative_offsets, value, value_offsets, right=False)
-    # ties between a positive and a negative are rare: only where the next negative equals is it searched again
-    not_above = below.copy()
-    at = negative_offsets[segment] + below
-    inside = below < n_negative[segment]
-    tied = np.zeros(value.size, dtype=bool)
-    tied[inside] = negatives[at[inside]] == value[inside]
-    if tied.any():
-        tied_offsets = np.concatenate([[0], np.cumsum(tied)])[value_offsets]
-        not_above[tied] = _count_below(negatives, negative_offsets, value[tied], tied_offsets, right=True)
+    value_offsets = np.concatenate([[0], np.cumsum(np.bincount(segment, minlength=n))])
+    below, not_above = _negatives_below(scores[~truth], negative_offsets, positives[first], value_offsets)
 
     total, others = n_positive[segment], n_negative[segment]
     tp = total - (first - positive_offsets[segment])
@@ -296,16 +303,16 @@ def rank_rationales(
         low, high = np.searchsorted(where, [begin, stop])
         offsets = np.concatenate([[0], ends[begin:stop] - before])
         truth = masks(where[low:high] - begin, start[low:high], end[low:high], offsets)
-        own = scores[before : int(ends[stop - 1])]
-        given = np.flatnonzero(sizes[begin:stop] >= 0)
-        offsets = np.concatenate([offsets[:-1][given], offsets[-1:]])
-        rows = given + begin
-        result.scores[rows] = np.stack(rank_documents(own, truth, offsets, no_positives), axis=1)
+        part = scores[before : int(ends[stop - 1])]
+        scored = np.flatnonzero(sizes[begin:stop] >= 0)
+        offsets = np.concatenate([offsets[:-1][scored], offsets[-1:]])
+        rows = scored + begin
+        result.scores[rows] = np.stack(rank_documents(part, truth, offsets, no_positives), axis=1)
         if n_shuffles and seeds is not None:
-            drawn = random_baseline(own, truth, offsets, seeds[rows], n_shuffles, no_positives)
+            drawn = random_baseline(part, truth, offsets, seeds[rows], n_shuffles, no_positives)
             result.random[rows] = np.stack(drawn, axis=1)
         if threshold is not None:
-            result.decided[rows] = np.stack(decisions(own, truth, offsets, threshold), axis=1)
+            result.decided[rows] = np.stack(decisions(part, truth, offsets, threshold), axis=1)
         begin = stop
     return result
 

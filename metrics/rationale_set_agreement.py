@@ -165,15 +165,15 @@ def _probabilities(name: str, row: Row, field: str, offences: Offences) -> dict[
 
 def _label_scores(rows: Sequence[tuple[str, Row]], fields: set[str], offences: Offences) -> dict[str, np.ndarray]:
     """Sufficiency, comprehensiveness and New-P of each instance, as far as the fields allow."""
-    given = [field for field in PROBABILITIES if field in fields]
-    if not given:
+    present = [field for field in PROBABILITIES if field in fields]
+    if not present:
         return {}
     if "pred_proba" not in fields or "pred_label" not in fields:
         missing = "pred_proba" if "pred_proba" not in fields else "pred_label"
-        offences.say_of("prediction", rows[0][0], missing, f"expected it beside {given[-1]}, found none")
+        offences.say_of("prediction", rows[0][0], missing, f"expected it beside {present[-1]}, found none")
         return {}
-    full_p, other_p = np.full(len(rows), np.nan), {field: np.full(len(rows), np.nan) for field in given}
-    classes: dict[str, np.ndarray] = {field: np.full(len(rows), -1) for field in ("pred_label", *given)}
+    p = {field: np.full(len(rows), np.nan) for field in PROBABILITIES}  # of the predicted label
+    classes = {field: np.full(len(rows), -1) for field in ("pred_label", *PROBABILITIES)}
     numbers: dict[Any, int] = {}
     for at, (name, row) in enumerate(rows):
         label = row["pred_label"]
@@ -182,29 +182,24 @@ def _label_scores(rows: Sequence[tuple[str, Row]], fields: set[str], offences: O
             offences.say_of("prediction", name, "pred_label", f"expected a class number or a label, found {cut(label)}")
             continue
         classes["pred_label"][at] = numbers.setdefault(label, len(numbers))
-        for field in given:
+        for field in present:
             scores = _probabilities(name, row, field, offences)
             if scores and label not in scores:
-                offences.say_of(
-                    "prediction",
-                    name,
-                    field,
-                    f"expected a probability of the label {label!r}, found {cut(row[field])}",
-                )
+                message = f"expected a probability of the label {label!r}, found {cut(row[field])}"
+                offences.say_of("prediction", name, field, message)
             elif scores:
-                other_p[field][at] = scores[label]
+                p[field][at] = scores[label]
                 # the first of equal ones, as argmax gives it
                 best = max(scores, key=scores.__getitem__)
                 classes[field][at] = numbers.setdefault(best, len(numbers))
-    full_p = other_p["pred_proba"]
+    full, alone, rest = PROBABILITIES
     result = {}
-    if "rationale_pred_proba" in other_p:
-        result["sufficiency"] = full_p - other_p["rationale_pred_proba"]
-    if "non_rationale_pred_proba" in other_p:
-        result["comprehensiveness"] = full_p - other_p["non_rationale_pred_proba"]
-    if len(given) == 3:
-        named = [classes[field] for field in ("pred_label", "rationale_pred_proba", "non_rationale_pred_proba")]
-        result["new_p"] = new_p(*named).astype(float)
+    if alone in present:
+        result["sufficiency"] = p[full] - p[alone]
+    if rest in present:
+        result["comprehensiveness"] = p[full] - p[rest]
+    if len(present) == 3:
+        result["new_p"] = new_p(classes["pred_label"], classes[alone], classes[rest]).astype(float)
     return result
 
 

@@ -172,19 +172,19 @@ def bootstrap_intervals(
     score = finalize(_weighted_sums(np.ones((1, len(values))), values))
     drawn = replicates(values, finalize, n_resamples, seed)
     left_out = dict(_jackknife(values, finalize)) if ci_method == "bca" and len(values) > 1 else {}
-    found: dict[str, np.ndarray] = {}
+    bounds: dict[str, np.ndarray] = {}
     for key, draws in drawn.items():
         point = np.asarray(score[key], dtype=float)[0]
         if draws.ndim == 1:
-            found[key] = np.array(_interval(float(point), draws, levels, left_out.get(key)))
+            bounds[key] = np.array(_interval(float(point), draws, levels, left_out.get(key)))
         else:
-            found[key] = np.array(
+            bounds[key] = np.array(
                 [
                     _interval(float(point[t]), draws[:, t], levels, left_out[key][:, t] if key in left_out else None)
                     for t in range(draws.shape[1])
                 ]
             ).reshape(-1, 2)
-    return found
+    return bounds
 
 
 def _jackknife(values: np.ndarray, finalize: Finalize) -> Mapping[str, np.ndarray]:
@@ -277,7 +277,7 @@ def approximate_randomisation(
         exchanged = _weighted_sums(keep, first) + _weighted_sums(swap, second)
         other = _weighted_sums(keep, second) + _weighted_sums(swap, first)
         parts.append(_differences(finalize(exchanged), finalize(other)))
-    found = {}
+    p_values = {}
     for key, drawn in _concatenate(parts).items():
         real = observed[key][0]
         # sums in another order differ in their last bits: an equal difference must count as equal
@@ -287,8 +287,8 @@ def approximate_randomisation(
         total = valid.sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
             p = hits / total if exact else (1 + hits) / (1 + total)
-        found[key] = np.where(np.isnan(real), np.nan, p)
-    return found
+        p_values[key] = np.where(np.isnan(real), np.nan, p)
+    return p_values
 
 
 def paired_bootstrap(
@@ -317,14 +317,14 @@ def paired_bootstrap(
             for weights in bootstrap_weights(len(first), n_resamples, seed)
         ]
     )
-    found = {}
+    tests = {}
     for key, draws in drawn.items():
         real = np.atleast_1d(observed[key][0])
         columns = draws.reshape(len(draws), -1)
         rows = [_paired_column(float(real[t]), columns[:, t], levels) for t in range(columns.shape[1])]
         stacked = {name: np.array([row[name] for row in rows]) for name in ("difference", "ci", "p_value", "win_share")}
-        found[key] = stacked if draws.ndim > 1 else {name: value[0] for name, value in stacked.items()}
-    return found
+        tests[key] = stacked if draws.ndim > 1 else {name: value[0] for name, value in stacked.items()}
+    return tests
 
 
 def _paired_column(real: float, draws: np.ndarray, levels: np.ndarray) -> dict[str, object]:
@@ -373,8 +373,8 @@ def against_chance(observed: np.ndarray, draws: np.ndarray, higher_is_better: bo
         deviation of the draws (ddof 1), signed so that positive is better than chance; NaN with fewer than two
         draws or draws that do not vary.
 
-    >>> found = against_chance(np.array(0.9), np.array([0.1, 0.2, 0.3, 0.95]))
-    >>> float(found["p_value"]), float(found["win_rate"])
+    >>> test = against_chance(np.array(0.9), np.array([0.1, 0.2, 0.3, 0.95]))
+    >>> float(test["p_value"]), float(test["win_rate"])
     (0.4, 0.75)
     """
     observed = np.asarray(observed, dtype=float)

@@ -281,9 +281,9 @@ def group_counts(groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: i
         some = size[begin:stop]
         copy = order[np.arange(some.sum()) - np.repeat(np.cumsum(some) - some - low[begin:stop], some)]
         there = Spans(np.repeat(np.arange(stop - begin), some), predicted.start[copy], predicted.end[copy])
-        own = by_place[bounds[begin] : bounds[stop]]
-        mine = Spans(place[own] - begin, truth.start[own], truth.end[own])
-        n_truth[begin:stop], _, hits[begin:stop] = token_counts(mine, there, stop - begin)
+        some_truth = by_place[bounds[begin] : bounds[stop]]
+        gold = Spans(place[some_truth] - begin, truth.start[some_truth], truth.end[some_truth])
+        n_truth[begin:stop], _, hits[begin:stop] = token_counts(gold, there, stop - begin)
         begin = stop
     total = np.bincount(place_group, weights=n_truth, minlength=n_groups)
     return total.astype(np.int64), np.bincount(place_group, weights=hits, minlength=n_groups).astype(np.int64)
