@@ -137,13 +137,13 @@ def shifted_rationale(
     Number and (but for a span that meets the document's end) lengths of the spans stay as they are, so the draw
     differs from the rationale in place alone.
     """
-    moved = []
+    parts = []
     for start, end in pairwise(bounds):
         inside = positions[(positions >= start) & (positions < end)]
         length = end - start
         step = int(random.integers(1, length)) if length > 1 else 0
-        moved.append((inside - start + step) % max(length, 1) + start)
-    return np.sort(np.concatenate(moved)) if moved else NONE
+        parts.append((inside - start + step) % max(length, 1) + start)
+    return np.sort(np.concatenate(parts)) if parts else NONE
 
 
 def occluded(random: np.random.Generator, positions: NDArray[np.int64], rate: float) -> NDArray[np.int64]:

@@ -117,11 +117,11 @@ class ExplainSettings:
         """
         if kind != "perturbation":
             return self
-        for option, asked in (
+        for option, value in (
             ("--tokens-to-flip", self.tokens_to_flip), ("--random-draws", self.random_draws),
             ("--fidelity-trials", self.fidelity_trials),
         ):  # fmt: skip
-            if asked:
+            if value:
                 raise DataError(f"{option}: the perturbation benchmark's results have no place for it")
         return replace(self, bins=())
 

@@ -81,11 +81,11 @@ def coefficient_scores(
     weights = weights_of(model, column)
     row = features.tocsr()
     value = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
-    found: dict[int, list[Sequence[int]]] = defaultdict(list)
+    places_of: dict[int, list[Sequence[int]]] = defaultdict(list)
     for feature, places in occurrences(model.steps[0], tokens, model.joiner):
-        found[feature].append(places)
+        places_of[feature].append(places)
     scores = np.zeros(len(tokens))
-    for feature, all_places in found.items():
+    for feature, all_places in places_of.items():
         share = weights[feature] * value.get(feature, 0.0) / len(all_places)
         for places in all_places:
             for place in places:

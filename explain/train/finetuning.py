@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.transformers.devices import runs_bf16
 from eraser_hub.explain.transformers.multiple_choice import ChoiceModel, Choices
@@ -107,13 +105,12 @@ def _training_rows(model: SequenceModel, instances: Sequence[Instance], labels: 
     """Training examples: each window of a text, or each question with one input for every answer."""
     rows = []
     for one, label in zip(instances, labels, strict=True):
-        encoded, whole = model.encode(one), np.ones(len(one.tokens), dtype=bool)
+        encoded = model.encode(one)
         if isinstance(encoded, Choices):
-            choices = [_row(window, model.tokenizer) for window in encoded.windows(whole, "remove")]
+            choices = [_row(window, model.tokenizer) for window in encoded.whole()]
             rows.append({**{name: [row[name] for row in choices] for name in choices[0]}, "labels": label})
         else:
-            windows = encoded.windows(whole, "remove", overlap=False)
-            rows += [{**_row(window, model.tokenizer), "labels": label} for window in windows]
+            rows += [{**_row(window, model.tokenizer), "labels": label} for window in encoded.whole(overlap=False)]
     return rows
 
 

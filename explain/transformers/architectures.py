@@ -52,7 +52,7 @@ def open_transformer(
                 f"expected a model for sequence classification, multiple choice or question answering, found "
                 f"{architecture}; fine-tune it first (eraser-hub train --model {name})"
             )
-        ending = next(ending for ending, known in TASKS.items() if known == task)
+        ending = next(ending for ending, name_of_task in TASKS.items() if name_of_task == task)
         network = getattr(transformers, f"AutoModel{ending}").from_pretrained(name)
     except DataError:
         raise

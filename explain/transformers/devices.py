@@ -54,6 +54,13 @@ def in_bf16(precision: str, device: Any) -> bool:
     return precision == "bfloat16" or (precision == "auto" and runs_bf16(device))
 
 
+def whole(values: Any) -> Any:
+    """A tensor's values in float32, those of a float64 network as they are."""
+    import torch
+
+    return values if values.dtype == torch.float64 else values.float()
+
+
 def placed(network: Any, device: Any) -> Any:
     """The network on the device, for evaluation, its weights in float32.
 
@@ -93,11 +100,11 @@ def _outside_autocast(part: Any, kind: str) -> None:
 
     inner = part.forward
 
-    def whole(value: Any) -> Any:
-        return value.float() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    def widened(value: Any) -> Any:
+        return whole(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
     def forward(*values: Any, **named: Any) -> Any:
         with torch.autocast(kind, enabled=False):
-            return inner(*map(whole, values), **{name: whole(value) for name, value in named.items()})
+            return inner(*map(widened, values), **{name: widened(value) for name, value in named.items()})
 
     part.forward = forward

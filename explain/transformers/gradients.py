@@ -6,7 +6,7 @@ gradient with respect to a sub-word is the sum over the windows that hold it, di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from eraser_hub.explain.extras import need
 from eraser_hub.explain.memory import in_halves
 from eraser_hub.records.errors import DataError
 
+from .devices import whole
+
 if TYPE_CHECKING:
     from .pieces import Pieces, Window
     from .sequence_model import SequenceModel
@@ -25,26 +27,23 @@ if TYPE_CHECKING:
 FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass keeps every layer's values
 
 
-def batches(model: SequenceModel, windows: Sequence[Window]) -> list[list[int]]:
+def batches(model: SequenceModel, windows: Sequence[Window]) -> Iterator[list[int]]:
     """Window numbers in batches of like length, longest first."""
     order = sorted(range(len(windows)), key=lambda number: -len(windows[number].code))
-    found, place = [], 0
+    place = 0
     while place < len(order):
         size = len(windows[order[place]].code)
         batch = order[place : place + model.rows_for(size, FULL_LENGTH_ROWS)]
-        found.append(batch if model.pads else [number for number in batch if len(windows[number].code) == size])
-        place += len(found[-1])
-    return found
+        if not model.pads:
+            batch = [number for number in batch if len(windows[number].code) == size]
+        yield batch
+        place += len(batch)
 
 
 def whole_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
     """Every window of every text with nothing erased, and the number of the text that it belongs to."""
-    windows, owner = [], []
-    for number, one in enumerate(encoded):
-        found = one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove")
-        windows += found
-        owner += [number] * len(found)
-    return windows, owner
+    pairs = [(window, number) for number, one in enumerate(encoded) for window in one.whole()]
+    return [window for window, _ in pairs], [number for _, number in pairs]
 
 
 def embedding_scores(
@@ -66,7 +65,7 @@ def embedding_scores(
     embedded = embedded.detach().requires_grad_()
     if method == "integrated-gradients":
         # what is halved is the number of points in one batch
-        found = in_halves(
+        scores = in_halves(
             lambda points: [integrated_gradients(model, probability, embedded, steps, len(points), more)] * len(points),
             range(max(rows, 1)), model.notes, all_of=False,
         )[0]  # fmt: skip
@@ -75,12 +74,12 @@ def embedding_scores(
         import captum.attr
 
         if method == "input-x-gradient":
-            values = captum.attr.InputXGradient(probability).attribute(embedded, additional_forward_args=more)
-            found = values.sum(dim=-1)
+            products = captum.attr.InputXGradient(probability).attribute(embedded, additional_forward_args=more)
+            scores = products.sum(dim=-1)
         else:
-            values = captum.attr.Saliency(probability).attribute(embedded, abs=False, additional_forward_args=more)
-            found = values.norm(dim=-1)
-    return found.detach().double().cpu().numpy()
+            gradients = captum.attr.Saliency(probability).attribute(embedded, abs=False, additional_forward_args=more)
+            scores = gradients.norm(dim=-1)
+    return scores.detach().double().cpu().numpy()
 
 
 def output_of(model: SequenceModel, embedded: Any, inputs: dict[str, Any]) -> Any:
@@ -96,16 +95,16 @@ def output_of(model: SequenceModel, embedded: Any, inputs: dict[str, Any]) -> An
 
     times = 0
 
-    def instead(module: Any, given: Any, found: Any) -> Any:
+    def instead(module: Any, ids: Any, vectors: Any) -> Any:
         nonlocal times
         times += 1
         if model.network.config.model_type == "xlnet":
             return embedded.transpose(0, 1)  # it puts places before inputs
-        if found.numel() == embedded.numel():
-            return embedded.reshape(found.shape)
+        if vectors.numel() == embedded.numel():
+            return embedded.reshape(vectors.shape)
         # a network that pads by itself (Longformer, to whole attention windows): its padding stays
-        given_places = embedded.reshape(-1, *embedded.shape[-2:])
-        return torch.cat([given_places, found[:, given_places.shape[1] :]], dim=1)
+        rows = embedded.reshape(-1, *embedded.shape[-2:])
+        return torch.cat([rows, vectors[:, rows.shape[1] :]], dim=1)
 
     hook = model.network.get_input_embeddings().register_forward_hook(instead)
     try:
@@ -144,7 +143,7 @@ def integrated_gradients(
     def values(points: Any) -> Any:
         return probability(points, *(one.expand(len(points), *one.shape[1:]) for one in more))
 
-    alphas, weights = (torch.from_numpy(one.astype(np.float32)).to(embedded) for one in points_of(steps))
+    alphas, weights = (torch.from_numpy(one).to(embedded) for one in points_of(steps))
     shape = (-1, *(1 for _ in embedded.shape[1:]))
     sums = torch.zeros_like(embedded)
     for start in range(0, steps, rows):
@@ -153,11 +152,11 @@ def integrated_gradients(
         (gradients,) = torch.autograd.grad(values(points).sum(), points)
         sums += (gradients * weight).sum(dim=0, keepdim=True)
     with torch.no_grad():
-        found = (sums * embedded).sum(dim=-1)
+        scores = (sums * embedded).sum(dim=-1)
         ends = values(torch.cat([embedded, torch.zeros_like(embedded)]))
-        delta = found.sum() - (ends[0] - ends[1])
+        delta = scores.sum() - (ends[0] - ends[1])
     model.notes.largest("largest convergence delta", abs(float(delta)))
-    return found
+    return scores
 
 
 def gradient_scores(
@@ -181,8 +180,8 @@ def gradient_scores(
         inputs = model.tensors([windows[number] for number in batch])
 
         def probability(embedded: Any, explained: Any, *values: Any) -> Any:
-            logits = output_of(model, embedded, dict(zip(inputs, values, strict=True))).logits.float()
-            return torch.softmax(logits, dim=-1).gather(1, explained)[:, 0]
+            logits = output_of(model, embedded, dict(zip(inputs, values, strict=True))).logits
+            return torch.softmax(whole(logits), dim=-1).gather(1, explained)[:, 0]
 
         with torch.no_grad():
             embedded = embedding(inputs["input_ids"])
@@ -194,8 +193,8 @@ def gradient_scores(
     # the points of one integral fill a batch by themselves
     single = method == "integrated-gradients"
     for batch in [[number] for number in range(len(windows))] if single else batches(model, windows):
-        found = values_of(batch) if single else in_halves(values_of, batch, model.notes)
-        for number, row in zip(batch, found, strict=True):
+        rows = values_of(batch) if single else in_halves(values_of, batch, model.notes)
+        for number, row in zip(batch, rows, strict=True):
             row = row[model.inside(windows[number], len(row))] / parts[owner[number]]
             add_to_words(scores[owner[number]], encoded[owner[number]], windows[number], row)
     return scores
@@ -210,7 +209,7 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
     import torch
 
     windows, owner = whole_windows(encoded)
-    sums = [np.zeros(len(one.ids)) for one in encoded]
+    sums = [np.zeros(len(one.ids)) for one in encoded]  # of each sub-word over the windows that hold it
     times = [np.zeros(len(one.ids)) for one in encoded]
 
     def weights_of(batch: list[int]) -> list[NDArray[np.float64]]:
@@ -223,21 +222,17 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
                 f"--method attention: {model.description} gives no attention weights of every place to every other"
             )
         heads = layers[-1].mean(dim=1).double().cpu().numpy()
-        found = []
-        for row, number in enumerate(batch):
-            window, inside = windows[number], model.inside(windows[number], places)
-            asking = 0 if window.ids[0] == model.tokenizer.cls_token_id else len(window.code) - 1
-            found.append(heads[row, inside, inside][asking])
-        return found
+        return [_attention_of(model, windows[number], matrix) for number, matrix in zip(batch, heads, strict=True)]
 
     before = model.network.config._attn_implementation
     model.network.set_attn_implementation("eager")  # the fused kernels do not give their weights
     try:
         for batch in batches(model, windows):
             for number, row in zip(batch, in_halves(weights_of, batch, model.notes), strict=True):
-                held = windows[number].piece >= 0
-                sums[owner[number]][windows[number].piece[held]] += row[held]
-                times[owner[number]][windows[number].piece[held]] += 1
+                erasable = windows[number].piece >= 0
+                pieces = windows[number].piece[erasable]
+                sums[owner[number]][pieces] += row[erasable]
+                times[owner[number]][pieces] += 1
     finally:
         model.network.set_attn_implementation(before)
     return [
@@ -246,7 +241,14 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
     ]
 
 
+def _attention_of(model: SequenceModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The row of the CLS token, or of the last one, in a window's attention matrix, shape (places, places)."""
+    inside = model.inside(window, len(matrix))
+    asking = 0 if window.ids[0] == model.tokenizer.cls_token_id else len(window.code) - 1
+    return matrix[inside, inside][asking]
+
+
 def add_to_words(scores: NDArray[np.float64], one: Pieces, window: Window, values: NDArray[np.float64]) -> None:
     """Sum a window's values, one for each of its places, into its words' scores."""
-    held = window.piece >= 0
-    np.add.at(scores, one.owner[window.piece[held]], values[held])
+    erasable = window.piece >= 0
+    np.add.at(scores, one.owner[window.piece[erasable]], values[erasable])

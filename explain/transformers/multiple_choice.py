@@ -13,6 +13,7 @@ from eraser_hub.explain.adapter import Encoded, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
+from .devices import whole
 from .gradients import FULL_LENGTH_ROWS, add_to_words, embedding_scores, output_of
 from .pieces import Pieces, Window, blank_window, window_of
 from .sequence_model import SequenceModel
@@ -41,16 +42,20 @@ class Choices(Encoded):
 
     def windows(self, kept: NDArray[np.bool_], erase: str) -> list[Window]:
         """One model input for each answer: (question, answer)."""
-        ids, places = self.question.erased(kept, erase)
+        ids, places = self.question.remaining(kept, erase)
         model = self.question.model
         hidden = ~kept[self.question.owner[places]] if erase == "pad" else np.zeros(len(ids), dtype=bool)
         template = model.words.pair
         room = max(1, model.window - template.size - max(len(answer) for answer in self.answers))
         windows = [
-            window_of(template, ids[:room], places[:room], answer, np.full(len(answer), -1), head_hidden=hidden[:room])
+            window_of(template, ids[:room], places[:room], answer, np.full(len(answer), -1), hidden[:room])
             for answer in self.answers
         ]
         return [window if len(window.code) else blank_window(model.words) for window in windows]
+
+    def whole(self) -> list[Window]:
+        """The model's inputs with nothing erased."""
+        return self.windows(np.ones(self.question.bounds[-1], dtype=bool), "remove")
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         windows = self.windows(kept, erase)
@@ -107,26 +112,23 @@ class ChoiceModel(SequenceModel):
     ) -> list[NDArray[np.float64]]:
         """Gradient methods over the question's sub-words, summed over the pairs (question, answer)."""
         torch = self.torch
-        found = []
+        rows = []
         embedding = self.network.get_input_embeddings()
         choices = [one for one in encoded if isinstance(one, Choices)]
         for one, target in zip(choices, targets, strict=True):
-            windows = one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove")
+            windows = one.whole()
             inputs = self.tensors(windows)
             with torch.no_grad():
                 embedded = embedding(inputs["input_ids"]).unsqueeze(0)
 
             def probability(batch: Any, inputs: dict[str, Any] = inputs, column: int = self.column(target)) -> Any:
-                more = {
-                    name: value.unsqueeze(0).expand(len(batch), *value.shape).contiguous()
-                    for name, value in inputs.items()
-                }
-                return torch.softmax(output_of(self, batch, more).logits.float(), dim=-1)[:, column]
+                more = {name: value.expand(len(batch), *value.shape).contiguous() for name, value in inputs.items()}
+                return torch.softmax(whole(output_of(self, batch, more).logits), dim=-1)[:, column]
 
-            rows = self.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
-            (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows)
+            points = self.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
+            (pieces,) = embedding_scores(self, probability, embedded, method, steps, points)
             scores = np.zeros(len(one.instance.tokens))
             for window, row in zip(windows, pieces, strict=True):
                 add_to_words(scores, one.question, window, row[self.inside(window, len(row))])
-            found.append(scores)
-        return found
+            rows.append(scores)
+        return rows

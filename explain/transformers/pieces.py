@@ -33,9 +33,9 @@ SHORT = 32  # so many places are their own key, which is quicker than a digest
 TYPES = (1 << ID_SHIFT) - (1 << TYPE_SHIFT)
 
 
-def codes_of(ids: Any, types: Any, seen: Any) -> NDArray[np.int64]:
+def codes_of(ids: Any, types: Any, visible: Any) -> NDArray[np.int64]:
     """Id, token type (below 2 to the 15th) and attention flag of each place in one integer."""
-    return (np.asarray(ids, np.int64) << ID_SHIFT) | (np.asarray(types, np.int64) << TYPE_SHIFT) | seen
+    return (np.asarray(ids, np.int64) << ID_SHIFT) | (np.asarray(types, np.int64) << TYPE_SHIFT) | visible
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Window:
         return (self.code & TYPES) >> TYPE_SHIFT
 
     @property
-    def seen(self) -> NDArray[np.bool_]:
+    def visible(self) -> NDArray[np.bool_]:
         """The attention mask: False where a token was erased by padding."""
         return (self.code & 1).astype(bool)
 
@@ -80,8 +80,8 @@ def padded(
     sizes = np.asarray([len(window.code) for window in windows])
     rows = np.full((len(windows), sizes.max(initial=0)), codes_of(pad, 0, 0))
     places = np.arange(rows.shape[1])
-    held = places >= rows.shape[1] - sizes[:, None] if at_start else places < sizes[:, None]
-    rows[held] = np.concatenate([window.code for window in windows])
+    inside = places >= rows.shape[1] - sizes[:, None] if at_start else places < sizes[:, None]
+    rows[inside] = np.concatenate([window.code for window in windows])
     flat = Window(rows, rows)
     return flat.ids, flat.types, rows & 1
 
@@ -125,28 +125,21 @@ class Pieces(Encoded):
     _frame: Frame | None = None
 
     def frame(self) -> Frame:
-        """Made once."""
+        """The whole input, laid out once."""
         if self._frame is None:
             template = self.model.words.pair if len(self.query) or self.split else self.model.words.single
             most = max(1, (self.model.window - template.size) // 2)
             query, numbers = self.query[:most], np.arange(len(self.ids))
-            if len(query):
-                whole = window_of(template, query, np.full(len(query), -1), self.ids, numbers)
-            else:
-                whole = window_of(
-                    template,
-                    self.ids[: self.split],
-                    numbers[: self.split],
-                    self.ids[self.split :],
-                    numbers[self.split :],
-                )
+            split = 0 if len(query) else self.split
+            head = query if len(query) else self.ids[:split]
+            head_pieces = np.full(len(query), -1) if len(query) else numbers[:split]
+            whole = window_of(template, head, head_pieces, self.ids[split:], numbers[split:])
             text, tokens = whole.piece >= 0, self.bounds[-1]
             source, holds = np.full(len(text), tokens), np.zeros(len(text), dtype=bool)
             source[text], holds[text] = self.owner[whole.piece[text]], self.first[whole.piece[text]]
-            lead = len(template.before) + (len(query) or self.split) + len(template.between)
-            self._frame = Frame(
-                whole.code, whole.piece, source, holds, len(template.before), lead, len(template.after), most
-            )
+            before, after = len(template.before), len(template.after)
+            lead = before + len(head) + len(template.between)
+            self._frame = Frame(whole.code, whole.piece, source, holds, before, lead, after, most)
         return self._frame
 
     @property
@@ -162,7 +155,7 @@ class Pieces(Encoded):
             raise DataError(f"--erase {erase}: {self.model.description} has no {erase} token; use --erase remove")
         return int(substitute)
 
-    def erased(self, kept: NDArray[np.bool_], erase: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def remaining(self, kept: NDArray[np.bool_], erase: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ids and numbers of the sub-words that remain; a masked or padded token keeps one place."""
         stays = kept[self.owner]
         if erase == "remove" or stays.all():
@@ -180,8 +173,8 @@ class Pieces(Encoded):
         """
         frame, window = self.frame(), self.model.window
         stays = np.concatenate([kept, np.ones((len(kept), 1), dtype=bool)], axis=1).take(frame.source, axis=1)
-        held = stays if erase == "remove" else stays | frame.holds
-        texts, places = held.nonzero()
+        remains = stays if erase == "remove" else stays | frame.holds
+        texts, places = remains.nonzero()
         code, piece = frame.code.take(places), frame.piece.take(places)
         if erase != "remove":
             gone = ~stays[texts, places]
@@ -190,16 +183,15 @@ class Pieces(Encoded):
         ends = np.cumsum(np.bincount(texts, minlength=len(kept))).tolist()
         # the query is cut already and does not count as a text of its own
         room = frame.lead - self.split + frame.most if self.split else frame.lead
-        leads = np.count_nonzero(held[:, : frame.lead], axis=1).tolist() if self.split else [room] * len(kept)
+        leads = np.count_nonzero(remains[:, : frame.lead], axis=1).tolist() if self.split else [room] * len(kept)
         for start, end, lead in zip([0, *ends[:-1]], ends, leads, strict=True):
             if end == start:
                 yield [blank_window(self.model.words)]
             elif end - start <= window and lead <= room:
                 yield [Window(code[start:end], piece[start:end])]
             else:
-                yield [
-                    Window(code.take(chosen), piece.take(chosen)) for chosen in self._spread(start, end, lead, overlap)
-                ]
+                parts = self._spread(start, end, lead, overlap)
+                yield [Window(code.take(part), piece.take(part)) for part in parts]
 
     def _spread(self, start: int, end: int, lead: int, overlap: bool) -> Iterator[NDArray[np.int64]]:
         """Places of each window of a text that stands from ``start`` to ``end`` and does not fit into one."""
@@ -222,6 +214,10 @@ class Pieces(Encoded):
         """The model's inputs for one text, as :meth:`cut` makes them."""
         return next(self.cut(kept[None], erase, overlap))
 
+    def whole(self, overlap: bool = True) -> list[Window]:
+        """The model's inputs for the text with nothing erased."""
+        return self.windows(np.ones(self.bounds[-1], dtype=bool), "remove", overlap)
+
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         return _view(self.windows(kept, erase))
 
@@ -241,31 +237,27 @@ def _view(windows: list[Window]) -> View:
     return View(tuple([window.key for window in windows]), tuple([len(window.code) for window in windows]), windows)
 
 
-def window_of(
-    template: Template, head: Any, head_pieces: Any, ids: Any, pieces: Any, head_hidden: Any = None, hidden: Any = None
-) -> Window:
+def window_of(template: Template, head: Any, head_pieces: Any, ids: Any, pieces: Any, hidden: Any = None) -> Window:
     """Special tokens, first text and second text in the template's order.
 
     Args:
         head: ids of the first text, () for none.
         head_pieces: number of the erasable sub-word at each of its places, or -1.
         ids, pieces: of the second (or only) text.
-        head_hidden, hidden: flags of places that the attention mask hides; None for none.
+        hidden: flags of the first text's places that the attention mask hides; None for none.
     """
-    before, between, after = (
-        np.asarray(part, np.int64) for part in (template.before, template.between, template.after)
-    )
-    none = [np.full(len(part), -1) for part in (before, between, after)]
-    lead = len(before) + len(head) + len(between)
+    special = template.before, template.between, template.after
+    types = [
+        *template.special_types[0], *[template.types[0]] * len(head), *template.special_types[1],
+        *[template.types[1]] * len(ids), *template.special_types[2],
+    ]  # fmt: skip
+    before, between, after = (np.asarray(part, np.int64) for part in special)
+    none = [np.full(len(part), -1) for part in special]
     sequence = np.concatenate([before, head, between, ids, after])
-    seen = np.ones(len(sequence), dtype=bool)
-    if head_hidden is not None:
-        seen[len(before) : len(before) + len(head)] = ~head_hidden
+    visible = np.ones(len(sequence), dtype=bool)
     if hidden is not None:
-        seen[lead : lead + len(ids)] = ~hidden
-    kinds = template.special_types
-    types = [*kinds[0], *[template.types[0]] * len(head), *kinds[1], *[template.types[1]] * len(ids), *kinds[2]]
+        visible[len(before) : len(before) + len(head)] = ~hidden
     return Window(
-        codes_of(sequence, types, seen),
+        codes_of(sequence, types, visible),
         np.concatenate([none[0], head_pieces, none[1], pieces, none[2]]).astype(np.int64),
     )

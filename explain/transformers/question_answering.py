@@ -17,6 +17,7 @@ from eraser_hub.explain.adapter import Encoded, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
+from .devices import whole
 from .gradients import FULL_LENGTH_ROWS, add_to_words, attention_scores, embedding_scores, output_of
 from .pieces import Pieces, Window
 from .sequence_model import GRADIENT_METHODS, SequenceModel
@@ -68,15 +69,14 @@ class AnswerModel(SequenceModel):
         """The best span of a passage: its window, its first and last place there, and p(start) · p(end)."""
         if one.best is not None:
             return one.best
-        windows = one.windows(np.ones(len(one.instance.tokens), dtype=bool), "remove")
         best: tuple[Window, int, int, float] | None = None
-        for window in windows:
+        for window in one.whole():
             with self.torch.inference_mode():
                 out = self.network(**self.tensors([window]))
             start = self.torch.softmax(out.start_logits.double(), dim=-1)[0].cpu().numpy()
             end = self.torch.softmax(out.end_logits.double(), dim=-1)[0].cpu().numpy()
-            held = window.piece >= 0
-            pairs = np.triu(np.outer(start * held, end * held)) - np.triu(np.outer(start, end), LONGEST_ANSWER)
+            inside = window.piece >= 0
+            pairs = np.triu(np.outer(start * inside, end * inside)) - np.triu(np.outer(start, end), LONGEST_ANSWER)
             first, last = np.unravel_index(int(np.argmax(pairs)), pairs.shape)
             p = float(start[first] * end[last])
             if not np.isfinite(p):
@@ -115,7 +115,7 @@ class AnswerModel(SequenceModel):
 
         def probability(batch: Any) -> Any:
             out = output_of(self, batch, {name: value.expand(len(batch), -1) for name, value in inputs.items()})
-            start, end = (torch.softmax(logits.float(), dim=-1) for logits in (out.start_logits, out.end_logits))
+            start, end = (torch.softmax(whole(logits), dim=-1) for logits in (out.start_logits, out.end_logits))
             return start[:, first] * end[:, last]
 
         rows = self.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)

@@ -17,7 +17,7 @@ from eraser_hub.explain.adapter import Adapter, Encoded, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import device_for, heads_in_float32, in_bf16, placed
+from .devices import device_for, heads_in_float32, in_bf16, placed, whole
 from .gradients import attention_scores, gradient_scores
 from .pieces import Pieces, Window, padded, window_of
 from .words import Words
@@ -103,7 +103,7 @@ class SequenceModel(Adapter):
         if not query and len(instance.documents) == 2:
             split = int(np.searchsorted(owner, len(instance.documents[0])))
         encoded = Pieces(instance, self, np.asarray(query, dtype=np.int64), ids, owner, first, split)
-        windows = len(encoded.windows(np.ones(len(pieces), dtype=bool), "remove"))
+        windows = len(encoded.whole())
         if windows > 1:
             self.notes.count("texts longer than the window", 1)
             self.notes.count("windows of those texts", windows)
@@ -119,8 +119,8 @@ class SequenceModel(Adapter):
 
     def tensors(self, windows: Sequence[Window]) -> dict[str, Any]:
         """Padded model inputs on the device."""
-        ids, types, seen = padded(windows, self.words.pad, self._pads_at_start)
-        arrays = {"input_ids": ids, "attention_mask": seen}
+        ids, types, visible = padded(windows, self.words.pad, self._pads_at_start)
+        arrays = {"input_ids": ids, "attention_mask": visible}
         if "token_type_ids" in self.tokenizer.model_input_names:
             arrays["token_type_ids"] = types
         return {name: self._move(array) for name, array in arrays.items()}
@@ -137,10 +137,10 @@ class SequenceModel(Adapter):
         return tensor.to(self.device)
 
     def logits(self, inputs: dict[str, Any]) -> Any:
-        """The network's logits, float32."""
+        """The network's logits, in float32 or better."""
         context = self.torch.autocast(self.device.type, dtype=self.torch.bfloat16) if self.half else nullcontext()
         with self.torch.inference_mode(), context:
-            return self.network(**inputs).logits.float()
+            return whole(self.network(**inputs).logits)
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         return self.finish(self.start(units))

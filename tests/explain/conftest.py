@@ -22,6 +22,8 @@ configs:
     path: movies/validation-*.parquet
 ---
 """
+# half of float64's 52 binary digits: another order of the same sums costs a few of the last, a fault shows in the first
+CLOSE = 2.0**-26
 GOOD, BAD = ("good", "fine", "warm", "bright"), ("bad", "dull", "cold", "grey")
 FILLER = ("the", "a", "film", "scene", "with", "and", "of", "plot")
 

@@ -17,7 +17,7 @@ from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.train import baselines as training
 from eraser_hub.records.errors import DataError
 
-from ..conftest import instance
+from ..conftest import CLOSE, instance
 
 TEXTS = [
     "good warm film",
@@ -333,7 +333,7 @@ def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query):
             substitute = {"mask": MASK, "pad": PAD}.get(erase)
             words = [t if stays else substitute for t, stays in zip(tokens, kept, strict=True) if stays or substitute]
             text = " ".join([*(("film", "unknown") if uses_query else ()), *words])
-            np.testing.assert_allclose(model.forward([(view, 0)]), fitted.predict_proba([text]), rtol=0, atol=1e-15)
+            np.testing.assert_allclose(model.forward([(view, 0)]), fitted.predict_proba([text]), rtol=0, atol=CLOSE)
             assert by_alike.setdefault((one.alike(chosen), keep), view.keys) == view.keys
 
 

@@ -17,7 +17,7 @@ from eraser_hub.explain.transformers import devices
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
 from eraser_hub.records.errors import DataError
 
-from ..conftest import instance
+from ..conftest import CLOSE, instance
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -51,15 +51,19 @@ def test_a_half_precision_checkpoint_computes_in_float32(network, tokenizer, tmp
 
 
 def test_bf16_keeps_the_heads_digits(network, tokenizer):
-    plain, half = opened(network(), tokenizer), opened(network(), tokenizer, precision="bfloat16")
-    assert half.half and not plain.half
+    plain, half = network(), opened(network(), tokenizer, precision="bfloat16")
+    assert half.half and not opened(network(), tokenizer).half
     assert any("bf16" in words and "--precision float32" in words for words in half.notes.words)
     documents = [instance("good plays film" + " the" * n, str(n)) for n in range(12)]
     windows = [half.encode(one).view(np.ones(len(one.tokens), dtype=bool), "remove").data[0] for one in documents]
-    logits = half.logits(half.tensors(windows))
+    inputs = half.tensors(windows)
+    logits = half.logits(inputs)
     assert logits.dtype == torch.float32
     assert not torch.equal(logits, logits.bfloat16().float())
-    np.testing.assert_allclose(logits, plain.logits(plain.tensors(windows)), atol=0.1)
+    with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+        encoder_output = plain.bert(**inputs).pooler_output.float()
+    with torch.inference_mode():
+        np.testing.assert_array_equal(logits, plain.classifier(encoder_output))
     for one, found in zip(
         documents, explain_instances(half, documents, ExplainSettings(method="occlusion")), strict=True
     ):
@@ -155,13 +159,13 @@ def tight(network, most: int):
 def test_gradients_and_attention_halve_too(network, tokenizer, method):
     documents = [instance("good plays film" + " the" * n, str(n)) for n in range(5)]
     settings = ExplainSettings(method=method, bins=(), steps=6)
-    whole = [soft(found) for found in explain_instances(opened(network(), tokenizer), documents, settings)]
-    narrow, sizes = tight(network(), 3)
+    whole = [soft(found) for found in explain_instances(opened(network().double(), tokenizer), documents, settings)]
+    narrow, sizes = tight(network().double(), 3)
     adapter = opened(narrow, tokenizer)
     found = [soft(one) for one in explain_instances(adapter, documents, settings)]
     assert max(sizes) <= 3
     for one, other in zip(found, whole, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
+        np.testing.assert_allclose(one, other, rtol=0, atol=CLOSE)
     assert any("out of memory" in words and "halved to" in words for words in adapter.notes.words)
 
 
@@ -248,7 +252,7 @@ def test_memory_is_given_back_when_the_failed_pass_is_gone(network, tokenizer, m
 
 def test_a_batch_is_started_before_the_one_before_it_is_read(network, tokenizer, monkeypatch):
     """On a GPU that keeps it busy; whatever the order, every result belongs to its input."""
-    adapter = opened(network(), tokenizer)
+    adapter = opened(network().double(), tokenizer)
     encoded = [adapter.encode(instance("good plays bad film " * 3))]
     asked = [without(0, list(range(place))) for place in range(12)]
     expected = Runner(adapter, "remove", 32).run(encoded, asked)
@@ -256,5 +260,5 @@ def test_a_batch_is_started_before_the_one_before_it_is_read(network, tokenizer,
     monkeypatch.setattr(adapter, "start", lambda units: order.append("start") or start(units))
     monkeypatch.setattr(adapter, "finish", lambda value: order.append("finish") or finish(value))
     monkeypatch.setattr(adapter, "rows_for", lambda size, rows: 4)
-    np.testing.assert_allclose(Runner(adapter, "remove", 32).run(encoded, asked), expected, atol=1e-6)
+    np.testing.assert_allclose(Runner(adapter, "remove", 32).run(encoded, asked), expected, rtol=0, atol=CLOSE)
     assert order == ["start", "start", "finish", "start", "finish", "finish"]

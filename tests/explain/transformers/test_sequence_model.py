@@ -21,7 +21,7 @@ from eraser_hub.explain.transformers.words import Words
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 from eraser_hub.records.errors import DataError
 
-from ..conftest import instance, word_tokenizer
+from ..conftest import CLOSE, instance, word_tokenizer
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -31,7 +31,7 @@ DOCUMENT = "the good plays - with bad 好电影 scene"
 
 @pytest.fixture
 def model(network, tokenizer):
-    adapter = SequenceModel(network(), tokenizer)
+    adapter = SequenceModel(network().double(), tokenizer)
     align_labels(adapter, ("NEG", "POS"))
     return adapter
 
@@ -67,7 +67,7 @@ def test_probabilities_are_the_models_own(model, tokenizer):
             inputs = tokenizer(*first, is_split_into_words=True, return_tensors="pt")
             with torch.inference_mode():
                 expected = torch.softmax(model.network(**inputs).logits, -1)[0].numpy()
-            np.testing.assert_allclose(row, expected, atol=1e-6)
+            np.testing.assert_allclose(row, expected, rtol=0, atol=CLOSE)
 
 
 def test_masking_keeps_one_place_for_each_word(model, tokenizer):
@@ -83,7 +83,7 @@ def test_masking_keeps_one_place_for_each_word(model, tokenizer):
         3,
     ]
     (window,) = encoded.windows(kept, "pad")
-    assert window.ids[2] == tokenizer.pad_token_id and window.seen.tolist() == [True, True, False, True, True]
+    assert window.ids[2] == tokenizer.pad_token_id and window.visible.tolist() == [True, True, False, True, True]
     (window,) = encoded.windows(kept, "remove")
     assert len(window.ids) == 4
 
@@ -144,7 +144,7 @@ def test_inputs_cut_many_at_a_time_are_those_put_together_word_by_word(model, er
             found = [
                 [
                     (int(i), int(t), bool(s), int(encoded.owner[p]) if p >= 0 else None)
-                    for i, t, s, p in zip(w.ids, w.types, w.seen, w.piece, strict=True)
+                    for i, t, s, p in zip(w.ids, w.types, w.visible, w.piece, strict=True)
                 ]
                 for w in view.data
             ]
@@ -153,7 +153,7 @@ def test_inputs_cut_many_at_a_time_are_those_put_together_word_by_word(model, er
     by_key: dict[bytes, object] = {}
     for view in views:
         for key, window in zip(view.keys, view.data, strict=True):
-            content = (window.ids.tolist(), window.types.tolist(), window.seen.tolist())
+            content = (window.ids.tolist(), window.types.tolist(), window.visible.tolist())
             assert by_key.setdefault(key, content) == content
     assert len({str(content) for content in by_key.values()}) == len(by_key)
 
@@ -168,7 +168,7 @@ def test_equal_windows_of_long_texts_run_once(model):
     # a masked token changes the windows that hold it, two at most
     assert windows + 80 <= runner.counts.passes < windows + 2 * 80
     alone = [Runner(model, "mask", 4).run(encoded, [without(0, [place])])[0] for place in range(80)]
-    np.testing.assert_allclose(values, alone, atol=1e-6)
+    np.testing.assert_allclose(values, alone, rtol=0, atol=CLOSE)
     assert not np.allclose(values, whole, atol=1e-9)
 
 
@@ -192,7 +192,7 @@ def test_long_texts_go_in_as_overlapping_windows(model):
     assert all(one & other for one, other in pairwise(held))
     alone = model.forward([(encoded.view(np.ones(80, dtype=bool), "remove"), n) for n in range(len(windows))])
     together = Runner(model, "remove", 4).run([encoded], [full(0)])[0]
-    np.testing.assert_allclose(together, alone.mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(together, alone.mean(axis=0), rtol=0, atol=CLOSE)
     assert model.notes.counts["texts longer than the window"] == 1
     assert model.notes.counts["windows of those texts"] == len(windows)
 
@@ -238,8 +238,8 @@ def test_integrated_gradients_are_captums(model, rows):
     )
     model.notes.maxima.clear()
     found = integrated_gradients(model, probability, embedded, 30, rows, more)
-    np.testing.assert_allclose(found, expected.sum(-1).detach(), atol=1e-6)
-    assert model.notes.maxima["largest convergence delta"] == pytest.approx(abs(float(delta)), abs=1e-6)
+    np.testing.assert_allclose(found, expected.sum(-1).detach(), rtol=0, atol=CLOSE)
+    assert model.notes.maxima["largest convergence delta"] == pytest.approx(abs(float(delta)), abs=CLOSE)
 
 
 def test_gradients_agree_with_autograd(model):
@@ -254,7 +254,7 @@ def test_gradients_agree_with_autograd(model):
     product = (embedded * embedded.grad).sum(-1)[0].detach().numpy()
     owners = inputs.word_ids()
     expected = [sum(float(v) for v, w in zip(product, owners, strict=True) if w == place) for place in range(3)]
-    np.testing.assert_allclose(soft(found)[0], expected, atol=1e-6)
+    np.testing.assert_allclose(soft(found)[0], expected, rtol=0, atol=CLOSE)
 
 
 def test_attention_is_the_last_layers_from_cls(model):
@@ -266,7 +266,7 @@ def test_attention_is_the_last_layers_from_cls(model):
         heads = model.network(**inputs, output_attentions=True).attentions[-1][0].mean(0)[0].numpy()
     owners = inputs.word_ids()
     expected = [sum(float(v) for v, w in zip(heads, owners, strict=True) if w == place) for place in range(3)]
-    np.testing.assert_allclose(soft(found)[0], expected, atol=1e-6)
+    np.testing.assert_allclose(soft(found)[0], expected, rtol=0, atol=CLOSE)
 
 
 def test_gradients_of_a_batch_equal_those_of_one(model):
@@ -275,7 +275,7 @@ def test_gradients_of_a_batch_equal_those_of_one(model):
         together = [soft(found)[0] for found in explain_instances(model, documents, ExplainSettings(method=method))]
         alone = [soft(next(explain_instances(model, [one], ExplainSettings(method=method))))[0] for one in documents]
         for one, other in zip(together, alone, strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-6)
+            np.testing.assert_allclose(one, other, rtol=0, atol=CLOSE)
 
 
 def test_a_tokenizer_that_cuts_words_by_their_neighbours():
@@ -373,7 +373,7 @@ def test_nan_weights_are_said(network, tokenizer):
 
 
 def test_out_of_memory_halves(network, tokenizer, monkeypatch):
-    adapter = SequenceModel(network(), tokenizer)
+    adapter = SequenceModel(network().double(), tokenizer)
     align_labels(adapter, ("NEG", "POS"))
     whole = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     start = adapter.start
@@ -386,7 +386,7 @@ def test_out_of_memory_halves(network, tokenizer, monkeypatch):
     monkeypatch.setattr(adapter, "start", tight)
     found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     assert found[0]["classification"] == whole[0]["classification"]
-    np.testing.assert_allclose(soft(found[0])[0], soft(whole[0])[0], atol=1e-6)
+    np.testing.assert_allclose(soft(found[0])[0], soft(whole[0])[0], rtol=0, atol=CLOSE)
     assert any("halved to" in words for words in adapter.notes.words)
 
 
@@ -420,7 +420,7 @@ def test_window_is_checked(network, tokenizer):
 
 
 def test_multiple_choice(network, tokenizer):
-    adapter = ChoiceModel(network("BertForMultipleChoice"), tokenizer)
+    adapter = ChoiceModel(network("BertForMultipleChoice").double(), tokenizer)
     align_labels(adapter, ("A", "B", "C"))
     assert not adapter.notes.words  # answers have no order of their own to be told about
     query = "good [sep] bad film [sep] the"
@@ -433,7 +433,7 @@ def test_multiple_choice(network, tokenizer):
                        padding=True, return_tensors="pt")  # fmt: skip
     with torch.inference_mode():
         expected = torch.softmax(adapter.network(**{k: v[None] for k, v in inputs.items()}).logits, -1)[0].numpy()
-    np.testing.assert_allclose(list(found["classification_scores"].values()), expected, atol=1e-6)
+    np.testing.assert_allclose(list(found["classification_scores"].values()), expected, rtol=0, atol=CLOSE)
     with pytest.raises(DataError, match="expected 3 answers"):
         adapter.encode(instance("it", query="good [sep] bad"))
 
