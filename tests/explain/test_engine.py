@@ -203,7 +203,7 @@ def test_outputs_of_many_kinds_are_taken(change):
     documents = [instance("the film", "calm"), instance("good fine warm bright", "loud")]
     for one, other in zip(explained(documents, Broken(changed)), explained(documents), strict=True):
         assert one["classification_scores"] == pytest.approx(
-            other["classification_scores"], abs=np.finfo(np.float16).eps
+            other["classification_scores"], abs=float(np.finfo(np.float16).eps)
         )
 
 

@@ -54,8 +54,8 @@ def row(name="x", scores=(0.1, 0.2), docid="d", **more):
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (["{"], r"s\.jsonl:1.*not a prediction"),
-        (["[]"], r"s\.jsonl:1.*not a prediction"),
+        (["{"], r"s\.jsonl:1: not JSON"),
+        (["[]"], r"s\.jsonl:1: expected `object`, got `array`"),
         ([json.dumps({"annotation_id": "x"})], "rationales"),
         ([json.dumps({"annotation_id": "x", "rationales": [{"docid": "d"}]})], r"rationales\[0\].*found none"),
         ([json.dumps(row()), "", json.dumps(row())], r"s\.jsonl:3.*expected each id once"),
