@@ -1,6 +1,6 @@
 """What every dataset's integrity report is made of: tallies, findings, listed quirks, and the built folder's own card.
 
-A dataset plugs in by handing `check_folder` its `Rules`: which columns to read, what to look at in each batch of rows, and
+A dataset plugs in by handing `check_folder` its `CheckRules`: which columns to read, what to look at in each batch of rows, and
 which findings are known quirks of the release. Memory is bounded by a batch, plus the ids of a configuration.
 """
 
@@ -152,7 +152,7 @@ class SplitCheck(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CheckRules:
     """How a dataset is checked.
 
     Attributes:
@@ -192,7 +192,7 @@ class Rules:
 
 
 def check_folder(
-    folder: Path, rules: Rules, configs: Sequence[str] | None = None
+    folder: Path, rules: CheckRules, configs: Sequence[str] | None = None
 ) -> tuple[Report, dict[str, dict[str, Any]]]:
     """Check a built dataset folder by ``rules``, and its card against its Parquet files.
 

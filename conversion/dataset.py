@@ -6,17 +6,23 @@ they are called: `eraser-hub build eraser` imports what building eraser needs an
 
 from __future__ import annotations
 
+import json
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from eraser_hub.records.errors import DataError
 
 if TYPE_CHECKING:
     from .checks import Report
-    from .paper_tables import Statistics
+    from .paper_tables import PaperTables
+
+RELEASE = "release.json"
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ class HubDataset(ABC):
         report.folder = Path(folder)
         return report
 
-    def stats(self, folder: Path, configs: Sequence[str] | None = None) -> Statistics:
+    def stats(self, folder: Path, configs: Sequence[str] | None = None) -> PaperTables:
         """The paper's tables, recomputed from a built folder, or from one with raw files, which is built aside first.
 
         Raises:
@@ -115,12 +121,12 @@ class HubDataset(ABC):
         """`check` of a built folder."""
 
     @abstractmethod
-    def stats_of_built(self, folder: Path, configs: Sequence[str] | None) -> Statistics:
+    def stats_of_built(self, folder: Path, configs: Sequence[str] | None) -> PaperTables:
         """`stats` of a built folder."""
 
     def is_built(self, folder: Path) -> bool:
         """Whether a folder is a built one and holds no raw files."""
-        return (folder / "README.md").is_file() and (folder / "release.json").is_file()
+        return (folder / "README.md").is_file() and (folder / RELEASE).is_file()
 
     @contextmanager
     def _built(self, folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:
@@ -129,3 +135,31 @@ class HubDataset(ABC):
             return
         with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
             yield self.build(configs, out=Path(aside), source=folder).folder
+
+
+def write_release(folder: Path, configs: Mapping[str, Any]) -> None:
+    """Write ``release.json``: config -> what its rows cannot hold."""
+    text = json.dumps({"format": FORMAT, "configs": dict(configs)}, ensure_ascii=False, indent=1)
+    (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
+
+
+def read_release(folder: Path) -> dict[str, Any]:
+    """What `write_release` wrote: config -> what its rows cannot hold.
+
+    Raises:
+        DataError: the file is missing or damaged, or another version of this project wrote it.
+    """
+    path = folder / RELEASE
+    try:
+        release = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DataError(f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}", file=folder) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"expected {RELEASE} of a built dataset, found {error}", file=path) from None
+    configs = release.get("configs") if isinstance(release, dict) else None
+    if not isinstance(configs, dict):
+        raise DataError("expected a JSON object with configs", file=path)
+    if release.get("format") != FORMAT:
+        message = f"expected the format {FORMAT}, found {release.get('format')!r}, which another version wrote"
+        raise DataError(f"{message}; remove the folder and build it anew", file=path)
+    return configs

@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Cell:
     """One figure of a table.
 
     Attributes:
@@ -61,7 +61,7 @@ def with_commas(printed: str) -> str:
 
 
 @dataclass(slots=True)
-class StatisticsTable:
+class PaperTable:
     """A table: rows of (what stands at the left, its figures by column name)."""
 
     name: str
@@ -69,21 +69,25 @@ class StatisticsTable:
     source: str
     left: tuple[str, ...]
     columns: tuple[str, ...]
-    rows: list[tuple[tuple[str, ...], dict[str, Figure]]] = field(default_factory=list)
+    rows: list[tuple[tuple[str, ...], dict[str, Cell]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def add(self, *left: str, **cells: Cell) -> None:
+        """Take up a row: what stands at its left, and its cells by column name."""
+        self.rows.append((left, cells))
 
     def cells(self) -> Iterator[list[str]]:
         """The rows as strings."""
         for left, figures in self.rows:
-            yield [*left, *(str(figures.get(column, Figure(None))) for column in self.columns)]
+            yield [*left, *(str(figures.get(column, Cell(None))) for column in self.columns)]
 
 
 @dataclass(slots=True)
-class Statistics:
+class PaperTables:
     """All tables of a dataset."""
 
     dataset: str
-    tables: list[StatisticsTable] = field(default_factory=list)
+    tables: list[PaperTable] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: per table its rows, each figure with value, printed and difference."""
@@ -130,7 +134,7 @@ def heading(column: str) -> str:
     return column.replace("_percent", " %").replace("_", " ")
 
 
-def _markdown(table: StatisticsTable) -> str:
+def _markdown(table: PaperTable) -> str:
     headings = [*map(heading, table.left), *map(heading, table.columns)]
     lines = [f"**{table.title}**", "", _bar(headings), _bar(["---"] * len(table.left) + ["---:"] * len(table.columns))]
     lines += [_bar(cells) for cells in table.cells()]
@@ -142,7 +146,7 @@ def _bar(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _text(table: StatisticsTable) -> str:
+def _text(table: PaperTable) -> str:
     rows = [[*map(heading, table.left), *map(heading, table.columns)], *table.cells()]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     lines = [table.title]

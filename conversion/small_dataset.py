@@ -8,7 +8,6 @@ released in ``records/CONFIG.parquet``; both serve `export` and are part of no c
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -16,7 +15,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from eraser_hub.conversion.eraser.schema import yaml_features
 from eraser_hub.records.atomic import link_or_copy, rebuilding
 from eraser_hub.records.built import batches, open_built, read_card
 from eraser_hub.records.digests import file_digest
@@ -24,12 +22,11 @@ from eraser_hub.records.errors import DataError
 
 from .card import card_text, content_version, verify_folder, with_configs
 from .croissant import write_croissant
-from .dataset import BuildResult
+from .dataset import RELEASE, BuildResult, read_release, write_release
+from .features import yaml_features
 from .parquet import write_parquet
 
-FORMAT = 2
 RECORDS = pa.schema([("file", pa.string()), ("line", pa.int32()), ("text", pa.string())])
-RELEASE = "release.json"
 CARDS = Path(__file__).resolve().parent.parent / "datasets_scripts" / "cards"
 
 
@@ -100,34 +97,12 @@ def write_dataset(
                 infos.append(kept[name])
                 for file in (*(target / name).glob("*.parquet"), *(target / "records").glob(f"{name}.parquet")):
                     link_or_copy(file, folder / file.relative_to(target))
-        ordered = {info["config_name"]: release[info["config_name"]] for info in infos}
-        text = json.dumps({"format": FORMAT, "configs": ordered}, ensure_ascii=False, indent=1)
-        (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
+        write_release(folder, {info["config_name"]: release[info["config_name"]] for info in infos})
         _write_card(dataset, infos, folder)
         verify_folder(folder, dataset.schema)
         write_croissant(folder, dataset.name)
     rows = {name: {split: part.num_rows for split, part in of.splits.items()} for name, of in configs.items()}
     return BuildResult(target, rows, list(notes))
-
-
-def read_release(folder: Path) -> dict[str, Any]:
-    """Configuration -> its part of ``release.json``.
-
-    Raises:
-        DataError: the file is missing or damaged, or another version of this project wrote it.
-    """
-    path = Path(folder) / RELEASE
-    try:
-        release = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"expected a built dataset's {RELEASE}, found {error}", file=path) from None
-    configs = release.get("configs") if isinstance(release, dict) else None
-    if not isinstance(configs, dict):
-        raise DataError("expected a JSON object with configs", file=path)
-    if release.get("format") != FORMAT:
-        message = f"expected the format {FORMAT}, found {release.get('format')!r}, which another version wrote"
-        raise DataError(f"{message}; remove the folder and build it anew", file=path)
-    return configs
 
 
 def _write_config(dataset: SmallDataset, config: str, tables: ConfigTables, folder: Path) -> dict[str, Any]:
@@ -147,7 +122,7 @@ def _write_config(dataset: SmallDataset, config: str, tables: ConfigTables, fold
         "homepage": dataset.homepages[config],
         "license": dataset.licenses[config],
         "version": content_version(facts.sha256 for facts in written.values()),
-        "features": yaml_features(tables.label_names, dataset.schema),
+        "features": yaml_features(dataset.schema, tables.label_names),
         "splits": [
             {"name": split, "num_bytes": facts.num_bytes, "num_examples": facts.num_rows}
             for split, facts in written.items()

@@ -26,7 +26,7 @@ from eraser_hub.conversion.bilingual_perturbation.configs import CONFIGS, DEFAUL
 from eraser_hub.conversion.bilingual_perturbation.pairs import map_references, pairs
 from eraser_hub.conversion.bilingual_perturbation.rows import SCHEMA, label_names, row_of, table_of
 from eraser_hub.conversion.bilingual_perturbation.sources import PerturbationSources, find_sources
-from eraser_hub.conversion.eraser.schema import features_of
+from eraser_hub.conversion.features import features_of
 from eraser_hub.conversion.small_dataset import content_hash
 
 __all__ = ["BilingualPerturbation", "map_references", "pairs"]
@@ -65,7 +65,7 @@ class BilingualPerturbation(datasets.ArrowBasedBuilder):
         name = self.config.name
         return datasets.DatasetInfo(
             description=DATASET.descriptions[name],
-            features=features_of(label_names(CONFIGS[name]), SCHEMA),
+            features=features_of(SCHEMA, label_names(CONFIGS[name])),
             homepage=DATASET.homepages[name],
             license=DATASET.licenses[name],
             citation=DATASET.citation,

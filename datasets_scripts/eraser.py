@@ -24,9 +24,10 @@ from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
 from eraser_hub.conversion.eraser.corpus import CorpusFolder, look_into
 from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.rows import full_rows
-from eraser_hub.conversion.eraser.schema import features_of
+from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.conversion.eraser.sources import corpus_folder, fingerprint
 from eraser_hub.conversion.eraser.splits import read_split
+from eraser_hub.conversion.features import features_of
 from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
@@ -78,7 +79,7 @@ class Eraser(datasets.ArrowBasedBuilder):
             citation=paper("eraser_acl_2020").citation,
             homepage=HOMEPAGE,
             license=facts.license,
-            features=features_of(facts.label_names),
+            features=features_of(SCHEMA, {"classification": facts.label_names}),
             version=self.config.version,
         )
 

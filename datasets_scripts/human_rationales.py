@@ -21,7 +21,7 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from eraser_hub.conversion.eraser.schema import features_of
+from eraser_hub.conversion.features import features_of
 from eraser_hub.conversion.human_rationales.build import DATASET, load_rows
 from eraser_hub.conversion.human_rationales.configs import CONFIGS
 from eraser_hub.conversion.human_rationales.rows import LABEL_NAMES, SCHEMA
@@ -60,7 +60,7 @@ class HumanRationales(datasets.ArrowBasedBuilder):
         name = self.config.name
         return datasets.DatasetInfo(
             description=DATASET.descriptions[name],
-            features=features_of(LABEL_NAMES[name], SCHEMA),
+            features=features_of(SCHEMA, LABEL_NAMES[name]),
             homepage=DATASET.homepages[name],
             license=DATASET.licenses[name],
             citation=DATASET.citation,

@@ -17,7 +17,7 @@ def cores() -> int:
 
 
 def process_pool(count: int) -> ProcessPoolExecutor:
-    """Processes that die with this one, and that leave Ctrl-C to it.
+    """Processes that die with this one, and of Ctrl-C without a word.
 
     They import the program anew: where that cannot be (a script without ``if __name__ == "__main__"``), a task raises
     BrokenProcessPool, and whoever submitted it does it here.
@@ -26,7 +26,7 @@ def process_pool(count: int) -> ProcessPoolExecutor:
 
 
 def _die_with_parent(parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform.startswith("linux"):
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)

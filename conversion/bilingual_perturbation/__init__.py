@@ -12,7 +12,7 @@ from .configs import CONFIGS, DEFAULT_CONFIG
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.checks import Report
-    from eraser_hub.conversion.paper_tables import Statistics
+    from eraser_hub.conversion.paper_tables import PaperTables
 
 
 class PerturbationHubDataset(HubDataset):
@@ -37,7 +37,7 @@ class PerturbationHubDataset(HubDataset):
 
         return check_bilingual_perturbation(folder, configs, leakage=leakage)
 
-    def stats_of_built(self, folder: Path, configs: Sequence[str] | None) -> Statistics:
+    def stats_of_built(self, folder: Path, configs: Sequence[str] | None) -> PaperTables:
         from .statistics import bilingual_perturbation_statistics
 
         return bilingual_perturbation_statistics(folder, configs)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, check_folder, repeated
+from eraser_hub.conversion.checks import CheckRules, Finding, Report, Tally, check_folder, repeated
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import shown
 
@@ -141,7 +141,7 @@ def check_bilingual_perturbation(
 
     With ``leakage`` the report says which texts occur more than once as an original, under different ids.
     """
-    rules = Rules(
+    rules = CheckRules(
         dataset="bilingual_perturbation",
         columns=COLUMNS,
         split=lambda config, split: PerturbationSplitCheck(CONFIGS[config]),

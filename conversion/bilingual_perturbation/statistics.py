@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.paper_tables import Figure, Statistics, StatisticsTable
+from eraser_hub.conversion.paper_tables import Cell, PaperTable, PaperTables
 from eraser_hub.papers import paper
 from eraser_hub.records.built import open_built
 
@@ -81,62 +81,43 @@ def overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, O
     return {name: overview(built.rows(name, "test", COLUMNS)) for name in built.chosen(configs)}
 
 
-def tables(seen: Mapping[str, Overview]) -> Statistics:
+def tables(seen: Mapping[str, Overview]) -> PaperTables:
     """The figures of configurations beside the paper's Table 3."""
     printed = paper("wang_2022").tables["table_3"]
-    table = StatisticsTable(
-        "table_3",
-        printed.title,
-        printed.source,
-        ("config",),
-        ("pairs", "rationale_percent", "rationale_percent_of_one_set", "sets"),
-    )
+    columns = ("pairs", "rationale_percent", "rationale_percent_of_one_set", "sets")
+    table = PaperTable("table_3", printed.title, printed.source, ("config",), columns)
     for name, figures in seen.items():
         said = printed.row(name)
-        table.rows.append(
-            (
-                (name,),
-                {
-                    "pairs": Figure(figures.pairs, said["pairs"]),
-                    "rationale_percent": Figure(_percent(figures.length_ratio), said["rationale_percent"]),
-                    "rationale_percent_of_one_set": Figure(_percent(figures.set_ratio)),
-                    "sets": Figure(figures.sets, said["sets"]),
-                },
-            )
+        table.add(
+            name,
+            pairs=Cell(figures.pairs, said["pairs"]),
+            rationale_percent=Cell(_percent(figures.length_ratio), said["rationale_percent"]),
+            rationale_percent_of_one_set=Cell(_percent(figures.set_ratio)),
+            sets=Cell(figures.sets, said["sets"]),
         )
     table.notes.append(
         "Rationale %: mean over the rows with gold of the share of tokens that stand in any set; of one set: the mean "
         "set's share. The paper does not say which of the two it prints."
     )
-    counts = StatisticsTable(
-        "rows",
-        "Rows",
-        "no paper counts them",
-        ("config", "language", "task"),
-        ("rows", "originals", "perturbed", "with_rationales", "tokens"),
-    )
+    columns = ("rows", "originals", "perturbed", "with_rationales", "tokens")
+    counts = PaperTable("rows", "Rows", "no paper counts them", ("config", "language", "task"), columns)
     for name, figures in seen.items():
-        config = CONFIGS[name]
-        counts.rows.append(
-            (
-                (name, LANGUAGES[config.language], TASKS[config.task]),
-                {
-                    "rows": Figure(figures.rows),
-                    "originals": Figure(figures.originals),
-                    "perturbed": Figure(figures.perturbed),
-                    "with_rationales": Figure(figures.gold),
-                    "tokens": Figure(figures.tokens),
-                },
-            )
+        counts.add(
+            *(name, LANGUAGES[CONFIGS[name].language], TASKS[CONFIGS[name].task]),
+            rows=Cell(figures.rows),
+            originals=Cell(figures.originals),
+            perturbed=Cell(figures.perturbed),
+            with_rationales=Cell(figures.gold),
+            tokens=Cell(figures.tokens),
         )
-    return Statistics("bilingual_perturbation", [table, counts])
+    return PaperTables("bilingual_perturbation", [table, counts])
 
 
 def _percent(ratio: float | None) -> float | None:
     return None if ratio is None else 100 * ratio
 
 
-def bilingual_perturbation_statistics(folder: Path, configs: Sequence[str] | None = None) -> Statistics:
+def bilingual_perturbation_statistics(folder: Path, configs: Sequence[str] | None = None) -> PaperTables:
     """Table 3 of a built folder."""
     return tables(overviews(folder, configs))
 
@@ -154,5 +135,5 @@ def card_tables(folder: Path) -> dict[str, str]:
             f"| `{name}` | {LANGUAGES[config.language]} | {TASKS[config.task]} | {figures.rows:,} "
             f"| {figures.originals:,} | {figures.perturbed:,} | {figures.gold:,} |"
         )
-    table3 = Statistics("bilingual_perturbation", tables(seen).tables[:1])
+    table3 = PaperTables("bilingual_perturbation", tables(seen).tables[:1])
     return {"splits": "\n".join(splits), "table 3": table3.as_markdown()}

@@ -13,35 +13,30 @@ A split's rows are in memory while it is built, its documents where they stand i
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
 import shutil
-import signal
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tqdm import tqdm
 
 from eraser_hub.conversion.arrays import in_first_order, numbers, numpy_values, strings
 from eraser_hub.conversion.card import content_version, verify_folder
 from eraser_hub.conversion.croissant import write_croissant
-from eraser_hub.conversion.dataset import BuildResult
+from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildResult, read_release, write_release
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.progress import Progress, no_cycles
+from eraser_hub.records.processes import process_pool
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
 
@@ -53,7 +48,6 @@ from .schema import SCHEMA
 from .sources import BESIDE, chosen_configs, corpus_folder, fingerprint
 from .splits import BATCH_BYTES, arranged, exceptions, joined, read_backup, read_split, split_facts, table_five
 
-FORMAT = 2
 PARTS = ".parts"
 DOCUMENTS = pa.schema([("docid", pa.string()), ("text", pa.string()), ("position", pa.int32())])
 ORDER = pa.schema([("position", pa.int32())])
@@ -87,15 +81,15 @@ def build_eraser(
     }
     with rebuilding(target, key) as folder:
         # under the lock: what stands there now is what is kept
-        kept = release_of(target)["configs"] if target.exists() else {}
+        kept = release_of(target) if target.exists() else {}
         entries = {name: entry for name, entry in kept.items() if name not in names}
         _keep(target, folder, entries, names)
         parts = _build_all(corpora, folder, num_proc, progress, include_backup_records)
         entries |= {name: part.entry for name, part in zip(names, parts, strict=True)}
         shutil.rmtree(folder / PARTS, ignore_errors=True)
-        release = {"format": FORMAT, "configs": {name: entries[name] for name in CONFIGS if name in entries}}
-        atomic_write(folder / "release.json", json.dumps(release, indent=1).encode())
-        atomic_write(folder / "README.md", eraser_card(release).encode())
+        entries = {name: entries[name] for name in CONFIGS if name in entries}
+        write_release(folder, entries)
+        (folder / "README.md").write_text(eraser_card(entries), encoding="utf-8")
         verify_folder(folder, SCHEMA, LABELS)
         write_croissant(folder, "eraser", {path: digest for part in parts for path, digest in part.digests.items()})
     rows = {name: {split: of["num_examples"] for split, of in entries[name]["splits"].items()} for name in names}
@@ -121,31 +115,16 @@ def _corpora(
 
 
 def release_of(folder: Path) -> dict[str, Any]:
-    """``release.json`` of a built folder.
+    """Config -> its entry in ``release.json`` of a built folder.
 
     Raises:
         DataError: the folder is not one that ``build eraser`` wrote.
     """
-    path = folder / "release.json"
-    try:
-        release = json.loads(path.read_bytes())
-        if release["format"] != FORMAT:
-            raise DataError(
-                f"expected the format {FORMAT}, found {release['format']!r}, which another version wrote; remove the folder "
-                "and build it anew",
-                file=path,
-            )
-        for entry in release["configs"].values():
-            entry["splits"], entry["documents"]
-    except FileNotFoundError:
-        raise DataError(
-            "expected a folder that `eraser-hub build eraser` wrote, found no release.json", file=folder
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"expected release.json of a built eraser, found {error!r}", file=path) from None
-    return release
+    entries = read_release(folder)
+    for name, entry in entries.items():
+        if not isinstance(entry, dict) or not {"splits", "documents"} <= entry.keys():
+            raise DataError("expected splits and documents", file=folder / RELEASE, field=name)
+    return entries
 
 
 def _keep(target: Path, folder: Path, entries: dict[str, Any], building: Sequence[str]) -> None:
@@ -161,6 +140,12 @@ def _keep(target: Path, folder: Path, entries: dict[str, Any], building: Sequenc
             link_or_copy(old, folder / name / old.name)
         for old in sorted((target / "documents").glob(f"{name}.*parquet")):
             link_or_copy(old, folder / "documents" / old.name)
+
+
+def _bar(title: str, total: int, unit: str, shown: bool) -> tqdm:
+    """A progress bar on stderr where that is a terminal, or none."""
+    disable = None if shown else True
+    return tqdm(total=total, desc=title, unit=unit, unit_scale=True, mininterval=0.3, leave=False, disable=disable)
 
 
 # ---------------------------------------------------------------------------------------------------------- one config
@@ -185,25 +170,15 @@ def _build_all(
         # where the others cannot start (a script without `if __name__ == "__main__"`) or are killed, this one does it all
         with (
             suppress(BrokenProcessPool),
-            ProcessPoolExecutor(processes, get_context("spawn"), _die_with_parent, (os.getpid(),)) as pool,
-            Progress("building", len(corpora), "configs", progress) as bar,
+            process_pool(processes) as pool,
+            _bar("building", len(corpora), "configs", progress) as bar,
         ):
             built = []
             for part in pool.map(build, corpora):
                 built.append(part)
-                bar.advance(1)
+                bar.update(1)
             return built
     return [build(corpus, progress=progress) for corpus in corpora]
-
-
-def _die_with_parent(parent: int) -> None:
-    """A worker whose parent was killed must not go on writing into a folder that another run may have taken up."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if sys.platform.startswith("linux"):
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
 
 
 class _Files:
@@ -249,7 +224,6 @@ class _Parts:
     records: list[tuple[str, int, str]] = field(default_factory=list)
 
 
-@no_cycles()
 def _build_config(
     corpus: CorpusFolder, *, folder: Path, include_backup_records: bool, progress: bool = False
 ) -> BuiltConfig:
@@ -257,8 +231,8 @@ def _build_config(
     config = corpus.config
     files = _Files(folder, config.name)
     lines = corpus.folder / "docs.jsonl"
-    with Progress(f"{config.name}: documents", lines.stat().st_size if lines.is_file() else 0, "B", progress) as bar:
-        documents = read_documents(corpus.folder, bar.advance)
+    with _bar(f"{config.name}: documents", lines.stat().st_size if lines.is_file() else 0, "B", progress) as bar:
+        documents = read_documents(corpus.folder, bar.update)
     skipped = [*corpus.skipped, *(Skipped(path, "is no document file") for path in documents.folders)]
     backups = {dataset_split(path.name.removesuffix(".jsonl.bak")): path for path in corpus.backups}
     parts = _Parts()
@@ -306,10 +280,10 @@ def _build_split(
 ) -> None:
     """Write a split's files into ``files``, and what they give into ``parts``."""
     config, runs = corpus.config, []
-    with Progress(f"{config.name}/{file.split}: reading", file.path.stat().st_size, "B", progress) as bar:
+    with _bar(f"{config.name}/{file.split}: reading", file.path.stat().st_size, "B", progress) as bar:
         for run in read_split(file.path, config, documents):
             runs.append(run)
-            bar.advance(int(run.sizes.sum()))
+            bar.update(int(run.sizes.sum()))
     rows = joined(runs)
     lines = len(rows)
     if backup:
@@ -320,11 +294,11 @@ def _build_split(
     shards = arranged(rows, documents)
     order = np.concatenate([shard.rows for shard in shards])
     written = []
-    with Progress(f"{config.name}/{file.split}: writing", len(rows), "rows", progress) as bar:
+    with _bar(f"{config.name}/{file.split}: writing", len(rows), "rows", progress) as bar:
         for number, shard in enumerate(shards):
             name = f"{config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
             written.append(files.write(name, SCHEMA, shard.tables(rows, documents)))
-            bar.advance(len(shard.rows))
+            bar.update(len(shard.rows))
     parts.entries[file.split] = {
         "num_examples": sum(each.num_rows for each in written),
         "num_bytes": sum(each.num_bytes for each in written),

@@ -6,21 +6,22 @@ from importlib.resources import files
 from typing import Any
 
 from eraser_hub.conversion.card import card_text, with_configs
+from eraser_hub.conversion.features import yaml_features
 from eraser_hub.papers import paper
 
 from .configs import CONFIGS, DEFAULT_CONFIG
 from .prose import filled_prose
-from .schema import yaml_features
+from .schema import SCHEMA
 
 HOMEPAGE = "https://www.eraserbenchmark.com/"
 
 
 def eraser_card(release: dict[str, Any]) -> str:
     """The text of README.md for the configs of a ``release.json``."""
-    facts = {name: CONFIGS[name] for name in CONFIGS if name in release["configs"]}
+    facts = {name: CONFIGS[name] for name in CONFIGS if name in release}
     infos = []
     for name, config in facts.items():
-        entry = release["configs"][name]
+        entry = release[name]
         splits = [
             {"name": split, "num_bytes": of["num_bytes"], "num_examples": of["num_examples"]}
             for split, of in entry["splits"].items()
@@ -33,7 +34,7 @@ def eraser_card(release: dict[str, Any]) -> str:
                 "homepage": HOMEPAGE,
                 "license": config.license,
                 "version": entry["version"],
-                "features": yaml_features(config.label_names),
+                "features": yaml_features(SCHEMA, {"classification": config.label_names}),
                 "splits": splits,
                 "download_size": entry["download_size"],
                 "dataset_size": sum(split["num_bytes"] for split in splits),

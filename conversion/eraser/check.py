@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eraser_hub.conversion.arrays import offsets_of, ranges
-from eraser_hub.conversion.checks import Finding, Report, Rules, Tally, UniqueStrings, check_folder
+from eraser_hub.conversion.checks import CheckRules, Finding, Report, Tally, UniqueStrings, check_folder
 from eraser_hub.conversion.token_arrays import string_bytes
 from eraser_hub.metrics.tokens import masks
 from eraser_hub.records.built import batches
@@ -391,7 +391,7 @@ def check_eraser(folder: Path, configs: Sequence[str] | None = None, *, leakage:
         _across(config, checks, tally)
         _unreferenced(folder, config, checks, tally)
 
-    rules = Rules(
+    rules = CheckRules(
         dataset="eraser",
         columns=COLUMNS,
         split=lambda config, split: EraserSplitCheck(config, split, leakage),

@@ -34,7 +34,7 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, *, out: Path) ->
         DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is not in it, or
             something stands in ``out/CONFIG`` already.
     """
-    release = release_of(dataset)["configs"]
+    release = release_of(dataset)
     verify_folder(dataset, SCHEMA, LABELS)
     names = list(release) if configs is None else [name for name in CONFIGS if name in configs]
     for name in configs or ():

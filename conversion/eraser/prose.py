@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eraser_hub.conversion.paper_tables import Figure
+from eraser_hub.conversion.paper_tables import Cell
 from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError
 
@@ -19,7 +19,7 @@ def filled_prose(prose: str, release: Mapping[str, Any]) -> str:
 
     Args:
         prose: the card's text below the YAML.
-        release: the contents of ``release.json``: config -> splits with their numbers of rows.
+        release: config -> its entry in ``release.json``, with splits and their numbers of rows.
 
     Raises:
         DataError: a mark is missing.
@@ -33,14 +33,14 @@ def filled_prose(prose: str, release: Mapping[str, Any]) -> str:
 
 
 def _built(release: Mapping[str, Any]) -> list[str]:
-    return [name for name in CONFIGS if name in release["configs"]]
+    return [name for name in CONFIGS if name in release]
 
 
 def _splits(release: Mapping[str, Any]) -> str:
     main = ("train", "validation", "test")
     lines = ["| config | train | validation | test | further splits |", "|---|---:|---:|---:|---|"]
     for name in _built(release):
-        rows = {split: facts["num_examples"] for split, facts in release["configs"][name]["splits"].items()}
+        rows = {split: facts["num_examples"] for split, facts in release[name]["splits"].items()}
         cells = [f"{rows[split]:,}" if split in rows else "–" for split in main]
         further = ", ".join(f"`{split}` {count:,}" for split, count in rows.items() if split not in main) or "–"
         lines.append(f"| `{name}` | {' | '.join(cells)} | {further} |")
@@ -56,12 +56,12 @@ def _table_five(release: Mapping[str, Any]) -> str:
     columns = ("documents", "instances", "rationale_percent", "evidences", "evidence_length")
     for name in _built(release):
         of_paper = [split for config, split in printed.rows if config == name]
-        built = release["configs"][name]["splits"]
+        built = release[name]["splits"]
         # what the paper prints of a split that this folder lacks stands in brackets alone
         for split in dict.fromkeys([*of_paper, *built]):
             found, said = built.get(split, {}).get("statistics", {}), printed.row(name, split)
             digits = {"rationale_percent": 2}
-            cells = [str(Figure(found.get(c), said.get(c), digits.get(c, 1))) for c in columns]
+            cells = [str(Cell(found.get(c), said.get(c), digits.get(c, 1))) for c in columns]
             lines.append(f"| `{name}` | {split} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

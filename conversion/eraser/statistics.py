@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.paper_tables import Figure, Statistics, StatisticsTable
+from eraser_hub.conversion.paper_tables import Cell, PaperTable, PaperTables
 from eraser_hub.papers import paper
 from eraser_hub.records.built import batches, open_built
 from eraser_hub.records.errors import DataError
@@ -87,16 +87,16 @@ class SplitStatistics:
         self.tokens, self.sentences = counts[:, 0], counts[:, 1]
         self._names, self._counts = [], []
 
-    def figures(self, printed: Mapping[str, str]) -> dict[str, Figure]:
+    def figures(self, printed: Mapping[str, str]) -> dict[str, Cell]:
         """The split's row of Table 5."""
         return {
-            "documents": Figure(len(self.names), printed.get("documents")),
-            "instances": Figure(self.instances, printed.get("instances")),
-            "rationale_percent": Figure(
+            "documents": Cell(len(self.names), printed.get("documents")),
+            "instances": Cell(self.instances, printed.get("instances")),
+            "rationale_percent": Cell(
                 100 * self.shares / self.pairs if self.pairs else None, printed.get("rationale_percent"), 2
             ),
-            "evidences": Figure(self.evidences, printed.get("evidences")),
-            "evidence_length": Figure(
+            "evidences": Cell(self.evidences, printed.get("evidences")),
+            "evidence_length": Cell(
                 self.evidence_tokens / self.evidences if self.evidences else None, printed.get("evidence_length")
             ),
         }
@@ -110,7 +110,7 @@ def _distinct(names: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[
     return codes.dictionary, np.concatenate(counts)[first]
 
 
-def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> Statistics:
+def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> PaperTables:
     """Tables 1, 5 and 6 of the ERASER paper for a built ``hub/eraser``, and Table 2 as printed.
 
     Raises:
@@ -128,11 +128,11 @@ def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> Sta
     return tables_of(by_config)
 
 
-def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> Statistics:
+def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> PaperTables:
     """The tables, from the sums of each configuration's splits."""
     printed = paper("eraser_acl_2020").tables
     one, five, six, two = (
-        StatisticsTable(name, printed[name].title, printed[name].source, left, columns)
+        PaperTable(name, printed[name].title, printed[name].source, left, columns)
         for name, left, columns in (
             ("table_1", ("config",), ("train", "validation", "test", "tokens")),
             (
@@ -154,40 +154,29 @@ def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> Statist
             [s.names for s in main.values()], [np.stack([s.tokens, s.sentences], axis=1) for s in main.values()]
         )
         tokens, sentences = (float(counts[:, k].mean()) if len(names) else None for k in (0, 1))
-        one.rows.append(
-            (
-                (config,),
-                {
-                    **{
-                        split: Figure(splits[split].instances if split in splits else None, said["table_1"].get(split))
-                        for split in MAIN_SPLITS
-                    },
-                    "tokens": Figure(tokens, said["table_1"].get("tokens")),
-                },
-            )
-        )
+        sizes = {
+            split: Cell(splits[split].instances if split in splits else None, said["table_1"].get(split))
+            for split in MAIN_SPLITS
+        }
+        one.add(config, **sizes, tokens=Cell(tokens, said["table_1"].get("tokens")))
         for split, sums in splits.items():
-            five.rows.append(((config, split), sums.figures(printed["table_5"].row(config, split))))
-        six.rows.append(
-            (
-                (config,),
-                {
-                    "labels": Figure(len(CONFIGS[config].label_names), said["table_6"].get("labels")),
-                    "instances": Figure(sum(s.instances for s in main.values()), said["table_6"].get("instances")),
-                    "documents": Figure(len(names), said["table_6"].get("documents")),
-                    "sentences": Figure(sentences, said["table_6"].get("sentences")),
-                    "tokens": Figure(tokens, said["table_6"].get("tokens")),
-                },
-            )
+            five.add(config, split, **sums.figures(printed["table_5"].row(config, split)))
+        six.add(
+            config,
+            labels=Cell(len(CONFIGS[config].label_names), said["table_6"].get("labels")),
+            instances=Cell(sum(s.instances for s in main.values()), said["table_6"].get("instances")),
+            documents=Cell(len(names), said["table_6"].get("documents")),
+            sentences=Cell(sentences, said["table_6"].get("sentences")),
+            tokens=Cell(tokens, said["table_6"].get("tokens")),
         )
         if said["table_2"]:
-            two.rows.append(((config,), {key: Figure(None, value) for key, value in said["table_2"].items()}))
+            two.add(config, **{key: Cell(None, value) for key, value in said["table_2"].items()})
         if config == "cose":
             five.notes.append(_cose_note(splits))
     if partial:
         for table in (one, six):
             table.notes.append(f"Over the splits that are there, not over all three: {'; '.join(partial)}.")
-    return Statistics("eraser", [table for table in (one, five, six, two) if table.rows])
+    return PaperTables("eraser", [table for table in (one, five, six, two) if table.rows])
 
 
 def _cose_note(splits: Mapping[str, SplitStatistics]) -> str:

@@ -12,7 +12,7 @@ from .configs import CONFIGS, DEFAULT_CONFIG
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.checks import Report
-    from eraser_hub.conversion.paper_tables import Statistics
+    from eraser_hub.conversion.paper_tables import PaperTables
 
 
 class HumanRationalesHubDataset(HubDataset):
@@ -37,7 +37,7 @@ class HumanRationalesHubDataset(HubDataset):
 
         return check_human_rationales(folder, configs, leakage=leakage)
 
-    def stats_of_built(self, folder: Path, configs: Sequence[str] | None) -> Statistics:
+    def stats_of_built(self, folder: Path, configs: Sequence[str] | None) -> PaperTables:
         from .statistics import human_rationales_statistics
 
         return human_rationales_statistics(folder, configs)

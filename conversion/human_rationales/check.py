@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from eraser_hub.conversion.checks import Report, Rules, Tally, UniqueStrings, check_folder, repeated
+from eraser_hub.conversion.checks import CheckRules, Report, Tally, UniqueStrings, check_folder, repeated
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, shown
 
@@ -89,7 +89,7 @@ def check_human_rationales(folder: Path, configs: Sequence[str] | None = None, *
 
     With ``leakage`` the report says which texts stand in more than one split, or more than once in one.
     """
-    rules = Rules(
+    rules = CheckRules(
         dataset="human_rationales",
         columns=tuple(SCHEMA.names),
         split=lambda config, split: HumanRationalesSplitCheck(config),

@@ -12,7 +12,7 @@ import pyarrow as pa
 from eraser_hub.records.errors import DataError, raise_all
 
 from .sentiment_trees import NEUTRAL, rationale_phrases, rationale_scores, read_trees
-from .wikiattack import RATIONALE_COLUMNS, Comment, Rationale, comment_tokens, format_rationale, read_rationales
+from .wikiattack import RATIONALE_COLUMNS, AttackRationale, Comment, comment_tokens, format_rationale, read_rationales
 
 SPAN = pa.struct([("start_token", pa.int32()), ("end_token", pa.int32()), ("sentiment", pa.int32())])
 SCHEMA = pa.schema(
@@ -133,7 +133,7 @@ def wikiattack_rows(
 
 
 def _wikiattack_row(
-    record: Rationale, comment: Comment | None, tokens: list[str] | None, share: float | None
+    record: AttackRationale, comment: Comment | None, tokens: list[str] | None, share: float | None
 ) -> dict[str, Any]:
     return {
         "id": record.comment_id,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.paper_tables import Figure, Statistics, StatisticsTable
-from eraser_hub.conversion.small_dataset import read_release
+from eraser_hub.conversion.dataset import read_release
+from eraser_hub.conversion.paper_tables import Cell, PaperTable, PaperTables
 from eraser_hub.papers import paper
 from eraser_hub.records.built import open_built
 
@@ -63,42 +63,33 @@ def lengths_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict
     return figures
 
 
-def tables(seen: Mapping[tuple[str, str], Lengths]) -> Statistics:
+def tables(seen: Mapping[tuple[str, str], Lengths]) -> PaperTables:
     """The figures beside the paper's Table 2, which is over all splits."""
     printed = paper("carton_2020").tables["table_2"]
-    table = StatisticsTable(
-        "table_2",
-        printed.title,
-        printed.source,
-        ("config", "split"),
-        ("rows", "text_length", "rationale_length", "rationale_percent", "score_length", "score_percent"),
-    )
+    columns = ("rows", "text_length", "rationale_length", "rationale_percent", "score_length", "score_percent")
+    table = PaperTable("table_2", printed.title, printed.source, ("config", "split"), columns)
     for (config, split), figures in seen.items():
         said = printed.row(config) if split == "all" else {}
-        text, length, ratio = map(said.get, ("text_length", "rationale_length", "rationale_percent"))
+        length, ratio = said.get("rationale_length"), said.get("rationale_percent")
         # what the paper prints of the trees follows the scores; of the masks the two are the same
         by_scores = config == "sst"
-        table.rows.append(
-            (
-                (config, split),
-                {
-                    "rows": Figure(figures.rows),
-                    "text_length": Figure(figures.text_length, text),
-                    "rationale_length": Figure(figures.rationale_length, None if by_scores else length),
-                    "rationale_percent": Figure(100 * figures.rationale_ratio, None if by_scores else ratio),
-                    "score_length": Figure(figures.score_length, length if by_scores else None),
-                    "score_percent": Figure(100 * figures.score_ratio, ratio if by_scores else None),
-                },
-            )
+        table.add(
+            *(config, split),
+            rows=Cell(figures.rows),
+            text_length=Cell(figures.text_length, said.get("text_length")),
+            rationale_length=Cell(figures.rationale_length, None if by_scores else length),
+            rationale_percent=Cell(100 * figures.rationale_ratio, None if by_scores else ratio),
+            score_length=Cell(figures.score_length, length if by_scores else None),
+            score_percent=Cell(100 * figures.score_ratio, ratio if by_scores else None),
         )
     table.notes.append(
         "Rationale: tokens in the mask. Score: sum of rationale_scores, for trees half the magnitude of the token's "
         "phrase; its figures, not the mask's, are near those that the paper prints for SST."
     )
-    return Statistics("human_rationales", [table])
+    return PaperTables("human_rationales", [table])
 
 
-def human_rationales_statistics(folder: Path, configs: Sequence[str] | None = None) -> Statistics:
+def human_rationales_statistics(folder: Path, configs: Sequence[str] | None = None) -> PaperTables:
     """Table 2 of a built folder."""
     return tables(lengths_by_split(folder, configs))
 

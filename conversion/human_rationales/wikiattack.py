@@ -32,7 +32,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Rationale:
+class AttackRationale:
     """One record of the rationale CSV; ``text`` is its line as released, ``line`` the 1-based number of that line."""
 
     comment_id: str
@@ -83,7 +83,7 @@ def _mask(value: str, path: str | PathLike[str], line: int, comment_id: str) -> 
     return tuple(bit == 1 for bit in mask)
 
 
-def read_rationales(path: str | PathLike[str]) -> Iterator[Rationale]:
+def read_rationales(path: str | PathLike[str]) -> Iterator[AttackRationale]:
     """The records of a rationale CSV, in order.
 
     Raises:
@@ -109,7 +109,7 @@ def read_rationales(path: str | PathLike[str]) -> Iterator[Rationale]:
         if comment_id in seen:
             raise _repeated(comment_id, seen[comment_id], path, line)
         seen[comment_id] = line
-        yield Rationale(comment_id, _mask(value, path, line, comment_id), line, text)
+        yield AttackRationale(comment_id, _mask(value, path, line, comment_id), line, text)
     if not header_read:
         raise DataError(f"expected the columns {columns}, found an empty file", file=path, line=1)
 

@@ -105,7 +105,7 @@ def test_the_card_tells_the_statistics_of_what_was_built_beside_the_papers(card_
 
 
 def test_what_the_paper_prints_of_a_split_that_is_not_there_stands_in_brackets():
-    release = {"configs": {"movies": {"splits": {"validation": {"num_examples": 3, "statistics": {"instances": 3}}}}}}
+    release = {"movies": {"splits": {"validation": {"num_examples": 3, "statistics": {"instances": 3}}}}}
     text = filled_prose("<!-- splits --> <!-- table 5 --> <!-- licences -->", release)
     assert "| `movies` | train | (1,599) | (1,600) | (9.35) | (13,878) | (7.7) |" in text
     assert "| `movies` | validation | (200) | 3 (200, -197) | (7.2) | (1,517) | (6.6) |" in text

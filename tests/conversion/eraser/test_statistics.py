@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.statistics import eraser_statistics
-from eraser_hub.conversion.paper_tables import Figure, Statistics, StatisticsTable
+from eraser_hub.conversion.paper_tables import Cell, PaperTable, PaperTables
 from eraser_hub.metrics.tokens import sentences_of, tokens_of
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import DataError
@@ -26,7 +26,7 @@ sys.modules["built_for_statistics"] = built
 _spec.loader.exec_module(built)
 
 
-def table(statistics: Statistics, name: str) -> dict[tuple[str, ...], dict[str, Figure]]:
+def table(statistics: PaperTables, name: str) -> dict[tuple[str, ...], dict[str, Cell]]:
     return dict(next(table for table in statistics.tables if table.name == name).rows)
 
 
@@ -111,17 +111,17 @@ def test_cose_differs_from_the_paper_and_it_is_said_why(corpora):
 @pytest.mark.parametrize(
     ("figure", "text", "difference"),
     [
-        (Figure(1599, "1599"), "1,599 (=)", 0),
-        (Figure(1086, "1092"), "1,086 (1,092, -6)", -6),
-        (Figure(9.349, "9.35"), "9.35 (=)", 0),
-        (Figure(7.2249, "7.2"), "7.2 (=)", 0),
-        (Figure(7.25001, "7.2"), "7.3 (7.2, +0.1)", 0.1),
-        (Figure(None, "0.618 ± 0.194"), "(0.618 ± 0.194)", None),
-        (Figure(None, "200"), "(200)", None),
-        (Figure(12.345, None, 2), "12.35", None),
-        (Figure(3, None), "3", None),
-        (Figure(None, None), "–", None),
-        (Figure(0, "0"), "0 (=)", 0),
+        (Cell(1599, "1599"), "1,599 (=)", 0),
+        (Cell(1086, "1092"), "1,086 (1,092, -6)", -6),
+        (Cell(9.349, "9.35"), "9.35 (=)", 0),
+        (Cell(7.2249, "7.2"), "7.2 (=)", 0),
+        (Cell(7.25001, "7.2"), "7.3 (7.2, +0.1)", 0.1),
+        (Cell(None, "0.618 ± 0.194"), "(0.618 ± 0.194)", None),
+        (Cell(None, "200"), "(200)", None),
+        (Cell(12.345, None, 2), "12.35", None),
+        (Cell(3, None), "3", None),
+        (Cell(None, None), "–", None),
+        (Cell(0, "0"), "0 (=)", 0),
     ],
 )
 def test_a_figure_beside_the_printed_one(figure, text, difference):
@@ -154,8 +154,8 @@ def test_a_span_outside_of_its_document_is_an_error(tmp_path):
 
 
 def test_markdown_escapes_bars():
-    held = StatisticsTable("t", "T", "S", ("config",), ("x",), [(("a|b",), {"x": Figure(1)})])
-    assert "| a\\|b | 1 |" in Statistics("d", [held]).as_markdown()
+    held = PaperTable("t", "T", "S", ("config",), ("x",), [(("a|b",), {"x": Cell(1)})])
+    assert "| a\\|b | 1 |" in PaperTables("d", [held]).as_markdown()
 
 
 def test_the_command_line(sample_folder):
