@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import doctest
-import importlib.util
 import math
 import pickle
 import subprocess
@@ -22,11 +21,9 @@ from hypothesis import strategies as st
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 
+from . import eraser_rows as rows
+
 ROOT = Path(__file__).resolve().parents[2]
-_spec = importlib.util.spec_from_file_location("eraser_rows", Path(__file__).with_name("eraser_rows.py"))
-assert _spec and _spec.loader
-rows = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(rows)
 
 seeds = st.integers(0, 10_000)
 profile = settings(max_examples=15, derandomize=True, deadline=None)

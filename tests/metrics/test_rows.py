@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import doctest
-import importlib.util
 import json
 import multiprocessing
 import os
@@ -24,9 +23,8 @@ from hypothesis import strategies as st
 from eraser_hub.metrics.rows import rows_of
 from eraser_hub.publishing.spaces import build_metrics
 
-_spec = importlib.util.spec_from_file_location("family", Path(__file__).with_name("family.py"))
-family = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(family)
+from . import family
+
 MODULES, made_up = family.MODULES, family.made_up
 
 NAMES = sorted(MODULES)
