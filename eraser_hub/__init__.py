@@ -2,27 +2,33 @@
 
 Public names (loaded when first asked for, so that ``import eraser_hub`` stays cheap):
 
+- ``tokens(row)``, ``mask(row)``: of each document of a row of ``eraser`` its tokens, and which of them any evidence covers.
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
 - ``compare``: paired significance tests of two systems.
+- ``DataError``, ``DataErrors``, ``BusyError``: what is raised for bad input, and where another run is at work.
+- ``dataset_split``, ``release_split``: a split's name on the Hub (``validation``) and in a release (``val``).
 """
 
 from __future__ import annotations
 
 import importlib
 
-from eraser_hub.records.errors import DataError, DataErrors
+from eraser_hub.records.errors import BusyError, DataError, DataErrors
+from eraser_hub.records.splits import dataset_split, release_split
 
 from .version import __version__
 
 _LAZY = {
+    "tokens": ("eraser_hub.records.eraser_rows", "tokens"),
+    "mask": ("eraser_hub.records.eraser_rows", "mask"),
     "highlight": ("eraser_hub.reports.highlight", "highlight"),
     "Eraser": ("eraser_hub.datasets_scripts.eraser", "Eraser"),
     "BilingualPerturbation": ("eraser_hub.datasets_scripts.bilingual_perturbation", "BilingualPerturbation"),
     "HumanRationales": ("eraser_hub.datasets_scripts.human_rationales", "HumanRationales"),
     "compare": ("eraser_hub.scoring.comparison", "compare"),
 }
-__all__ = ["DataError", "DataErrors", "__version__", *_LAZY]
+__all__ = ["BusyError", "DataError", "DataErrors", "__version__", "dataset_split", "release_split", *_LAZY]
 
 
 def __getattr__(name: str) -> object:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 # Okabe and Ito (2008); black first, as the palette's authors have it, yellow left out: too light on white paper
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4")
 MARKERS = ("circle", "square", "triangle", "diamond", "cross", "circle", "square")
 CHANCE = "#6b6b6b"
-Scale = Callable[[float], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,68 +102,82 @@ WIDTH, HEIGHT = 460, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 30, 44
 
 
-def svg(figure: Figure) -> str:
-    """The figure as one SVG element; every text is escaped."""
+class _Frame(NamedTuple):
+    """The ranges of both axes, and where their values lie in the picture."""
+
+    x_low: float
+    x_high: float
+    y_low: float
+    y_high: float
+    x_log: bool
+
+    def px(self, x: float) -> float:
+        if self.x_log:
+            share = (math.log(x) - math.log(self.x_low)) / ((math.log(self.x_high) - math.log(self.x_low)) or 1.0)
+        else:
+            share = (x - self.x_low) / ((self.x_high - self.x_low) or 1.0)
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+    def py(self, y: float) -> float:
+        return TOP + (1 - (y - self.y_low) / (self.y_high - self.y_low)) * (HEIGHT - TOP - BOTTOM)
+
+
+def _frame(figure: Figure) -> _Frame:
     xs = [x for series in figure.series for x in series.x]
     ys = [y for series in figure.series for y in (*series.y, *(series.low or ()), *(series.high or ()))]
     x_low, x_high = (min(xs), max(xs)) if xs else (0.0, 1.0)
     y_low, y_high = _range(ys)
-    if figure.kind == "bars":
-        y_low = 0.0
-    legend_rows = len(figure.series)
-    height = HEIGHT + 18 * legend_rows
+    return _Frame(x_low, x_high, 0.0 if figure.kind == "bars" else y_low, y_high, figure.x_log)
 
-    def px(x: float) -> float:
-        if figure.x_log:
-            share = (math.log(x) - math.log(x_low)) / ((math.log(x_high) - math.log(x_low)) or 1.0)
-        else:
-            share = (x - x_low) / ((x_high - x_low) or 1.0)
-        return LEFT + share * (WIDTH - LEFT - RIGHT)
 
-    def py(y: float) -> float:
-        return TOP + (1 - (y - y_low) / (y_high - y_low)) * (HEIGHT - TOP - BOTTOM)
-
-    def say(text: str) -> str:
-        return html.escape(text, quote=True)
-
-    out = [
+def svg(figure: Figure) -> str:
+    """The figure as one SVG element; every text is escaped."""
+    frame, styles = _frame(figure), style_of(figure)
+    height = HEIGHT + 18 * len(figure.series)
+    drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'aria-label="{say(figure.title)}" font-family="system-ui, DejaVu Sans, sans-serif" font-size="11.5">',
-        f"<title>{say(figure.title)}</title>",
-        f'<text x="{LEFT}" y="16" font-size="13" font-weight="600">{say(figure.title)}</text>',
+        f'aria-label="{_escaped(figure.title)}" font-family="system-ui, DejaVu Sans, sans-serif" font-size="11.5">',
+        f"<title>{_escaped(figure.title)}</title>",
+        f'<text x="{LEFT}" y="16" font-size="13" font-weight="600">{_escaped(figure.title)}</text>',
+        *_axes(figure, frame),
     ]
-    for y in ticks(y_low, y_high):
-        out.append(
-            f'<path d="M{LEFT} {py(y):.1f}H{WIDTH - RIGHT}" stroke="{"#999" if y == 0 else "#e4e4e4"}"/>'
-            f'<text x="{LEFT - 6}" y="{py(y) + 4:.1f}" text-anchor="end">{_label(y)}</text>'
-        )
-    at = sorted(set(xs)) if figure.x_log else ticks(x_low, x_high)
-    for x in at:
-        out.append(
-            f'<path d="M{px(x):.1f} {HEIGHT - BOTTOM}v4" stroke="#444"/>'
-            f'<text x="{px(x):.1f}" y="{HEIGHT - BOTTOM + 17}" text-anchor="middle">{_label(x)}</text>'
-        )
-    out.append(f'<path d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - RIGHT}" stroke="#444"/>')
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    out.append(f'<text x="{middle}" y="{HEIGHT - 10}" text-anchor="middle">{say(figure.x_label)}</text>')
-    down = (TOP + HEIGHT - BOTTOM) / 2
-    out.append(
-        f'<text transform="translate(13 {down:.1f}) rotate(-90)" text-anchor="middle">{say(figure.y_label)}</text>'
-    )
-    for series, (colour, dash, marker) in zip(figure.series, style_of(figure), strict=True):
-        out.extend(_series(figure, series, colour, dash, marker, px, py))
-    for row, (series, (colour, dash, marker)) in enumerate(zip(figure.series, style_of(figure), strict=True)):
+    for series, style in zip(figure.series, styles, strict=True):
+        drawn += _series(figure, series, *style, frame)
+    for row, (series, (colour, dash, marker)) in enumerate(zip(figure.series, styles, strict=True)):
         y = HEIGHT + 4 + 18 * row
-        out.append(f'<path d="M{LEFT} {y}h34" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>')
+        drawn.append(f'<path d="M{LEFT} {y}h34" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>')
         if marker and figure.kind == "line":
-            out.append(_marker(marker, LEFT + 17, y, colour))
-        out.append(f'<text x="{LEFT + 42}" y="{y + 4}">{say(series.name)}</text>')
-    out.append("</svg>")
-    return "".join(out)
+            drawn.append(_marker(marker, LEFT + 17, y, colour))
+        drawn.append(f'<text x="{LEFT + 42}" y="{y + 4}">{_escaped(series.name)}</text>')
+    return "".join([*drawn, "</svg>"])
 
 
-def _series(figure: Figure, series: Series, colour: str, dash: str, marker: str, px: Scale, py: Scale) -> list[str]:
-    out: list[str] = []
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=True)
+
+
+def _axes(figure: Figure, frame: _Frame) -> Iterator[str]:
+    for y in ticks(frame.y_low, frame.y_high):
+        yield (
+            f'<path d="M{LEFT} {frame.py(y):.1f}H{WIDTH - RIGHT}" stroke="{"#999" if y == 0 else "#e4e4e4"}"/>'
+            f'<text x="{LEFT - 6}" y="{frame.py(y) + 4:.1f}" text-anchor="end">{_label(y)}</text>'
+        )
+    every = {x for series in figure.series for x in series.x}
+    for x in sorted(every) if figure.x_log else ticks(frame.x_low, frame.x_high):
+        yield (
+            f'<path d="M{frame.px(x):.1f} {HEIGHT - BOTTOM}v4" stroke="#444"/>'
+            f'<text x="{frame.px(x):.1f}" y="{HEIGHT - BOTTOM + 17}" text-anchor="middle">{_label(x)}</text>'
+        )
+    yield f'<path d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - RIGHT}" stroke="#444"/>'
+    across, down = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
+    yield f'<text x="{across}" y="{HEIGHT - 10}" text-anchor="middle">{_escaped(figure.x_label)}</text>'
+    yield (
+        f'<text transform="translate(13 {down:.1f}) rotate(-90)" text-anchor="middle">{_escaped(figure.y_label)}</text>'
+    )
+
+
+def _series(figure: Figure, series: Series, colour: str, dash: str, marker: str, frame: _Frame) -> list[str]:
+    px, py, out = frame.px, frame.py, list[str]()
     if figure.kind == "bars":
         steps: list[str] = []
         for left, right, y in zip(series.x, series.x[1:], series.y, strict=False):

@@ -141,18 +141,7 @@ def mark(
     identity = str(row["annotation_id"])
     texts = {document["docid"]: tuple(map(tuple, sentences_of(document["text"]))) for document in row["documents"]}
     lengths = {docid: sum(map(len, sentences)) for docid, sentences in texts.items()}
-    gold: dict[str, list[tuple[int, int, int]]] = {docid: [] for docid in texts}
-    empty = dict.fromkeys(texts, 0)
-    for g, group in enumerate(row["evidences"]):
-        for e, evidence in enumerate(group):
-            where, docid = f"evidences[{g}][{e}]", evidence["docid"]
-            if docid not in texts:
-                raise DataError(f"expected a document of the row, found {shown(docid)}", instance=identity, field=where)
-            start, end = _span(evidence, lengths[docid], where, identity, may_be_empty=True)
-            if start == end:
-                empty[docid] += 1
-            else:
-                gold[docid].append((start, end, g))
+    gold = _gold(row, identity, lengths)
     predicted, soft = _predicted(instance, identity, lengths)
     value = row.get("classification")
     label = label_name(value, label_names, instance=identity)
@@ -166,7 +155,12 @@ def mark(
         label=label or "",
         documents=tuple(
             MarkedDocument(
-                docid, sentences, tuple(sorted(gold[docid])), predicted.get(docid), soft.get(docid), empty[docid]
+                docid,
+                sentences,
+                tuple(sorted(span for span in gold[docid] if span[0] < span[1])),
+                predicted.get(docid),
+                soft.get(docid),
+                sum(start == end for start, end, _ in gold[docid]),
             )
             for docid, sentences in texts.items()
         ),
@@ -176,6 +170,18 @@ def mark(
         groups=len(row["evidences"]),
         label_known=isinstance(value, str) or (label is not None and label_names is not None),
     )
+
+
+def _gold(row: Mapping[str, Any], identity: str, lengths: Mapping[str, int]) -> dict[str, list[tuple[int, int, int]]]:
+    """Document -> (start, end, group) of each evidence, empty ones among them."""
+    gold: dict[str, list[tuple[int, int, int]]] = {docid: [] for docid in lengths}
+    for g, group in enumerate(row["evidences"]):
+        for e, evidence in enumerate(group):
+            where, docid = f"evidences[{g}][{e}]", evidence["docid"]
+            if docid not in lengths:
+                raise DataError(f"expected a document of the row, found {shown(docid)}", instance=identity, field=where)
+            gold[docid].append((*_span(evidence, lengths[docid], where, identity, may_be_empty=True), g))
+    return gold
 
 
 def _predicted(

@@ -52,26 +52,7 @@ def side(
         for group, indices in enumerate(sets):
             checked = _indices(indices, len(sequences[k]), f"rationale_ids[{k}][{group}]", identity)
             gold += [(start, end, group) for start, end in runs(checked, offsets[k])]
-    predicted: list[tuple[int, int]] | None = None
-    top: list[str] = []
-    ranks: dict[int, int] = {}
-    if instance is not None:
-        chosen = instance.get("rationale")
-        ranked = instance.get("rationale_tokens")
-        parts = None if chosen is None else _sequences(chosen, len(sequences), "rationale", identity)
-        order = None if ranked is None else _sequences(ranked, len(sequences), "rationale_tokens", identity)
-        predicted = None if parts is None else []
-        for k, sequence in enumerate(sequences):
-            indices = [] if parts is None else _indices(parts[k], len(sequence), f"rationale[{k}]", identity)
-            if predicted is not None:
-                predicted += runs(indices, offsets[k])
-            words = [str(word) for word in order[k]] if order is not None else []
-            wanted = len(set(indices)) or MOST_TOP
-            top += words[: min(wanted, MOST_TOP)]
-            for rank, word in enumerate(words[:wanted], 1):
-                place = next((i for i in sorted(indices) if sequence[i] == word and i + offsets[k] not in ranks), None)
-                if place is not None:
-                    ranks[place + offsets[k]] = rank
+    predicted, top, ranks = _answered(sequences, offsets, instance or {}, identity)
     document = MarkedDocument(
         identity,
         tuple(tuple(map(one_token, sequence)) for sequence in sequences),
@@ -79,6 +60,27 @@ def side(
         None if predicted is None else tuple(predicted),
     )
     return document, tuple(top), ranks
+
+
+def _answered(
+    sequences: Sequence[Sequence[str]], offsets: Sequence[int], instance: Mapping[str, Any], identity: str
+) -> tuple[list[tuple[int, int]] | None, list[str], dict[int, int]]:
+    """The predicted spans (None without), the top tokens, and the ranks of marked ones."""
+    chosen, ranked = instance.get("rationale"), instance.get("rationale_tokens")
+    parts = None if chosen is None else _sequences(chosen, len(sequences), "rationale", identity)
+    order = None if ranked is None else _sequences(ranked, len(sequences), "rationale_tokens", identity)
+    predicted, top, ranks = list[tuple[int, int]](), list[str](), dict[int, int]()
+    for k, sequence in enumerate(sequences):
+        indices = [] if parts is None else _indices(parts[k], len(sequence), f"rationale[{k}]", identity)
+        predicted += runs(indices, offsets[k])
+        words = [] if order is None else [str(word) for word in order[k]]
+        wanted = len(set(indices)) or MOST_TOP
+        top += words[: min(wanted, MOST_TOP)]
+        for rank, word in enumerate(words[:wanted], 1):
+            place = next((i for i in sorted(indices) if sequence[i] == word and i + offsets[k] not in ranks), None)
+            if place is not None:
+                ranks[place + offsets[k]] = rank
+    return (None if parts is None else predicted), top, ranks
 
 
 def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
