@@ -88,12 +88,6 @@ def _offsets(values: pa.StringArray) -> np.ndarray:
     return np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
 
 
-def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The numbers ``start, start + 1, ..`` of each range, one range after the other."""
-    before = np.cumsum(lengths) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
-
-
 def distinct(values: np.ndarray) -> np.ndarray:
     """The values, ascending, each once. (``numpy.unique`` imports numpy.ma, which takes as long as a small corpus.)"""
     ordered = np.sort(values)

@@ -17,15 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eraser_hub.conversion.arrays import offsets_of, ranges
+from eraser_hub.conversion.arrays import offsets_of
 from eraser_hub.conversion.checks import CheckRules, Finding, Report, Tally, UniqueStrings, check_folder
-from eraser_hub.conversion.token_arrays import string_bytes
-from eraser_hub.metrics.tokens import masks
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import shown
 
 from .configs import CONFIGS
-from .row_arrays import RowArrays, flatten, list_lengths
+from .flat_rows import FlatRows, flatten, list_lengths
 from .rows import rationales
 from .schema import SCHEMA
 
@@ -85,11 +83,11 @@ class EraserSplitCheck:
             "document names", len(flat.doc_twice), (f"{flat.ids[row]}: a document twice" for row in flat.doc_twice)
         )
         self._remember_documents(flat)
-        good = self._spans(flat, tally)
-        self._texts(flat, good, tally)
-        self._derived(rows, flat, good, tally)
+        spans = self._spans(flat, tally)
+        self._texts(flat, spans, tally)
+        self._derived(rows, flat, spans, tally)
         if self.leakage:
-            self._occurrences(flat, good)
+            self._occurrences(flat, spans)
 
     def finish(self, tally: Tally) -> None:
         """What only the whole split shows."""
@@ -123,116 +121,77 @@ class EraserSplitCheck:
         ids = rows["annotation_id"]
         tally.add("labels", len(bad), (f"{shown(ids[int(i)].as_py())}: label {labels[i]}" for i in bad))
 
-    def _remember_documents(self, flat: RowArrays) -> None:
-        content, bounds = flat.tokens.content, flat.tokens.first_byte
-        used = np.unique(flat.doc_text)
-        hashes = np.zeros(len(bounds) - 1, np.uint64)
-        for text in used:
-            data = content[bounds[text] : bounds[text + 1]]
-            hashes[text] = int.from_bytes(hashlib.blake2b(data.tobytes(), digest_size=8).digest(), "little")
-        per_document = hashes[flat.doc_text]
+    def _remember_documents(self, flat: FlatRows) -> None:
+        # sentences apart, texts of the same tokens are the same
+        data = (text.replace("\n", " ").encode() for text in flat.texts)
+        digests = [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") for text in data]
+        per_document = np.array(digests, np.uint64)[flat.doc_text]
         codes = flat.docids.cast(pa.string()).dictionary_encode()
-        numbers = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        pairs = np.stack([numbers.astype(np.uint64), per_document])
-        _, first = np.unique(pairs, axis=1, return_index=True)
+        numbers = codes.indices.to_numpy(zero_copy_only=False).astype(np.uint64)
+        _, first = np.unique(np.stack([numbers, per_document]), axis=1, return_index=True)
         self._names.append(flat.docids.cast(pa.string()).take(pa.array(first)))
         self._hashes.append(per_document[first])
 
-    def _spans(self, flat: RowArrays, tally: Tally) -> np.ndarray:
-        """Which spans lie inside a document of their row; those that do not are tallied."""
-
-        def named(indices: np.ndarray, words: str = "") -> Iterator[str]:
-            for i in indices:
-                where = f"{shown(flat.names[int(i)].as_py(), 40)} [{flat.start[i]}, {flat.end[i]})"
-                yield f"{shown(flat.ids[flat.span_row[i]], 40)}: {where}{words}"
-
-        lost = np.flatnonzero(flat.span_doc < 0)
-        tally.add("evidence documents", len(lost), named(lost, " lies in no document of the row"))
-        there = flat.span_doc >= 0
-        text = flat.doc_text[flat.span_doc] if len(flat.doc_text) else np.zeros(len(there), np.int64)
-        length = np.where(there, flat.tokens.tokens[text] if len(flat.tokens.tokens) else 0, 0)
-        good = there & (flat.start >= 0) & (flat.start <= flat.end) & (flat.end <= length)
-        bad = np.flatnonzero(there & ~good)
-        tally.add("spans", len(bad), (f"{line} of {length[i]} tokens" for line, i in zip(named(bad), bad, strict=True)))
-        empty = np.flatnonzero(good & (flat.start == flat.end))
-        tally.add("empty spans", len(empty), named(empty))
-        sentences = np.where(there, flat.tokens.sentences[text] if len(flat.tokens.sentences) else 0, 0)
-        unknown = (flat.start_sentence == -1) & (flat.end_sentence == -1)
-        fits = (
-            (flat.start_sentence >= 0) & (flat.start_sentence <= flat.end_sentence) & (flat.end_sentence <= sentences)
-        )
-        off = np.flatnonzero(there & ~unknown & ~fits)
+    def _spans(self, flat: FlatRows, tally: Tally) -> np.ndarray:
+        """The spans that lie inside a document of their row; those that do not are tallied."""
+        there, inside = flat.span_doc >= 0, flat.inside()
+        lost = np.flatnonzero(~there)
         tally.add(
-            "sentence offsets",
-            len(off),
-            (
-                f"{line}: sentences [{flat.start_sentence[i]}, {flat.end_sentence[i]}) of {sentences[i]}"
-                for line, i in zip(named(off), off, strict=True)
-            ),
+            "evidence documents", len(lost), (f"{line} lies in no document of the row" for line in _named(flat, lost))
         )
+        outside = np.flatnonzero(there & ~inside)
+        lengths = flat.doc_counts[flat.span_doc[outside], 0]
+        words = (f"{line} of {length} tokens" for line, length in zip(_named(flat, outside), lengths, strict=True))
+        tally.add("spans", len(outside), words)
+        empty = np.flatnonzero(inside & (flat.start == flat.end))
+        tally.add("empty spans", len(empty), _named(flat, empty))
         order = np.lexsort((flat.end, flat.start, flat.span_code, flat.span_row))
         keys = np.stack([flat.span_row, flat.span_code, flat.start, flat.end])[:, order]
         again = order[1:][(keys[:, 1:] == keys[:, :-1]).all(axis=0)]
-        tally.add("repeated spans", len(again), named(again))
+        tally.add("repeated spans", len(again), _named(flat, again))
         marked = np.zeros(len(flat.ids), bool)
         marked[flat.span_row] = True
         tally.add("no evidence", int((~marked).sum()), (shown(flat.ids[i], 40) for i in np.flatnonzero(~marked)))
-        return good
+        self._sentences(flat, np.flatnonzero(there), tally)
+        return np.flatnonzero(inside)
 
-    def _texts(self, flat: RowArrays, good: np.ndarray, tally: Tally) -> None:
+    @staticmethod
+    def _sentences(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
+        """Sentence offsets are both -1, or lie inside of the document."""
+        first, behind = flat.start_sentence[spans], flat.end_sentence[spans]
+        count = flat.doc_counts[flat.span_doc[spans], 1]
+        fits = ((first == -1) & (behind == -1)) | ((first >= 0) & (first <= behind) & (behind <= count))
+        off = np.flatnonzero(~fits)
+        lines = zip(_named(flat, spans[off]), off, strict=True)
+        words = (f"{line}: sentences [{first[i]}, {behind[i]}) of {count[i]}" for line, i in lines)
+        tally.add("sentence offsets", len(off), words)
+
+    @staticmethod
+    def _texts(flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
         """Evidence text equals its tokens joined by blanks."""
-        tokens = flat.tokens
-        spans = np.flatnonzero(good)
-        if not len(spans):
-            return
-        text = flat.doc_text[flat.span_doc[spans]]
-        content, bounds = string_bytes(flat.texts)
-        found, size = bounds[spans], np.diff(bounds)[spans]
-        first, behind = np.zeros(len(spans), np.int64), np.zeros(len(spans), np.int64)
-        filled = flat.start[spans] < flat.end[spans]
-        first[filled], behind[filled] = tokens.span_bytes(
-            text[filled], flat.start[spans][filled], flat.end[spans][filled]
+        off = [i for i in spans.tolist() if " ".join(flat.evidence(i)) != flat.span_texts[i]]
+        words = (
+            f"{shown(flat.ids[flat.span_row[i]], 40)}: text {shown(flat.span_texts[i], 50)}, tokens "
+            + shown(" ".join(flat.evidence(i)), 50)
+            for i in off
         )
-        differs = (behind - first) != size
-        same_size = np.flatnonzero(~differs & (size > 0))
-        one = tokens.content[ranges(first[same_size], size[same_size])]
-        other = content[ranges(found[same_size], size[same_size])]
-        differs[np.unique(np.repeat(same_size, size[same_size])[one != other])] = True
-        for k in np.flatnonzero(~tokens.regular[text] & filled):  # several blanks in a row: token by token
-            i = spans[k]
-            differs[k] = tokens.span_text(text[k], flat.start[i], flat.end[i]) != flat.texts[int(i)].as_py()
-        bad = spans[differs]
-        tally.add(
-            "evidence text",
-            len(bad),
-            (
-                f"{shown(flat.ids[flat.span_row[i]], 40)}: text {shown(flat.texts[int(i)].as_py(), 50)}, tokens "
-                + shown(tokens.span_text(flat.doc_text[flat.span_doc[i]], flat.start[i], flat.end[i]), 50)
-                for i in bad
-            ),
-        )
+        tally.add("evidence text", len(off), words)
 
-    def _derived(self, rows: pa.Table, flat: RowArrays, good: np.ndarray, tally: Tally) -> None:
+    def _derived(self, rows: pa.Table, flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
         """rationale, rationale_positions, num_tokens, num_sentences, rationale_ratio are what documents and evidences make
         them."""
         count = rows.num_rows
-        lengths = flat.tokens.tokens[flat.doc_text] if len(flat.doc_text) else np.zeros(0, np.int64)
-        sentences = flat.tokens.sentences[flat.doc_text] if len(flat.doc_text) else np.zeros(0, np.int64)
-        spans = np.flatnonzero(good)
-        slots, start, end = flat.span_doc[spans], flat.start[spans], flat.end[spans]
-        first_slot = offsets_of(np.bincount(flat.doc_row, minlength=count))
-        texts = flat.texts.take(pa.array(spans)).to_pylist()
+        first_doc = offsets_of(np.bincount(flat.doc_row, minlength=count))
+        texts = [flat.span_texts[i] for i in spans.tolist()]
+        expected = rationales(flat.span_doc[spans], flat.start[spans], flat.end[spans], texts, first_doc)
         told = rows["rationale"].to_pylist()
-        expected = rationales(slots, start, end, texts, first_slot)
         self._tally_rows("rationale", np.array([a != b for a, b in zip(told, expected, strict=True)]), flat, tally)
-
-        first_token = offsets_of(lengths)
-        covered = np.flatnonzero(masks(slots, start, end, first_token))
-        marked = np.searchsorted(covered, first_token)
-        self._positions_of(rows, flat, covered - np.repeat(first_token[:-1], np.diff(marked)), np.diff(marked), tally)
-        num_tokens = np.bincount(flat.doc_row, weights=lengths, minlength=count)
-        num_sentences = np.bincount(flat.doc_row, weights=sentences, minlength=count)
-        ratio = (np.diff(marked[first_slot]) / np.maximum(num_tokens, 1)).astype(np.float32)
+        positions, bounds = flat.covered(spans)
+        self._positions_of(rows, flat, positions, np.diff(bounds), tally)
+        num_tokens, num_sentences = (
+            np.bincount(flat.doc_row, weights=flat.doc_counts[:, k], minlength=count) for k in (0, 1)
+        )
+        ratio = (np.diff(bounds[first_doc]) / np.maximum(num_tokens, 1)).astype(np.float32)
         for name, value, slack in (
             ("num_tokens", num_tokens, 0.0), ("num_sentences", num_sentences, 0.0), ("rationale_ratio", ratio, 1e-6),
         ):  # fmt: skip
@@ -242,7 +201,7 @@ class EraserSplitCheck:
         self._positions.append(rows["position"].drop_null().to_numpy())
 
     def _positions_of(
-        self, rows: pa.Table, flat: RowArrays, expected: np.ndarray, sizes: np.ndarray, tally: Tally
+        self, rows: pa.Table, flat: FlatRows, expected: np.ndarray, sizes: np.ndarray, tally: Tally
     ) -> None:
         """Compare rationale_positions with the ``expected`` ones, of which each document has so many as ``sizes`` says."""
         lists = rows["rationale_positions"].combine_chunks()
@@ -252,40 +211,36 @@ class EraserSplitCheck:
             there = list_lengths(inner)
             fits = there == sizes
             wrong[flat.doc_row[~fits]] = True
-            found = inner.flatten().fill_null(-1).to_numpy(zero_copy_only=False)[np.repeat(fits, there)]
-            wrong[np.repeat(flat.doc_row[fits], sizes[fits])[found != expected[np.repeat(fits, sizes)]]] = True
+            values = inner.flatten().fill_null(-1).to_numpy(zero_copy_only=False)[np.repeat(fits, there)]
+            wrong[np.repeat(flat.doc_row[fits], sizes[fits])[values != expected[np.repeat(fits, sizes)]]] = True
         self._tally_rows("rationale_positions", wrong, flat, tally)
 
     @staticmethod
-    def _tally_rows(check: str, wrong: np.ndarray, flat: RowArrays, tally: Tally) -> None:
+    def _tally_rows(check: str, wrong: np.ndarray, flat: FlatRows, tally: Tally) -> None:
         places = np.flatnonzero(wrong)
         tally.add(check, len(places), (shown(flat.ids[i], 40) for i in places))
 
-    def _occurrences(self, flat: RowArrays, good: np.ndarray) -> None:
+    def _occurrences(self, flat: FlatRows, spans: np.ndarray) -> None:
         """Evidence whose text stands in its document more than once, and that a search from the left would misplace."""
-        tokens = flat.tokens
-        self.spans += len(good)
-        documents: dict[int, bytes] = {}
-        for i in np.flatnonzero(good & (flat.start < flat.end)):
-            text = int(flat.doc_text[flat.span_doc[i]])
-            first, count = tokens.first_token[text], tokens.tokens[text]
-            if text not in documents:
-                document = tokens.content[tokens.starts[first] : tokens.ends[first + count - 1]].tobytes()
-                documents[text] = document if tokens.regular[text] else tokens.span_text(text, 0, int(count)).encode()
-            document = documents[text]
-            if tokens.regular[text]:
-                place = int(tokens.starts[first + flat.start[i]] - tokens.starts[first])
-                span = document[place : int(tokens.ends[first + flat.end[i] - 1] - tokens.starts[first])]
-            else:
-                before = tokens.span_text(text, 0, int(flat.start[i])).encode()
-                place = len(before) + bool(before)
-                span = tokens.span_text(text, int(flat.start[i]), int(flat.end[i])).encode()
-            found = document.find(span)
-            self.ambiguous += document.find(span, found + 1) >= 0
-            if found != place:
+        self.spans += len(flat.span_row)
+        joined = {text: " ".join(flat.tokens[text]) for text in set(flat.doc_text[flat.span_doc[spans]].tolist())}
+        for i in spans[flat.start[spans] < flat.end[spans]].tolist():
+            text, start = int(flat.doc_text[flat.span_doc[i]]), int(flat.start[i])
+            place = len(" ".join(flat.tokens[text][:start])) + (start > 0)
+            words = " ".join(flat.evidence(i))
+            first = joined[text].find(words)
+            self.ambiguous += joined[text].find(words, first + 1) >= 0
+            if first != place:
                 self.misplaced += 1
                 if len(self.misplaced_examples) < MOST_LISTED:
-                    self.misplaced_examples.append(f"{flat.ids[flat.span_row[i]]}: {shown(span.decode(), 50)}")
+                    self.misplaced_examples.append(f"{flat.ids[flat.span_row[i]]}: {shown(words, 50)}")
+
+
+def _named(flat: FlatRows, spans: np.ndarray) -> Iterator[str]:
+    """The spans in words."""
+    for i in spans.tolist():
+        where = f"{shown(flat.names[i].as_py(), 40)} [{flat.start[i]}, {flat.end[i]})"
+        yield f"{shown(flat.ids[flat.span_row[i]], 40)}: {where}"
 
 
 # --------------------------------------------------------------------------------------------------------- across splits

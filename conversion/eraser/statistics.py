@@ -23,7 +23,7 @@ from eraser_hub.records.errors import DataError
 
 from .check import MAIN_SPLITS
 from .configs import CONFIGS
-from .row_arrays import flatten
+from .flat_rows import flatten
 from .schema import SCHEMA
 
 COLUMNS = ("annotation_id", "query", "documents", "evidences")
@@ -49,37 +49,30 @@ class SplitStatistics:
     def add(self, rows: pa.Table) -> None:
         """Take up the next rows."""
         flat = flatten(rows)
-        document, start, end = flat.span_doc, flat.start, flat.end
-        lengths = flat.tokens.tokens[flat.doc_text] if len(flat.doc_text) else np.zeros(0, np.int64)
-        inside = (document >= 0) & (start >= 0) & (start <= end)
-        inside[inside] &= end[inside] <= lengths[document[inside]]
+        inside = flat.inside()
         if not inside.all():
             place = int(np.flatnonzero(~inside)[0])
+            start, end = flat.start[place], flat.end[place]
             raise DataError(
-                f"expected a span inside a document of the row, found [{start[place]}, {end[place]}); see `eraser-hub check`",
+                f"expected a span inside a document of the row, found [{start}, {end}); see `eraser-hub check`",
                 instance=flat.ids[flat.span_row[place]],
             )
         self.instances += rows.num_rows
-        self.evidences += len(document)
-        self.evidence_tokens += int((end - start).sum())
-        base = np.cumsum(lengths) - lengths
-        edges = np.zeros(int(lengths.sum()) + 1, np.int32)
-        np.add.at(edges, base[document] + start, 1)
-        np.add.at(edges, base[document] + end, -1)
-        covered = np.cumsum(edges[:-1]) > 0
-        marked = np.bincount(np.repeat(np.arange(len(lengths)), lengths), weights=covered, minlength=len(lengths))
-        held = np.unique(document)
-        self.pairs += len(held)
-        self.shares += float((marked[held] / np.maximum(lengths[held], 1)).sum())
+        self.evidences += len(inside)
+        self.evidence_tokens += int((flat.end - flat.start).sum())
+        _, bounds = flat.covered(np.arange(len(inside)))
+        with_evidence = np.unique(flat.span_doc)
+        marked, lengths = np.diff(bounds)[with_evidence], flat.doc_counts[with_evidence, 0]
+        self.pairs += len(with_evidence)
+        self.shares += float((marked / np.maximum(lengths, 1)).sum())
         queries = rows["query"].combine_chunks().fill_null("")
         words = np.array([len(query.split()) for query in queries.to_pylist()], np.int64)
-        longer = lengths[held] + words[flat.doc_row[held]]
-        self.shares_with_query += float((marked[held] / np.maximum(longer, 1)).sum())
-        names = flat.docids.cast(pa.string()).take(pa.array(held)).dictionary_encode()
+        longer = lengths + words[flat.doc_row[with_evidence]]
+        self.shares_with_query += float((marked / np.maximum(longer, 1)).sum())
+        names = flat.docids.cast(pa.string()).take(pa.array(with_evidence)).dictionary_encode()
         _, first = np.unique(names.indices.to_numpy(zero_copy_only=False), return_index=True)
         self._names.append(names.take(pa.array(first)).cast(pa.string()))
-        texts = flat.doc_text[held[first]]
-        self._counts.append(np.stack([flat.tokens.tokens[texts], flat.tokens.sentences[texts]], axis=1))
+        self._counts.append(flat.doc_counts[with_evidence[first]])
 
     def finish(self) -> None:
         """Count each document once."""

@@ -18,11 +18,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.arrays import ranges
 from eraser_hub.conversion.checks import Report
 from eraser_hub.conversion.eraser.check import check_eraser
-from eraser_hub.conversion.token_arrays import token_arrays
-from eraser_hub.metrics.tokens import sentences_of, tokens_of
+from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.errors import DataError
 
 _spec = importlib.util.spec_from_file_location("built_by_hand", Path(__file__).with_name("built.py"))
@@ -311,30 +309,6 @@ def test_the_command_line(tmp_path, monkeypatch):
     for arguments in (["check", "films"], ["check", "--dataset", "nowhere"], ["check", "--dataset", str(good), "--format", "x"],
                       ["check", "--dataset", str(good), "--config", "films"], ["check"]):  # fmt: skip
         assert runner.invoke(app, arguments).exit_code == 2, arguments
-
-
-TEXT = st.text(alphabet="ab \n\u200b\u00a0é\t\x12", max_size=30)
-
-
-@settings(max_examples=200, deadline=None, derandomize=True)
-@given(st.lists(TEXT, max_size=6))
-def test_tokens_by_bytes_are_the_tokens_of_the_rule(texts):
-    arrays = token_arrays(pa.array(texts, pa.string()))
-    for k, text in enumerate(texts):
-        tokens = tokens_of(text)
-        assert arrays.tokens[k] == len(tokens)
-        assert arrays.sentences[k] == len(sentences_of(text))
-        assert arrays.span_text(k, 0, len(tokens)) == " ".join(tokens)
-        if arrays.regular[k] and tokens:
-            first, behind = arrays.span_bytes(np.array([k]), np.array([0]), np.array([len(tokens)]))
-            assert arrays.content[first[0] : behind[0]].tobytes().decode() == " ".join(tokens)
-
-
-@settings(max_examples=50, deadline=None, derandomize=True)
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))
-def test_ranges(pairs):
-    starts, lengths = (np.array([p[k] for p in pairs], np.int64) for k in (0, 1))
-    assert ranges(starts, lengths).tolist() == [k for s, n in pairs for k in range(s, s + n)]
 
 
 SENTENCE = st.lists(st.sampled_from(["sea", "a", "é", ".", "a a"]), min_size=1, max_size=5).map(" ".join)
