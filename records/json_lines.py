@@ -1,124 +1,24 @@
-"""JSON lines read fast where they are in order, and line by line, strictly, where they are not.
+"""JSON lines read strictly, and what a fast reading has to look at besides.
 
-The fast way decodes with typed msgspec structs, which check every field's type in C. It cannot see a key that stands
-twice in one object (the last one wins silently), so a batch also counts its quotes: there have to be two for each key
-and string that was decoded, besides those that a backslash stands before. Where the count differs, or anything fails,
-the lines are read again one by one by the strict way, which knows what to say.
+`strict_value` and `strict_object` say of a line what is wrong with it. Who reads many lines decodes them with typed msgspec
+structs, which check every field's type in C, and asks the strict way where that fails. A typed decoder does not see a key that
+stands twice in one object (the last one wins silently): `quotes_are` does, which counts the quotes of a run of lines.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .errors import DataError, shown
+from .lines import bad_byte
 
-BATCH_BYTES = 1 << 20
 MOST_NESTED = 100
-NEWLINE = 0x0A
-
-
-class Lines:
-    """A run of whole lines of a file.
-
-    Attributes:
-        first: the 1-based number of the first one.
-        start: its byte offset in the file.
-        data: the lines as they stand there, with their "\\n".
-        ends_with_newline: whether the last one has it.
-    """
-
-    __slots__ = ("_lines", "data", "ends_with_newline", "first", "start")
-
-    def __init__(self, first: int, start: int, data: bytes) -> None:
-        self.first, self.start, self.data = first, start, data
-        self.ends_with_newline = data.endswith(b"\n")
-        self._lines: list[bytes] | None = None
-
-    @property
-    def lines(self) -> list[bytes]:
-        """Each line without its "\\n"."""
-        if self._lines is None:
-            self._lines = (self.data[:-1] if self.ends_with_newline else self.data).split(b"\n")
-        return self._lines
-
-    @property
-    def numbers(self) -> range:
-        """The 1-based number of each line."""
-        return range(self.first, self.first + len(self.lines))
-
-    def ends(self) -> np.ndarray:
-        """int64: where in ``data`` each line ends."""
-        ends = np.flatnonzero(np.frombuffer(self.data, np.uint8) == NEWLINE)
-        return ends if self.ends_with_newline else np.append(ends, len(self.data))
-
-    def objects(self, ends: np.ndarray) -> bool:
-        """Whether each line begins with "{" and ends with "}". If the whole run is JSON too, then no object goes on past
-        a line's end (between "}" and "{" inside of one there would be a comma), so as many objects as lines means: one each."""
-        data = np.frombuffer(self.data, np.uint8)
-        starts = np.concatenate([[0], ends[:-1] + 1])
-        return bool((ends > starts).all() and (data[starts] == 0x7B).all() and (data[ends - 1] == 0x7D).all())
-
-
-def batches_of_lines(
-    path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0, first: int = 1, end: int | None = None
-) -> Iterator[Lines]:
-    """The file's lines in runs of about ``batch_bytes``; a last line may lack its newline.
-
-    Args:
-        path: the file.
-        batch_bytes: how many bytes are read at a time.
-        start: where to begin, which is where a line begins.
-        first: the number of that line.
-        end: where to stop, which is where a line ends; None goes on to the file's end.
-    """
-    left = -1 if end is None else end - start
-    with path.open("rb") as file:
-        file.seek(start)
-        rest = b""
-        while left:
-            chunk = file.read(batch_bytes if left < 0 else min(batch_bytes, left))
-            if not chunk:
-                break
-            left -= len(chunk) if left > 0 else 0
-            cut = chunk.rfind(b"\n") + 1
-            if not cut:
-                rest += chunk
-                batch_bytes *= 2  # a very long line is not put together again and again
-                continue
-            lines = Lines(first, start, rest + chunk[:cut])
-            rest = chunk[cut:]
-            first += lines.data.count(b"\n")
-            start += len(lines.data)
-            yield lines
-        if rest:
-            yield Lines(first, start, rest)
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Say which file cannot be read, and why.
-
-    Raises:
-        DataError: for an OSError of the block.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
-
-
-def check_utf8(lines: Sequence[bytes]) -> None:
-    """Raise a UnicodeDecodeError for a line that is no UTF-8 (a typed decoder does not look at fields that it skips)."""
-    if not all(map(bytes.isascii, lines)):
-        for line in lines:
-            line.decode()
 
 
 def not_json(error: Exception, line: bytes) -> str:
@@ -139,17 +39,59 @@ def quotes_are(text: bytes, strings: int) -> bool:
     return quotes == 2 * strings
 
 
-class _Repeated(Exception):
-    def __init__(self, key: str) -> None:
-        self.key = key
+def strict_object(line: bytes, *, file: Path | str, number: int) -> dict[str, Any]:
+    """One line as a JSON object, with `strict_value`'s errors.
+
+    Raises:
+        DataError: with file and line; also where the line is another value.
+    """
+    value = strict_value(line, file=file, number=number)
+    if not isinstance(value, dict):
+        raise DataError(f"expected a JSON object, found {describe(value)}", file=file, line=number)
+    return value
 
 
-class _NotFinite(Exception):
-    pass
+def strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
+    """One line as JSON, refusing what JSON does not have (NaN), keys that repeat, numbers that no float holds, and more
+    than `MOST_NESTED` levels.
+
+    Raises:
+        DataError: with file and line, saying what was expected and what was found.
+    """
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as cause:
+        raise DataError(f"expected UTF-8, found the {bad_byte(line, cause)}", file=file, line=number) from None
+    if not text.strip(" \t\r\n"):
+        raise DataError("expected a JSON object, found an empty line", file=file, line=number)
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_object_of_pairs, parse_constant=_refuse_constant, parse_float=_finite_float
+        )
+    except (_Refused, RecursionError, ValueError) as cause:
+        raise DataError(_why_refused(cause, text), file=file, line=number) from None
+    # one bound for every release of Python, below which whoever walks the value meets no recursion limit
+    if text.count("[") + text.count("{") > MOST_NESTED and _nested_deeper(value, MOST_NESTED):
+        words = f"expected a JSON object, found one that is nested too deeply (more than {MOST_NESTED} levels)"
+        raise DataError(words, file=file, line=number)
+    return value
 
 
-class _TooGreat(Exception):
-    pass
+def _why_refused(cause: Exception, text: str) -> str:
+    if isinstance(cause, _Refused):
+        return str(cause)
+    if isinstance(cause, RecursionError):
+        return "expected a JSON object, found one that is nested too deeply"
+    if not isinstance(cause, json.JSONDecodeError):  # an integer of more digits than Python converts
+        return "expected numbers of at most 64 bits, found a longer one"
+    where = f"at character {cause.pos + 1} of {len(text)}"
+    if cause.pos >= len(text.rstrip()) or "Unterminated" in cause.msg:
+        return f"expected a whole JSON object, found the line's end ({cause.msg} {where})"
+    return f"expected a JSON object, found {shown(text[cause.pos : cause.pos + 20])} ({cause.msg} {where})"
+
+
+class _Refused(Exception):
+    """Why a value that a looser reader takes is refused."""
 
 
 def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -158,19 +100,19 @@ def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _Repeated(key)
+                raise _Refused(f"expected each key once, found the key {shown(key)} twice in one object")
             seen.add(key)
     return members
 
 
 def _refuse_constant(name: str) -> Any:
-    raise _NotFinite(name)
+    raise _Refused(f"expected JSON, found {name}, which JSON does not have")
 
 
 def _finite_float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):  # it would be written back as Infinity, which JSON does not have
-        raise _TooGreat(digits)
+        raise _Refused(f"expected numbers of at most 64 bits, found {shown(digits, 40)}")
     return number
 
 
@@ -188,52 +130,6 @@ def _members(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
-
-
-def strict_object(line: bytes, *, file: Path | str | None, number: int | None, what: str = "object") -> Any:
-    """One line as JSON, refusing what JSON does not have (NaN), keys that repeat, numbers that no float holds, and more
-    than `MOST_NESTED` levels.
-
-    Raises:
-        DataError: with file and line, saying what was expected and what was found.
-    """
-
-    def error(message: str, field: str | None = None) -> DataError:
-        return DataError(message, file=file, line=number, field=field)
-
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError as cause:
-        raise error(
-            f"expected UTF-8, found the byte 0x{line[cause.start]:02x} at byte {cause.start + 1} of the line"
-        ) from None
-    if not text.strip(" \t\r\n"):
-        raise error(f"expected a JSON {what}, found an empty line")
-    try:
-        value = json.loads(
-            text, object_pairs_hook=_object_of_pairs, parse_constant=_refuse_constant, parse_float=_finite_float
-        )
-    except _Repeated as cause:
-        raise error(f"expected each key once, found the key {shown(cause.key)} twice in one object") from None
-    except _NotFinite as cause:
-        raise error(f"expected JSON, found {cause}, which JSON does not have") from None
-    except _TooGreat as cause:
-        raise error(f"expected numbers of at most 64 bits, found {shown(str(cause), 40)}") from None
-    except json.JSONDecodeError as cause:
-        where = f"at character {cause.pos + 1} of {len(text)}"
-        if cause.pos >= len(text.rstrip()) or "Unterminated" in cause.msg:
-            raise error(f"expected a whole JSON {what}, found the line's end ({cause.msg} {where})") from None
-        raise error(
-            f"expected a JSON {what}, found {shown(text[cause.pos : cause.pos + 20])} ({cause.msg} {where})"
-        ) from None
-    except RecursionError:
-        raise error(f"expected a JSON {what}, found one that is nested too deeply") from None
-    except ValueError:  # an integer of more digits than Python converts
-        raise error("expected numbers of at most 64 bits, found a longer one") from None
-    # one bound for every release of Python, below which whoever walks the value meets no recursion limit
-    if text.count("[") + text.count("{") > MOST_NESTED and _nested_deeper(value, MOST_NESTED):
-        raise error(f"expected a JSON {what}, found one that is nested too deeply (more than {MOST_NESTED} levels)")
-    return value
 
 
 def has_half_character(value: object) -> bool:
@@ -262,7 +158,7 @@ _NAMES = {
 }
 
 
-def found(value: object) -> str:
+def describe(value: object) -> str:
     """What stands there, in JSON's words, e.g. ``the string '3'``."""
     if value is None:
         return "null"

@@ -25,7 +25,8 @@ from eraser_hub.metrics.offences import Offences, Rows
 
 from .errors import DataError
 from .instance_columns import InstanceColumns
-from .json_lines import Lines, batches_of_lines, check_utf8, found, not_json, reading, strict_object
+from .json_lines import not_json, strict_object
+from .lines import Lines, batches_of_lines, check_utf8, reading
 from .processes import cores, process_pool
 
 if TYPE_CHECKING:
@@ -123,10 +124,7 @@ def plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         for lines in batches_of_lines(path):
             for number, line in zip(lines.numbers, lines.lines, strict=True):
                 if line.strip():
-                    row = strict_object(line, file=path, number=number)
-                    if not isinstance(row, dict):
-                        raise DataError(f"expected a JSON object, found {found(row)}", file=path, line=number)
-                    yield number, row
+                    yield number, strict_object(line, file=path, number=number)
 
 
 def _typed_lines(path: Path) -> Iterator[tuple[int, Instance]]:
@@ -283,7 +281,7 @@ def _read(path: Path, start: int, end: int) -> tuple[Part | DataError, int]:
     """The lines between two bytes as a part, its lines numbered from 1, or why they are no JSON; how many lines there are."""
     columns, count = InstanceColumns(), 0
     try:
-        for lines in batches_of_lines(path, BLOCK, start, end=end):
+        for lines in batches_of_lines(path, BLOCK, start, end):
             columns.add(*_decoded_lines(lines, path))
             count = lines.numbers[-1]
     except DataError as error:

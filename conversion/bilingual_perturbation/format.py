@@ -22,7 +22,8 @@ from types import MappingProxyType
 from typing import Any
 
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import found, has_half_character, strict_object
+from eraser_hub.records.json_lines import has_half_character, strict_object
+from eraser_hub.records.lines import batches_of_lines
 
 from .configs import PerturbationConfig
 
@@ -81,14 +82,10 @@ def read_records(path: Path_) -> Iterator[Record]:
     Raises:
         DataError: broken UTF-8, no JSON, no object, a field twice, NaN, half a surrogate pair, an empty line.
     """
-    with Path(path).open("rb") as lines:
-        for number, raw in enumerate(lines, 1):
-            line = raw.removesuffix(b"\n")
-            if number == 1:
-                line = line.removeprefix(BOM_UTF8)
+    for lines in batches_of_lines(Path(path)):
+        for number, raw in zip(lines.numbers, lines.lines, strict=True):
+            line = raw.removeprefix(BOM_UTF8) if number == 1 else raw
             fields = strict_object(line, file=Path(path), number=number)
-            if not isinstance(fields, dict):
-                raise DataError(f"expected a JSON object, found {found(fields)}", file=path, line=number)
             if b"\\u" in line and has_half_character(fields):
                 raise DataError("expected text, found half a surrogate pair", file=path, line=number)
             yield Record(number, line.decode("utf-8"), MappingProxyType(fields))

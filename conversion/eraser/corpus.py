@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import batches_of_lines, found, strict_object
+from eraser_hub.records.json_lines import describe, strict_value
+from eraser_hub.records.lines import batches_of_lines, reading
 from eraser_hub.records.splits import dataset_split
 
 from .configs import EraserConfig
@@ -64,42 +65,20 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
     """
     splits: dict[str, SplitFile] = {}
     skipped: list[Skipped] = []
-    backups: list[Path] = []
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=folder) from None
-    expected = {"train", "val", "validation", "test", *config.extra_splits}
     lines = any(entry.name == "docs.jsonl" and entry.is_file() for entry in entries)
     for entry in entries:
         path = folder / entry.name
-        if entry.is_dir():
-            if entry.name != "docs":
-                skipped.append(Skipped(path, "is a folder that the release does not have"))
-            elif lines:
-                skipped.append(Skipped(path, "docs.jsonl beside it holds the documents"))
+        if entry.name == "docs.jsonl" if lines else entry.name == "docs" and entry.is_dir():
             continue
-        if not entry.is_file():
-            skipped.append(Skipped(path, "is no file, or a link that leads nowhere"))
-            continue
-        if entry.name == "docs.jsonl":
-            continue
-        if entry.name.endswith(".jsonl.bak"):
-            backups.append(path)
-            skipped.append(Skipped(path, BACKUP))
-            continue
-        stem = entry.name.removesuffix(".jsonl")
-        if not entry.name.endswith(".jsonl") or entry.name.startswith("."):
-            skipped.append(Skipped(path, "is no .jsonl file"))
-            continue
-        reason = _why_not_annotations(path, surely=stem in expected)
+        reason = _why_no_split(entry, path, config)
         if reason:
             skipped.append(Skipped(path, reason))
             continue
-        split = dataset_split(stem)
-        if not re.fullmatch(r"\w+", split) or split == "all":
-            skipped.append(Skipped(path, "holds annotations, but a dataset's split cannot have that name; rename it"))
-            continue
+        split = dataset_split(path.stem)
         if split in splits:
             raise DataError(
                 f"expected one file for the split {split}, found this one and {splits[split].path}", file=path
@@ -108,16 +87,35 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
     if not splits:
         raise DataError("expected annotation files (train.jsonl, val.jsonl, test.jsonl), found none", file=folder)
     ordered = sorted(splits.values(), key=lambda each: (_ORDER.get(each.split, 3), each.split))
-    return CorpusFolder(config, folder, tuple(ordered), tuple(skipped), tuple(backups))
+    backups = tuple(each.path for each in skipped if each.reason == BACKUP)
+    return CorpusFolder(config, folder, tuple(ordered), tuple(skipped), backups)
 
 
 def _first_line(path: Path) -> bytes | None:
-    try:
+    with reading(path):
         for batch in batches_of_lines(path, 1 << 16):
             return batch.lines[0]
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=path) from None
     return None
+
+
+def _why_no_split(entry: os.DirEntry[str], path: Path, config: EraserConfig) -> str | None:
+    """Why an entry of the folder is left out; None for a file of annotations."""
+    if entry.is_dir():
+        beside = entry.name == "docs"
+        return "docs.jsonl beside it holds the documents" if beside else "is a folder that the release does not have"
+    if not entry.is_file():
+        return "is no file, or a link that leads nowhere"
+    if entry.name.endswith(".jsonl.bak"):
+        return BACKUP
+    if path.suffix != ".jsonl" or entry.name.startswith("."):
+        return "is no .jsonl file"
+    reason = _why_not_annotations(
+        path, surely=path.stem in {"train", "val", "validation", "test", *config.extra_splits}
+    )
+    split = dataset_split(path.stem)
+    if reason is None and (not re.fullmatch(r"\w+", split) or split == "all"):
+        return "holds annotations, but a dataset's split cannot have that name; rename it"
+    return reason
 
 
 def _why_not_annotations(path: Path, surely: bool) -> str | None:
@@ -127,13 +125,13 @@ def _why_not_annotations(path: Path, surely: bool) -> str | None:
     if line is None:
         return None if surely else "is empty"
     try:
-        value = strict_object(line, file=path, number=1)
+        value = strict_value(line, file=path, number=1)
         if isinstance(value, str):
-            value = strict_object(value.encode(), file=path, number=1)
+            value = strict_value(value.encode(), file=path, number=1)
     except (DataError, UnicodeError):
         return None if surely else "is not ERASER annotations (its first line is no JSON object)"
     if not isinstance(value, dict):
-        return None if surely else f"is not ERASER annotations (its first line is {found(value)})"
+        return None if surely else f"is not ERASER annotations (its first line is {describe(value)})"
     if "rationales" in value and "evidences" not in value:
         return PREDICTIONS
     if surely or ("annotation_id" in value and "evidences" in value):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from eraser_hub.conversion.arrays import byte_strings, distinct, numbers, offsets_of, string_data, string_sizes, strings
 from eraser_hub.metrics.tokens import token_starts
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import batches_of_lines
+from eraser_hub.records.lines import batches_of_lines, reading
 
 from .format import decode_documents
 
@@ -126,26 +126,21 @@ class DocumentLines(Documents):
 
     def __init__(self, path: Path, advance: Callable[[int], None] = lambda _: None) -> None:
         first: dict[str, int] = {}
-        data, sizes = bytearray(), []
-        try:
+        data, sizes = bytearray(), [np.zeros(0, np.int64)]
+        with reading(path):
             for batch in batches_of_lines(path):
                 records = decode_documents(batch, file=path)
                 for number, record in enumerate(records, len(first)):
                     before = first.setdefault(record.docid, number)
                     if before != number:
-                        raise DataError(
-                            f"expected each document once, found {shown(record.docid)} again (first on line {before + 1})",
-                            file=path,
-                            line=number + 1,
-                        )
+                        words = f"{shown(record.docid)} again (first on line {before + 1})"
+                        raise DataError(f"expected each document once, found {words}", file=path, line=number + 1)
                 texts = strings([record.document for record in records])
                 data += memoryview(string_data(texts))
                 sizes.append(string_sizes(texts))
                 self.final_newline = batch.ends_with_newline
                 advance(len(batch.data))
-        except OSError as error:
-            raise DataError(f"cannot be read: {error.strerror}", file=path) from None
-        super().__init__(path, first, np.concatenate([np.zeros(0, np.int64), *sizes]))
+        super().__init__(path, first, np.concatenate(sizes))
         self._texts = pa.LargeStringArray.from_buffers(
             len(first), pa.py_buffer(offsets_of(self.sizes)), pa.py_buffer(data)
         )

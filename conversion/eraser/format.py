@@ -23,7 +23,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import Lines, batches_of_lines, found, has_half_character, quotes_are, strict_object
+from eraser_hub.records.json_lines import describe, has_half_character, quotes_are, strict_value
+from eraser_hub.records.lines import Lines, batches_of_lines, reading
 
 LEAST_INT, MOST_INT = -(2**31), 2**31 - 1
 
@@ -124,13 +125,11 @@ def read_annotations(path: Path) -> Iterator[Annotations]:
         DataError: at the first line that is no annotation, with file, line and field.
     """
     double: bool | None = None
-    try:
+    with reading(path):
         for batch in batches_of_lines(path):
             if double is None:
                 double = is_double_encoded(batch.lines[0])
             yield decode_annotations(batch, file=path, double=double)
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=path) from None
 
 
 def is_double_encoded(line: bytes) -> bool:
@@ -196,7 +195,7 @@ class _Fields:
 
     def expect(self, condition: bool, expected: str, thing: object, path: str | None = None) -> None:
         if not condition:
-            self.refuse(f"expected {expected}, found {found(thing)}", path)
+            self.refuse(f"expected {expected}, found {describe(thing)}", path)
 
     def member(self, holder: dict[str, Any], key: str, path: str | None = None) -> Any:
         if key not in holder:
@@ -221,12 +220,12 @@ class _Fields:
 
 def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> tuple[Annotation, dict[str, Any]]:
     """The record of a line, and its keys beyond the format."""
-    value = strict_object(line, file=file, number=number)
+    value = strict_value(line, file=file, number=number)
     if double:
         plain = _Fields(file, number)
         plain.expect(isinstance(value, str), "a JSON string that contains JSON, as the lines before", value)
         plain.characters(value)
-        value = strict_object(value.encode(), file=file, number=number)
+        value = strict_value(value.encode(), file=file, number=number)
     fields = _Fields(file, number, value.get("annotation_id") if isinstance(value, dict) else None)
     fields.expect(isinstance(value, dict), "an object", value)
     _check_identity(fields, fields.member(value, "annotation_id"))
@@ -278,7 +277,7 @@ def _check_evidence(fields: _Fields, evidence: Any, path: str) -> None:
 
 
 def _checked_document(line: bytes, file: Path, number: int) -> Document:
-    value, fields = strict_object(line, file=file, number=number), _Fields(file, number)
+    value, fields = strict_value(line, file=file, number=number), _Fields(file, number)
     fields.expect(isinstance(value, dict), "an object", value)
     for key in ("docid", "document"):
         fields.string(fields.member(value, key), key)

@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.text_lines import utf8_lines
+from eraser_hub.records.lines import utf8_lines
 
 RATIONALE_COLUMNS = ("platform_comment_id", "rationale")
 COMMENTS_FILE = "attack_annotated_comments.tsv"

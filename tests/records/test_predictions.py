@@ -17,7 +17,7 @@ from eraser_hub.metrics.flatten_rows import PredictionFlattener
 from eraser_hub.metrics.offences import Offences
 from eraser_hub.records import predictions as module
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.json_lines import batches_of_lines
+from eraser_hub.records.lines import batches_of_lines
 from eraser_hub.records.predictions import instances, parts, plain_rows
 
 from ..metrics.eraser_rows import random_case

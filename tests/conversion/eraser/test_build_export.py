@@ -22,7 +22,7 @@ from eraser_hub.conversion.eraser import build as eraser_build
 from eraser_hub.conversion.eraser import splits as eraser_splits
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
-from eraser_hub.records import atomic, json_lines
+from eraser_hub.records import atomic, lines
 from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.errors import BusyError, DataError
 from eraser_hub.records.locks import exclusive
@@ -260,25 +260,23 @@ def test_where_no_other_process_starts_this_one_builds(samples, tmp_path):
 
 
 def test_errors_of_a_later_batch_tell_the_files_line(samples, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        json_lines.batches_of_lines, "__defaults__", (1500, *json_lines.batches_of_lines.__defaults__[1:])
-    )
+    monkeypatch.setattr(lines.batches_of_lines, "__defaults__", (1500, *lines.batches_of_lines.__defaults__[1:]))
     shutil.copytree(samples / "eraser" / "cose", tmp_path / "in" / "cose")
     documents, split = (tmp_path / "in" / "cose" / name for name in ("docs.jsonl", "train.jsonl"))
-    lines = split.read_text().splitlines()
-    split.write_text("\n".join([*lines[:-1], lines[-1].replace('"query"', '"quarry"')]) + "\n")
+    held = split.read_text().splitlines()
+    split.write_text("\n".join([*held[:-1], held[-1].replace('"query"', '"quarry"')]) + "\n")
     with pytest.raises(DataError, match="query") as caught:
         ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub")
-    assert (caught.value.file, caught.value.line) == (split, len(lines))
-    lines = documents.read_text().splitlines()
-    documents.write_text("\n".join([*lines[:-1], lines[0]]) + "\n")
+    assert (caught.value.file, caught.value.line) == (split, len(held))
+    held = documents.read_text().splitlines()
+    documents.write_text("\n".join([*held[:-1], held[0]]) + "\n")
     with pytest.raises(DataError, match="first on line 1") as caught:
         ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub")
-    assert (caught.value.file, caught.value.line) == (documents, len(lines))
-    documents.write_text("\n".join([*lines[:-1], "[1]"]) + "\n")
+    assert (caught.value.file, caught.value.line) == (documents, len(held))
+    documents.write_text("\n".join([*held[:-1], "[1]"]) + "\n")
     with pytest.raises(DataError, match="expected an object") as caught:
         ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub")
-    assert (caught.value.file, caught.value.line) == (documents, len(lines))
+    assert (caught.value.file, caught.value.line) == (documents, len(held))
     assert not (tmp_path / "hub").exists()
 
 

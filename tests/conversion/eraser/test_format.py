@@ -15,7 +15,7 @@ from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.export import DocumentWriter
 from eraser_hub.conversion.eraser.format import Annotation, decode_annotations, json_line, read_annotations, safe_name
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.json_lines import Lines
+from eraser_hub.records.lines import Lines
 
 from ...raw_corpora import annotations as plain_annotations
 

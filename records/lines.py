@@ -1,0 +1,117 @@
+"""Files line by line: runs of lines as bytes, and lines as text; what is no UTF-8 is refused with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from .errors import DataError
+
+BATCH_BYTES = 1 << 20
+
+
+class Lines:
+    """A run of whole lines of a file.
+
+    Attributes:
+        first: the 1-based number of the first one.
+        start: its byte offset in the file.
+        data: the lines as they stand there, with their "\\n".
+        ends_with_newline: whether the last one has it.
+    """
+
+    __slots__ = ("_lines", "data", "ends_with_newline", "first", "start")
+
+    def __init__(self, first: int, start: int, data: bytes) -> None:
+        self.first, self.start, self.data = first, start, data
+        self.ends_with_newline = data.endswith(b"\n")
+        self._lines: list[bytes] | None = None
+
+    @property
+    def lines(self) -> list[bytes]:
+        """Each line without its "\\n"."""
+        if self._lines is None:
+            self._lines = (self.data[:-1] if self.ends_with_newline else self.data).split(b"\n")
+        return self._lines
+
+    @property
+    def numbers(self) -> range:
+        """The 1-based number of each line."""
+        return range(self.first, self.first + len(self.lines))
+
+
+def batches_of_lines(
+    path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0, end: int | None = None
+) -> Iterator[Lines]:
+    """The file's lines in runs of about ``batch_bytes``; a last line may lack its newline.
+
+    Args:
+        path: the file.
+        batch_bytes: how many bytes are read at a time.
+        start: where to begin, which is where a line begins; it counts as the first.
+        end: where to stop, which is where a line ends; None goes on to the file's end.
+    """
+    first = 1
+    left = -1 if end is None else end - start
+    with path.open("rb") as file:
+        file.seek(start)
+        rest = b""
+        while left:
+            chunk = file.read(batch_bytes if left < 0 else min(batch_bytes, left))
+            if not chunk:
+                break
+            left -= len(chunk) if left > 0 else 0
+            cut = chunk.rfind(b"\n") + 1
+            if not cut:
+                rest += chunk
+                batch_bytes *= 2  # a very long line is not put together again and again
+                continue
+            lines = Lines(first, start, rest + chunk[:cut])
+            rest = chunk[cut:]
+            first += lines.data.count(b"\n")
+            start += len(lines.data)
+            yield lines
+        if rest:
+            yield Lines(first, start, rest)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say which file cannot be read, and why.
+
+    Raises:
+        DataError: for an OSError of the block.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
+
+
+def utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
+    """The lines with their line feeds (only these end a line); a byte order mark at the start is passed over.
+
+    Raises:
+        DataError: broken UTF-8, with line and byte.
+    """
+    with Path(path).open("rb") as lines:
+        for number, raw in enumerate(lines, 1):
+            try:
+                text = raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise DataError(f"expected UTF-8, found {bad_byte(raw, error)}", file=path, line=number) from None
+            yield text.removeprefix("\ufeff") if number == 1 else text
+
+
+def check_utf8(lines: Sequence[bytes]) -> None:
+    """Raise a UnicodeDecodeError for a line that is no UTF-8 (a typed decoder does not look at fields that it skips)."""
+    if not all(map(bytes.isascii, lines)):
+        for line in lines:
+            line.decode()
+
+
+def bad_byte(line: bytes, error: UnicodeDecodeError) -> str:
+    """Which byte of a line is no UTF-8, in words."""
+    return f"byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line"
