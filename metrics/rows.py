@@ -11,9 +11,6 @@ import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from .batches import Batches, Measured
 from .offences import Offences, cut
 
@@ -29,29 +26,6 @@ def _columns_to_rows(columns: Mapping[str, Sequence[Any]], side: str) -> list[An
     return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
-def _cells(column: Any) -> list[Any]:
-    """An Arrow column as Python values; lists of strings and numbers are cut out of one flat list, which is fast."""
-    column = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        flat = _cells(column.flatten())
-        sizes = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-        ends = np.cumsum(sizes).tolist()
-        lists = [flat[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
-        if column.null_count:
-            valid = column.is_valid().to_pylist()
-            lists = [one if there else None for one, there in zip(lists, valid, strict=True)]  # type: ignore[misc]
-        return lists
-    if (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)) and not column.null_count:
-        # each distinct string is made once: less to allocate, and to hash later
-        encoded = column.dictionary_encode()
-        return np.array(encoded.dictionary.to_pylist(), dtype=object)[encoded.indices.to_numpy()].tolist()
-    return column.to_pylist()
-
-
-def _table_rows(table: Any, side: str) -> list[Any]:
-    return _columns_to_rows({name: _cells(table.column(name)) for name in table.column_names}, side)
-
-
 def rows_of(data: Any, side: str) -> list[Row]:
     """The rows of a list of dicts, a Dataset (any format; ClassLabel numbers become their names), an Arrow table or
     struct array, a DataFrame, a dict of columns, or any iterable of dicts.
@@ -61,9 +35,8 @@ def rows_of(data: Any, side: str) -> list[Row]:
     """
     if hasattr(data, "features") and hasattr(data, "with_format"):
         whole = hasattr(data, "__getitem__")
-        plain = data.with_format("arrow") if whole else data.with_format(None)
+        rows: list[Any] = data.with_format("arrow")[:].to_pylist() if whole else [*map(dict, data.with_format(None))]
         names = {name: feature.names for name, feature in (data.features or {}).items() if hasattr(feature, "int2str")}
-        rows: list[Any] = _table_rows(plain[:], side) if whole else [dict(row) for row in plain]
         for name, labels in names.items():
             for row in rows:
                 value = row.get(name)
@@ -71,8 +44,6 @@ def rows_of(data: Any, side: str) -> list[Row]:
                     row[name] = labels[value]
         return rows
     if hasattr(data, "to_pylist"):
-        if hasattr(data, "column_names"):
-            return _table_rows(data, side)
         data = data.to_pylist()
     elif hasattr(data, "to_dict") and hasattr(data, "columns"):
         data = data.to_dict("records")
