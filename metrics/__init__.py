@@ -1,1 +1,11 @@
-"""The six ``evaluate`` modules, and beside them the leaves (pure numpy) that they import."""
+"""The six ``evaluate`` modules, and beside them, flat, the leaves that they import.
+
+``evaluate.load`` fetches the files that a module names itself. A leaf may import leaves; the module then names these too,
+`from .leaf import name as name` where it uses nothing of them, and `build metrics` holds it to that.
+
+modules    eraser_agreement  eraser_faithfulness  perturbation_map  rationale_set_agreement  normalized_fidelity
+           annotator_agreement
+maths      spans  rankings  erasure  fidelity  rank_consistency  rationale_sets  answer_f1  annotators
+frame      fields  offences  tokens  pool  results  resampling
+input      flat  flatten_rows  flatten_arrow  checks  joining; batches, of instances or of rows
+"""

@@ -45,5 +45,7 @@ LIST_FIELDS = {
     "thresholds": ListField("thresholded_scores", "threshold"),
     "draws": ListField("random_rationales", "draw"),
 }
+# the same of inputs of which rationales lack a share of their tokens; `normalized_fidelity` alone reads it
+OCCLUDED_FIELD = "occluded_scores"
 # the matrices with a column per label
 LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.values() for side in ERASED))

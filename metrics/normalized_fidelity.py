@@ -12,6 +12,7 @@ import numpy as np
 
 from .batches import Measured, info
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
+from .fields import OCCLUDED_FIELD, SCORE_FIELDS
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
@@ -29,7 +30,6 @@ from .rows import (
     rows_of,
 )
 
-PROBABILITIES = ("p_full", "p_rationale", "p_complement", "p_empty")
 CURVES = ("sufficiency_curve", "comprehensiveness_curve")
 SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
 # null differences, curves and slopes characterise a model and its rationales: none of their ends is the better one
@@ -41,10 +41,10 @@ RANGES |= dict.fromkeys(SLOPES, (None, None))
 HIGHER_IS_BETTER |= dict.fromkeys((key for key in RANGES if key not in KEYS), None)
 # where an ERASER instance holds the four probabilities
 INSTANCE_FIELDS = {
-    "p_full": "classification_scores",
-    "p_rationale": "sufficiency_classification_scores",
-    "p_complement": "comprehensiveness_classification_scores",
-    "p_empty": "null_classification_scores",
+    "p_full": SCORE_FIELDS["full"],
+    "p_rationale": SCORE_FIELDS["sufficiency"],
+    "p_complement": SCORE_FIELDS["comprehensiveness"],
+    "p_empty": SCORE_FIELDS["null"],
 }
 
 _DESCRIPTION = """\
@@ -155,15 +155,15 @@ def _instance_points(row: Row, name: str, offences: Offences) -> list[_Point]:
         return []
     whole = {key: _of_label(row.get(field), label, name, field, offences) for key, field in INSTANCE_FIELDS.items()}
     points = [_Point(None, 0, tuple(whole.values()))]  # type: ignore[arg-type]
-    occluded = row.get("occluded_scores")
+    occluded = row.get(OCCLUDED_FIELD)
     if occluded is None:
         return points
     scores = as_list(occluded)
     if scores is None or not all(isinstance(one, Mapping) for one in scores):
-        offences.say_of("prediction", name, "occluded_scores", f"expected a list of objects, found {cut(occluded)}")
+        offences.say_of("prediction", name, OCCLUDED_FIELD, f"expected a list of objects, found {cut(occluded)}")
         return points
     for at, one in enumerate(scores):
-        where = f"occluded_scores[{at}]."
+        where = f"{OCCLUDED_FIELD}[{at}]."
         rate, trial = _place(one, name, where, offences)
         erased = [
             _of_label(one.get(INSTANCE_FIELDS[key]), label, name, where + INSTANCE_FIELDS[key], offences)
@@ -175,9 +175,9 @@ def _instance_points(row: Row, name: str, offences: Offences) -> list[_Point]:
 
 def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Point]], dict[str, Row]]:
     """Each instance's points and its first row."""
-    if any("classification_scores" in row for row in rows):
+    if any(SCORE_FIELDS["full"] in row for row in rows):
         named = by_id(rows, "prediction", offences)
-        optional_fields(list(named.items()), ("occluded_scores",), "prediction", offences)
+        optional_fields(list(named.items()), (OCCLUDED_FIELD,), "prediction", offences)
         return {name: _instance_points(row, name, offences) for name, row in named.items()}, named
     curves = any(row.get("occlusion_rate") is not None for row in rows)
     identified = any(row.get(field) is not None for row in rows for field in ID_FIELDS)
@@ -197,7 +197,7 @@ def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Po
                 named.setdefault(name, row)
     points: dict[str, list[_Point]] = {}
     for name, row, place, trial in flat:
-        p = tuple(_probability(row.get(key), name, key, offences) for key in PROBABILITIES)
+        p = tuple(_probability(row.get(key), name, key, offences) for key in INSTANCE_FIELDS)
         points.setdefault(name, []).append(_Point(place, trial, p))  # type: ignore[arg-type]
     return points, named
 
