@@ -26,6 +26,15 @@ FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How a build goes about it; see `HubDataset.build`."""
+
+    num_proc: int = 1
+    progress: bool = False
+    include_backup_records: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BuildResult:
     """What a build did.
 
@@ -62,7 +71,6 @@ class HubDataset(ABC):
     configs: tuple[str, ...]
     default_config: str
 
-    @abstractmethod
     def build(
         self,
         configs: Sequence[str] | None,
@@ -86,6 +94,14 @@ class HubDataset(ABC):
         Raises:
             DataError: bad input; BusyError when another build is at work in ``out/NAME``.
         """
+        options = BuildOptions(num_proc, progress, include_backup_records)
+        return self.build_from(None if source is None else Path(source), configs, Path(out), options)
+
+    @abstractmethod
+    def build_from(
+        self, source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions
+    ) -> BuildResult:
+        """`build`."""
 
     @abstractmethod
     def export(self, dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:

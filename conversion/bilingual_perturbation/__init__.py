@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from eraser_hub.conversion.dataset import BuildResult, ExportResult, HubDataset
+from eraser_hub.conversion.dataset import BuildOptions, BuildResult, ExportResult, HubDataset
 
 from .configs import CONFIGS, DEFAULT_CONFIG
 
@@ -22,10 +22,12 @@ class PerturbationHubDataset(HubDataset):
     configs = tuple(CONFIGS)
     default_config = DEFAULT_CONFIG
 
-    def build(self, configs: Sequence[str] | None, *, out: Path, **options: Any) -> BuildResult:
+    def build_from(
+        self, source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions
+    ) -> BuildResult:
         from .build import build_bilingual_perturbation
 
-        return build_bilingual_perturbation(configs, out=Path(out), **options)
+        return build_bilingual_perturbation(source, configs, out, options)
 
     def export(self, dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
         from .build import export_bilingual_perturbation

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.dataset import BuildResult, ExportResult
+from eraser_hub.conversion.dataset import BuildOptions, BuildResult, ExportResult
 from eraser_hub.conversion.small_dataset import (
     ConfigTables,
     SmallDataset,
@@ -57,17 +57,11 @@ def load_examples(sources: PerturbationSources, config: PerturbationConfig) -> J
 
 
 def build_bilingual_perturbation(
-    configs: Sequence[str] | None,
-    *,
-    out: Path,
-    source: Path | None = None,
-    num_proc: int = 1,
-    progress: bool = False,
-    include_backup_records: bool = False,
+    source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions
 ) -> BuildResult:
     """Build ``out/bilingual_perturbation``; see `HubDataset.build`.
 
-    The files are small: one process builds them in seconds, so ``num_proc`` and ``progress`` change nothing here.
+    The files are small: one process builds them in seconds, so these two options change nothing here.
 
     Raises:
         DataError: no ``source`` (the files are given out after registration, so nothing is downloaded), no file in it,
@@ -78,8 +72,11 @@ def build_bilingual_perturbation(
             f"expected --source DIR, a folder that holds {' '.join(CONFIGS)} (and gold files such as "
             f"senti_ch_golden.jsonl); their authors give them out at {HOMEPAGE}"
         )
-    held = find_sources(Path(source), configs)
-    notes = [*held.notes, *(["--include-backup-records: this dataset has no backup files"] * include_backup_records)]
+    held = find_sources(source, configs)
+    notes = [
+        *held.notes,
+        *(["--include-backup-records: this dataset has no backup files"] * options.include_backup_records),
+    ]
     tables = {}
     for name, sources in held.sources.items():
         joined = load_examples(sources, CONFIGS[name])

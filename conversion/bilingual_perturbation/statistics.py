@@ -99,8 +99,13 @@ def tables(seen: Mapping[str, Overview]) -> PaperTables:
         "Rationale %: mean over the rows with gold of the share of tokens that stand in any set; of one set: the mean "
         "set's share. The paper does not say which of the two it prints."
     )
-    columns = ("rows", "originals", "perturbed", "with_rationales", "tokens")
-    counts = PaperTable("rows", "Rows", "no paper counts them", ("config", "language", "task"), columns)
+    counts = PaperTable(
+        "rows",
+        "Rows",
+        "no paper counts them",
+        ("config", "language", "task"),
+        ("rows", "originals", "perturbed", "with_rationales", "tokens"),
+    )
     for name, figures in seen.items():
         counts.add(
             *(name, LANGUAGES[CONFIGS[name].language], TASKS[CONFIGS[name].task]),

@@ -30,7 +30,7 @@ from tqdm import tqdm
 from eraser_hub.conversion.arrays import in_first_order, numbers, numpy_values, strings
 from eraser_hub.conversion.card import content_version, verify_folder
 from eraser_hub.conversion.croissant import write_croissant
-from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildResult, read_release, write_release
+from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, read_release, write_release
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
@@ -55,26 +55,18 @@ RECORDS = pa.schema([("split", pa.string()), ("position", pa.int32()), ("record"
 LABELS = {name: facts.label_names for name, facts in CONFIGS.items()}
 
 
-def build_eraser(
-    configs: Sequence[str] | None,
-    *,
-    out: Path,
-    source: Path | None = None,
-    num_proc: int = 1,
-    progress: bool = False,
-    include_backup_records: bool = False,
-) -> BuildResult:
+def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions) -> BuildResult:
     """Build the configs into ``out/eraser``; see `HubDataset.build`. Several configs are shared out between
     ``num_proc`` processes."""
     notes: list[str] = []
-    corpora = _corpora(configs, source, progress, notes)
+    corpora = _corpora(configs, source, options.progress, notes)
     names = [corpus.config.name for corpus in corpora]
-    target = Path(out) / "eraser"
+    target = out / "eraser"
     if target.exists():
         release_of(target)  # somebody else's folder is not replaced
     key = {
         "format": [FORMAT, __version__, pa.__version__],
-        "backup": include_backup_records,
+        "backup": options.include_backup_records,
         "configs": {
             corpus.config.name: [str(corpus.folder.resolve()), fingerprint(corpus.folder)] for corpus in corpora
         },
@@ -84,7 +76,7 @@ def build_eraser(
         kept = release_of(target) if target.exists() else {}
         entries = {name: entry for name, entry in kept.items() if name not in names}
         _keep(target, folder, entries, names)
-        parts = _build_all(corpora, folder, num_proc, progress, include_backup_records)
+        parts = _build_all(corpora, folder, options)
         entries |= {name: part.entry for name, part in zip(names, parts, strict=True)}
         shutil.rmtree(folder / PARTS, ignore_errors=True)
         entries = {name: entries[name] for name in CONFIGS if name in entries}
@@ -160,25 +152,23 @@ class BuiltConfig:
     notes: list[str]
 
 
-def _build_all(
-    corpora: Sequence[CorpusFolder], folder: Path, num_proc: int, progress: bool, include_backup_records: bool
-) -> list[BuiltConfig]:
+def _build_all(corpora: Sequence[CorpusFolder], folder: Path, options: BuildOptions) -> list[BuiltConfig]:
     """Build each corpus, several at a time where ``num_proc`` allows it. The first error, in their order, ends the rest."""
-    build = partial(_build_config, folder=folder, include_backup_records=include_backup_records)
-    if min(num_proc, len(corpora)) > 1:
-        processes = min(num_proc, len(corpora))
+    build = partial(_build_config, folder=folder, include_backup_records=options.include_backup_records)
+    processes = min(options.num_proc, len(corpora))
+    if processes > 1:
         # where the others cannot start (a script without `if __name__ == "__main__"`) or are killed, this one does it all
         with (
             suppress(BrokenProcessPool),
             process_pool(processes) as pool,
-            _bar("building", len(corpora), "configs", progress) as bar,
+            _bar("building", len(corpora), "configs", options.progress) as bar,
         ):
             built = []
             for part in pool.map(build, corpora):
                 built.append(part)
                 bar.update(1)
             return built
-    return [build(corpus, progress=progress) for corpus in corpora]
+    return [build(corpus, progress=options.progress) for corpus in corpora]
 
 
 class _Files:

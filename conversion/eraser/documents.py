@@ -124,7 +124,7 @@ class DocumentLines(Documents):
 
     layout = "docs.jsonl"
 
-    def __init__(self, path: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(self, path: Path, advance: Callable[[int], object] = lambda _: None) -> None:
         first: dict[str, int] = {}
         data, sizes = bytearray(), [np.zeros(0, np.int64)]
         with reading(path):
@@ -150,7 +150,7 @@ class DocumentLines(Documents):
         return self._texts.take(numbers(chosen)).cast(pa.string())
 
 
-def read_documents(folder: Path, advance: Callable[[int], None] = lambda _: None) -> Documents:
+def read_documents(folder: Path, advance: Callable[[int], object] = lambda _: None) -> Documents:
     """The documents of a corpus folder.
 
     Args:

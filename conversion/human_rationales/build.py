@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from eraser_hub.conversion.dataset import BuildResult, ExportResult
+from eraser_hub.conversion.dataset import BuildOptions, BuildResult, ExportResult
 from eraser_hub.conversion.small_dataset import (
     ConfigTables,
     SmallDataset,
@@ -48,13 +48,7 @@ DATASET = SmallDataset(
 
 
 def build_human_rationales(
-    configs: Sequence[str] | None,
-    *,
-    out: Path,
-    source: Path | None = None,
-    num_proc: int = 1,
-    progress: bool = False,
-    include_backup_records: bool = False,
+    source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions
 ) -> BuildResult:
     """Build ``out/human_rationales``; see `HubDataset.build`. One process does it in seconds.
 
@@ -66,8 +60,11 @@ def build_human_rationales(
             f"expected --source DIR with sst/trees/train.txt dev.txt test.txt ({SST_URL}) or "
             f"wikiattack/wiki_attack_dev_rationale.csv wiki_attack_test_rationale.csv ({RATIONALES_URL})"
         )
-    sources = find_human_rationales(Path(source), configs)
-    notes = [*sources.notes, *(["--include-backup-records: this dataset has no backup files"] * include_backup_records)]
+    sources = find_human_rationales(source, configs)
+    notes = [
+        *sources.notes,
+        *(["--include-backup-records: this dataset has no backup files"] * options.include_backup_records),
+    ]
     tables = {}
     for name, paths in (("sst", sources.sst), ("wikiattack", sources.wikiattack)):
         if paths:

@@ -113,4 +113,4 @@ def test_what_the_paper_prints_of_a_split_that_is_not_there_stands_in_brackets()
 
 def test_a_mark_that_is_missing_is_an_error():
     with pytest.raises(DataError, match="<!-- licences -->"):
-        filled_prose("<!-- splits --> <!-- table 5 -->", {"configs": {}})
+        filled_prose("<!-- splits --> <!-- table 5 -->", {})
