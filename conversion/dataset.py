@@ -1,15 +1,14 @@
 """What each dataset's folder below provides, and what its verbs give back.
 
-A dataset is a class here and a line in the registry (``conversion/__init__.py``). Its methods import what they need when
-they are called: `eraser-hub build eraser` imports what building eraser needs and nothing else.
+A dataset is a `HubDataset` in its folder's ``__init__.py`` and a line in the registry (``conversion/__init__.py``). What its
+verbs need is imported when one of them is called.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,18 +57,45 @@ class ExportResult:
     notes: list[str] = field(default_factory=list)
 
 
-class HubDataset(ABC):
+def is_built(folder: Path) -> bool:
+    """Whether a folder is one that a build wrote, and holds no raw files."""
+    return (folder / "README.md").is_file() and (folder / RELEASE).is_file()
+
+
+@dataclass(frozen=True, slots=True)
+class Verbs:
+    """A dataset's own functions, which the verbs of `HubDataset` call.
+
+    Attributes:
+        build: (source, configs, out, options) -> what was built.
+        export: (built folder, configs, out) -> what was written.
+        check: (built folder, configs, leakage) -> the integrity report.
+        stats: (built folder, configs) -> the paper's tables.
+        is_built: whether `check` and `stats` may look at a folder as it is; one with raw files is built aside first.
+    """
+
+    build: Callable[[Path | None, Sequence[str] | None, Path, BuildOptions], BuildResult]
+    export: Callable[[Path, Sequence[str] | None, Path], ExportResult]
+    check: Callable[[Path, Sequence[str] | None, bool], Report]
+    stats: Callable[[Path, Sequence[str] | None], PaperTables]
+    is_built: Callable[[Path], bool] = is_built
+
+
+@dataclass(frozen=True, slots=True)
+class HubDataset:
     """A dataset with its four verbs.
 
     Attributes:
         name: the dataset, and its folder's name.
         configs: its configurations, in the card's order.
         default_config: the one that a bare load takes.
+        verbs: imports the dataset's functions, which no other part of the command line should wait for.
     """
 
     name: str
     configs: tuple[str, ...]
     default_config: str
+    verbs: Callable[[], Verbs]
 
     def build(
         self,
@@ -95,17 +121,11 @@ class HubDataset(ABC):
             DataError: bad input; BusyError when another build is at work in ``out/NAME``.
         """
         options = BuildOptions(num_proc, progress, include_backup_records)
-        return self.build_from(None if source is None else Path(source), configs, Path(out), options)
+        return self.verbs().build(None if source is None else Path(source), configs, Path(out), options)
 
-    @abstractmethod
-    def build_from(
-        self, source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions
-    ) -> BuildResult:
-        """`build`."""
-
-    @abstractmethod
     def export(self, dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
         """Write the raw files of a built dataset folder back, below ``out/CONFIG``; nothing that stands there is overwritten."""
+        return self.verbs().export(Path(dataset), configs, Path(out))
 
     def check(self, folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False) -> Report:
         """The integrity report of a built folder, or of one with raw files, which is built aside first.
@@ -119,7 +139,7 @@ class HubDataset(ABC):
             DataError: nothing to check there, or a file that cannot be read.
         """
         with self._built(Path(folder), configs) as built:
-            report = self.check_built(built, configs, leakage)
+            report = self.verbs().check(built, configs, leakage)
         report.folder = Path(folder)
         return report
 
@@ -130,23 +150,11 @@ class HubDataset(ABC):
             DataError: the folder cannot be read, or a file in it is at fault.
         """
         with self._built(Path(folder), configs) as built:
-            return self.stats_of_built(built, configs)
-
-    @abstractmethod
-    def check_built(self, folder: Path, configs: Sequence[str] | None, leakage: bool) -> Report:
-        """`check` of a built folder."""
-
-    @abstractmethod
-    def stats_of_built(self, folder: Path, configs: Sequence[str] | None) -> PaperTables:
-        """`stats` of a built folder."""
-
-    def is_built(self, folder: Path) -> bool:
-        """Whether a folder is a built one and holds no raw files."""
-        return (folder / "README.md").is_file() and (folder / RELEASE).is_file()
+            return self.verbs().stats(built, configs)
 
     @contextmanager
     def _built(self, folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:
-        if self.is_built(folder):
+        if self.verbs().is_built(folder):
             yield folder
             return
         with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:

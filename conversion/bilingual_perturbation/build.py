@@ -102,7 +102,7 @@ def _tables(
     return ConfigTables({SPLIT: table_of(rows)}, label_names(config), files, records)
 
 
-def export_bilingual_perturbation(dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
+def export_bilingual_perturbation(dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
     """Write the public and gold files back into ``out``, under their own names, line for line.
 
     Raises:

@@ -134,9 +134,7 @@ def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
             tally.add("original without a perturbed record", 1, [f"id {row['id']}"])
 
 
-def check_bilingual_perturbation(
-    folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False
-) -> Report:
+def check_bilingual_perturbation(folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
     """The integrity report of a built folder.
 
     With ``leakage`` the report says which texts occur more than once as an original, under different ids.

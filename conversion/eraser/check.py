@@ -330,7 +330,7 @@ def leaks(config: str, checks: Mapping[str, EraserSplitCheck]) -> list[Finding]:
     return found
 
 
-def check_eraser(folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False) -> Report:
+def check_eraser(folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
     """The integrity report of a built ``hub/eraser``.
 
     Args:

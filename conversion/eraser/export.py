@@ -27,7 +27,7 @@ from .schema import SCHEMA
 COLUMNS = ["annotation_id", "classification", "query", "query_type", "documents", "evidences", "position"]
 
 
-def export_eraser(dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
+def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
     """Write ``out/CONFIG`` for each config of a built folder; see `HubDataset.export`.
 
     Raises:

@@ -112,7 +112,7 @@ def _tables(
     return ConfigTables(splits, LABEL_NAMES[config], files, records)
 
 
-def export_human_rationales(dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
+def export_human_rationales(dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
     """Write tree files below ``out/sst`` and rationale CSVs below ``out/wikiattack``, line for line.
 
     WikiAttack's comments come from another release and are not written back; the note says so.

@@ -84,7 +84,7 @@ def _look_at_tree(row: Mapping[str, Any], where: str, tally: Tally) -> None:
         tally.add("label", 1, [f"{where}: {row['label']}, the root says {tree.sentiment}"])
 
 
-def check_human_rationales(folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False) -> Report:
+def check_human_rationales(folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
     """The integrity report of a built folder.
 
     With ``leakage`` the report says which texts stand in more than one split, or more than once in one.
