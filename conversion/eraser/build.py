@@ -44,6 +44,7 @@ from .card import eraser_card
 from .configs import CONFIGS
 from .corpus import CorpusFolder, Skipped, SplitFile, look_into
 from .documents import Documents, read_documents
+from .rows import NumberedRows
 from .schema import SCHEMA
 from .sources import BESIDE, chosen_configs, corpus_folder, fingerprint
 from .splits import BATCH_BYTES, arranged, exceptions, joined, read_backup, read_split, split_facts, table_five
@@ -259,6 +260,22 @@ def _build_config(
     return BuiltConfig(entry, files.digests, list(map(str, skipped)))
 
 
+def _read_rows(
+    corpus: CorpusFolder, file: SplitFile, backup: Path | None, documents: Documents, progress: bool
+) -> tuple[NumberedRows, int]:
+    """A split's rows, and how many of them stand in its own file; the others stand in its ``backup`` alone."""
+    config, runs = corpus.config, []
+    with _bar(f"{config.name}/{file.split}: reading", file.path.stat().st_size, "B", progress) as bar:
+        for run in read_split(file.path, config, documents):
+            runs.append(run)
+            bar.update(int(run.sizes.sum()))
+    rows = joined(runs)
+    if backup is None:
+        return rows, len(rows)
+    known = set(rows.table["annotation_id"].to_pylist())
+    return joined([rows, *read_backup(backup, config, documents, known)]), len(rows)
+
+
 def _build_split(
     corpus: CorpusFolder,
     file: SplitFile,
@@ -269,29 +286,19 @@ def _build_split(
     progress: bool,
 ) -> None:
     """Write a split's files into ``files``, and what they give into ``parts``."""
-    config, runs = corpus.config, []
-    with _bar(f"{config.name}/{file.split}: reading", file.path.stat().st_size, "B", progress) as bar:
-        for run in read_split(file.path, config, documents):
-            runs.append(run)
-            bar.update(int(run.sizes.sum()))
-    rows = joined(runs)
-    lines = len(rows)
-    if backup:
-        known = set(rows.table["annotation_id"].to_pylist())
-        rows = joined([rows, *read_backup(backup, config, documents, known)])
-    del runs
+    config = corpus.config
+    rows, lines = _read_rows(corpus, file, backup, documents, progress)
     facts = split_facts(rows, inclusive=config.sentence_end_inclusive)
     shards = arranged(rows, documents)
-    order = np.concatenate([shard.rows for shard in shards])
-    written = []
+    file_facts = []
     with _bar(f"{config.name}/{file.split}: writing", len(rows), "rows", progress) as bar:
         for number, shard in enumerate(shards):
             name = f"{config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
-            written.append(files.write(name, SCHEMA, shard.tables(rows, documents)))
+            file_facts.append(files.write(name, SCHEMA, shard.tables(rows, documents)))
             bar.update(len(shard.rows))
     parts.entries[file.split] = {
-        "num_examples": sum(each.num_rows for each in written),
-        "num_bytes": sum(each.num_bytes for each in written),
+        "num_examples": sum(each.num_rows for each in file_facts),
+        "num_bytes": sum(each.num_bytes for each in file_facts),
         "file": file.path.name,
         "lines": lines,
         "encoding": "json in a json string" if file.double else "json",
@@ -301,9 +308,10 @@ def _build_split(
     }
     if backup:
         parts.entries[file.split]["backup"] = {"file": backup.name, "records": len(rows) - lines}
-    parts.file_bytes += sum(each.file_bytes for each in written)
-    named = rows.table["documents"].combine_chunks().take(numbers(order)).flatten()
-    parts.order.append(in_first_order(numpy_values(named)))
+    parts.file_bytes += sum(each.file_bytes for each in file_facts)
+    order = np.concatenate([shard.rows for shard in shards])
+    in_order = rows.table["documents"].combine_chunks().take(numbers(order)).flatten()
+    parts.order.append(in_first_order(numpy_values(in_order)))
     parts.records += [(file.split, *each) for each in exceptions(rows, order, facts, documents)]
 
 

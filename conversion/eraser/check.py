@@ -184,8 +184,8 @@ class EraserSplitCheck:
         first_doc = offsets_of(np.bincount(flat.doc_row, minlength=count))
         texts = [flat.span_texts[i] for i in spans.tolist()]
         expected = rationales(flat.span_doc[spans], flat.start[spans], flat.end[spans], texts, first_doc)
-        told = rows["rationale"].to_pylist()
-        self._tally_rows("rationale", np.array([a != b for a, b in zip(told, expected, strict=True)]), flat, tally)
+        pairs = zip(rows["rationale"].to_pylist(), expected, strict=True)
+        self._tally_rows("rationale", np.array([one != other for one, other in pairs]), flat, tally)
         positions, bounds = flat.covered(spans)
         self._positions_of(rows, flat, positions, np.diff(bounds), tally)
         num_tokens, num_sentences = (
@@ -278,9 +278,9 @@ def _unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSplitChe
     for batch in batches([path], ("docid",)):
         total += batch.num_rows
         names.add(batch["docid"])
-        held = batch["docid"].cast(pa.string()).combine_chunks()
+        docids = batch["docid"].cast(pa.string()).combine_chunks()
         for split, check in checks.items():
-            common = _common(held, check.doc_names)
+            common = _common(docids, check.doc_names)
             tally.add("documents beside", len(common), (f"{shown(n.as_py())} is one of {split}'s" for n in common))
     repeated = names.repeated()
     tally.add("documents beside", len(repeated), (f"{shown(name)} stands {n} times" for name, n in repeated))
@@ -289,45 +289,35 @@ def _unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSplitChe
 
 def leaks(config: str, checks: Mapping[str, EraserSplitCheck]) -> list[Finding]:
     """Documents that stand under several names, within and across splits, and evidence that a text search misplaces."""
-    found: list[Finding] = []
+    return [*_several_names(config, checks), *_misplaced(config, checks)]
+
+
+def _several_names(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
     names = pa.chunked_array([check.doc_names for check in checks.values()], pa.string())
     hashes = np.concatenate([check.doc_hashes for check in checks.values()])
     split_of = np.repeat(np.arange(len(checks)), [len(check.doc_names) for check in checks.values()])
     splits = list(checks)
     order = np.argsort(hashes, kind="stable")
-    edges = np.flatnonzero(np.diff(hashes[order])) + 1
-    within: list[str] = []
-    across: list[str] = []
-    counts = {"within": 0, "across": 0}
-    for start, end in zip(np.append(0, edges), np.append(edges, len(order)), strict=True):
-        if end - start < 2:
+    groups: dict[str, list[list[tuple[str, int]]]] = {"within": [], "across": []}
+    for group in np.split(order, np.flatnonzero(np.diff(hashes[order])) + 1):
+        if len(group) < 2:
             continue
-        members = sorted({(names[int(i)].as_py(), int(split_of[i])) for i in order[start:end]}, key=lambda m: m[::-1])
-        if len({name for name, _ in members}) < 2:
-            continue  # one document in two splits: the check of shared documents tells
-        kind = "within" if len({split for _, split in members}) == 1 else "across"
-        counts[kind] += 1
-        lines = within if kind == "within" else across
-        if len(lines) < MOST_LISTED:
-            lines.append(" = ".join(f"{name} ({splits[split]})" for name, split in members[:6]))
-    for kind, lines in (("within", within), ("across", across)):
-        if counts[kind]:
-            found.append(Finding(f"{config}: same text, other name, {kind} splits", "note", counts[kind], tuple(lines)))
-    spans = sum(check.spans for check in checks.values())
+        members = sorted({(names[i].as_py(), int(split_of[i])) for i in group.tolist()}, key=lambda m: m[::-1])
+        if len({name for name, _ in members}) > 1:  # one document in two splits: the check of shared documents tells
+            groups["within" if len({split for _, split in members}) == 1 else "across"].append(members)
+    for kind, several in groups.items():
+        if several:
+            lines = (" = ".join(f"{name} ({splits[k]})" for name, k in each[:6]) for each in several[:MOST_LISTED])
+            yield Finding(f"{config}: same text, other name, {kind} splits", "note", len(several), tuple(lines))
+
+
+def _misplaced(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
     misplaced = sum(check.misplaced for check in checks.values())
     if misplaced:
-        ambiguous = sum(check.ambiguous for check in checks.values())
+        spans, ambiguous = (sum(getattr(check, name) for check in checks.values()) for name in ("spans", "ambiguous"))
         examples = [line for check in checks.values() for line in check.misplaced_examples][:MOST_LISTED]
-        found.append(
-            Finding(
-                f"{config}: evidence that a search by text misplaces",
-                "note",
-                misplaced,
-                tuple(examples),
-                f"of {spans} spans; the text of {ambiguous} stands in the document more than once",
-            )
-        )
-    return found
+        why = f"of {spans} spans; the text of {ambiguous} stands in the document more than once"
+        yield Finding(f"{config}: evidence that a search by text misplaces", "note", misplaced, tuple(examples), why)
 
 
 def check_eraser(folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
@@ -355,7 +345,7 @@ def check_eraser(folder: Path, configs: Sequence[str] | None = None, leakage: bo
         notes=NOTES,
         kinds=SCHEMA,
     )
-    report, seen = check_folder(folder, rules, configs)
+    report, checked = check_folder(folder, rules, configs)
     if leakage:
-        report.leakage += [finding for config, checks in seen.items() for finding in leaks(config, checks)]
+        report.leakage += [finding for config, checks in checked.items() for finding in leaks(config, checks)]
     return report

@@ -46,43 +46,42 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
         if target.exists() and any(target.iterdir()):
             raise DataError("expected no such folder yet, or an empty one; nothing is overwritten", file=target)
         with rebuilding(target) as folder:
-            written = _export_config(dataset, name, release[name], folder)
-        files += [target / path for path in written]
+            names_of_files = _export_config(dataset, name, release[name], folder)
+        files += [target / path for path in names_of_files]
     return ExportResult(out, files)
 
 
 def _export_config(dataset: Path, name: str, entry: dict[str, Any], folder: Path) -> list[str]:
-    written: list[str] = []
-    kept = _kept_records(dataset / "documents" / f"{name}.records.parquet")
+    names: list[str] = []
+    records = _exceptions(dataset / "documents" / f"{name}.records.parquet")
     with DocumentWriter(folder, entry["documents"]["layout"]) as documents:
         for split, facts in entry["splits"].items():
             for file in (facts["file"], facts.get("backup", {}).get("file", facts["file"])):
                 if not safe_name(file):
                     raise DataError(f"expected a file name, found {shown(file)}", file=dataset / "release.json")
             tables = batches(sorted((dataset / name).glob(f"{split}-*-of-*.parquet")), COLUMNS)
-            written += write_split(tables, folder, facts, CONFIGS[name].label_names, kept.get(split, {}), documents)
+            names += write_split(tables, folder, facts, CONFIGS[name].label_names, records.get(split, {}), documents)
         for table in batches([dataset / "documents" / f"{name}.parquet"], ["docid", "text"]):
             for docid, text in zip(table["docid"].to_pylist(), table["text"].to_pylist(), strict=True):
                 documents.add(docid, text)
         positions = None
         if not entry["documents"]["in_order"]:
             referenced = pq.read_table(dataset / "documents" / f"{name}.order.parquet")["position"].to_numpy()
-            others = pq.read_table(dataset / "documents" / f"{name}.parquet", columns=["position"])[
-                "position"
-            ].to_numpy()
-            positions = np.concatenate([referenced, others])
+            others = pq.read_table(dataset / "documents" / f"{name}.parquet", columns=["position"])["position"]
+            positions = np.concatenate([referenced, others.to_numpy()])
         documents.finish(positions, entry["documents"]["final_newline"])
-        written.append("docs.jsonl" if documents.spool else "docs")
-    return written
+        names.append("docs.jsonl" if documents.spool else "docs")
+    return names
 
 
-def _kept_records(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
-    kept: dict[str, dict[int, dict[str, Any]]] = {}
+def _exceptions(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
+    """split -> position -> the record that differs from the split's facts."""
+    records: dict[str, dict[int, dict[str, Any]]] = {}
     if path.is_file():
         table = pq.read_table(path).to_pydict()
         for split, position, record in zip(table["split"], table["position"], table["record"], strict=True):
-            kept.setdefault(split, {})[position] = json.loads(record)
-    return kept
+            records.setdefault(split, {})[position] = json.loads(record)
+    return records
 
 
 def write_split(
@@ -90,7 +89,7 @@ def write_split(
     folder: Path,
     facts: dict[str, Any],
     label_names: Sequence[str],
-    kept: dict[int, dict[str, Any]],
+    exceptions: dict[int, dict[str, Any]],
     documents: DocumentWriter | None = None,
 ) -> list[str]:
     """Write a split's file (and its backup's records, where some were taken up) from rows in any order.
@@ -100,7 +99,7 @@ def write_split(
         folder: receives the files.
         facts: the split's entry in release.json.
         label_names: of ``classification``.
-        kept: by line, what documents/CONFIG.records.parquet says of the split.
+        exceptions: by line, what documents/CONFIG.records.parquet says of the split.
         documents: receives the rows' documents.
 
     Returns:
@@ -110,7 +109,7 @@ def write_split(
     with LineSpool(folder / f".{facts['file']}.rows") as spool:
         for table in tables:
             for row in table.select(COLUMNS).to_pylist():
-                record = record_of_row(row, facts, label_names, kept.get(row["position"]))
+                record = record_of_row(row, facts, label_names, exceptions.get(row["position"]))
                 spool.add(row["position"], json_line(record, double=double).encode())
                 if documents is not None:
                     for document in row["documents"]:
@@ -125,7 +124,7 @@ def write_split(
 
 
 def record_of_row(
-    row: dict[str, Any], facts: dict[str, Any], label_names: Sequence[str], kept: dict[str, Any] | None = None
+    row: dict[str, Any], facts: dict[str, Any], label_names: Sequence[str], exception: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """The release's record of a dataset row (keys sorted, as the releases have them).
 
@@ -133,41 +132,30 @@ def record_of_row(
         row: a row as Python objects.
         facts: the split's entry in release.json.
         label_names: of ``classification``.
-        kept: ``{"set": {..}, "absent": [..]}`` of a record that differs from the split's facts.
+        exception: ``{"set": {..}, "absent": [..]}`` of a record that differs from the split's facts.
     """
-    inclusive = facts["sentence_ends"] == "inclusive"
+    exception = exception or {"set": {}, "absent": []}
     identity: str | int = row["annotation_id"]
-    if facts["annotation_id"] == "integer" and "annotation_id" not in (kept or {"set": {}})["set"]:
+    if facts["annotation_id"] == "integer" and "annotation_id" not in exception["set"]:
         identity = int(identity)
-    label = row["classification"]
+    label, inclusive = row["classification"], facts["sentence_ends"] == "inclusive"
     record: dict[str, Any] = {
         "annotation_id": identity,
         "classification": label if isinstance(label, str) else label_names[label],
-        "evidences": [
-            [
-                {
-                    "docid": e["docid"],
-                    "end_sentence": e["end_sentence"] - (inclusive and e["end_sentence"] > 0),
-                    "end_token": e["end_token"],
-                    "start_sentence": e["start_sentence"],
-                    "start_token": e["start_token"],
-                    "text": e["text"],
-                }
-                for e in group
-            ]
-            for group in row["evidences"]
-        ],
+        "evidences": [[_evidence_record(evidence, inclusive) for evidence in group] for group in row["evidences"]],
         "query": row["query"],
-    }  # fmt: skip
+    }
     if facts["docids"] != "absent":
         record["docids"] = None if facts["docids"] == "null" else [document["docid"] for document in row["documents"]]
     if facts["query_type"] != "absent":
         record["query_type"] = row["query_type"]
-    if kept:
-        record.update(kept["set"])
-        for key in kept["absent"]:
-            record.pop(key, None)
-    return dict(sorted(record.items()))
+    record.update(exception["set"])
+    return {key: value for key, value in sorted(record.items()) if key not in exception["absent"]}
+
+
+def _evidence_record(evidence: dict[str, Any], inclusive: bool) -> dict[str, Any]:
+    end = evidence["end_sentence"]
+    return dict(sorted({**evidence, "end_sentence": end - (inclusive and end > 0)}.items()))
 
 
 class LineSpool:

@@ -59,9 +59,9 @@ def _table_five(release: Mapping[str, Any]) -> str:
         built = release[name]["splits"]
         # what the paper prints of a split that this folder lacks stands in brackets alone
         for split in dict.fromkeys([*of_paper, *built]):
-            found, said = built.get(split, {}).get("statistics", {}), printed.row(name, split)
+            figures, row = built.get(split, {}).get("statistics", {}), printed.row(name, split)
             digits = {"rationale_percent": 2}
-            cells = [str(Cell(found.get(c), said.get(c), digits.get(c, 1))) for c in columns]
+            cells = [str(Cell(figures.get(c), row.get(c), digits.get(c, 1))) for c in columns]
             lines.append(f"| `{name}` | {split} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -63,23 +63,48 @@ class NumberedRows:
         return self.table.num_rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Spans:
-    """The evidences of a run, flat, and the documents of its rows.
+class _Evidences:
+    """The evidences of a run of annotations, flat.
 
     Attributes:
-        offsets: int64 (rows + 1,) into ``documents``, the numbers of each row's documents: those of its docids, then those
-            of its evidences, each once.
-        slots: int64 (evidences,), the place of each evidence's document in ``documents``.
+        all: the evidences.
+        groups: int64 (records + 1,), where each record's groups begin.
+        members: int64 (groups + 1,), where each group's evidences begin.
+        row: int64 (evidences,), the place of each one's record.
         bounds: int32 (evidences, 4): start_token, end_token, start_sentence, end_sentence, as in the file.
-        texts: the evidences' texts.
+    """
+
+    def __init__(self, records: list[Annotation]) -> None:
+        groups = [group for record in records for group in record.evidences]
+        flat = [evidence for group in groups for evidence in group]
+        sizes = np.fromiter([len(record.evidences) for record in records], np.int64, len(records))
+        self.all = flat
+        self.groups = offsets_of(sizes)
+        self.members = offsets_of(np.fromiter(map(len, groups), np.int64, len(groups)))
+        self.row = np.repeat(np.repeat(np.arange(len(records)), sizes), np.diff(self.members))
+        bounds = [
+            [evidence.start_token for evidence in flat],
+            [evidence.end_token for evidence in flat],
+            [evidence.start_sentence for evidence in flat],
+            [evidence.end_sentence for evidence in flat],
+        ]
+        self.bounds = np.array(bounds, np.int32).T
+
+
+class _RowDocuments(NamedTuple):
+    """The documents of a run's rows: those of their docids, then those of their evidences, each once.
+
+    Attributes:
+        offsets: int64 (rows + 1,), where each row's begin.
+        numbers: int32, the number of each document.
+        slots: int64 (evidences,), the place of each evidence's document in ``numbers``.
+        counts: int32, the tokens and sentences of each document.
     """
 
     offsets: np.ndarray
-    documents: np.ndarray
+    numbers: np.ndarray
     slots: np.ndarray
-    bounds: np.ndarray
-    texts: list[str]
+    counts: np.ndarray
 
 
 def numbered_rows(
@@ -97,64 +122,40 @@ def numbered_rows(
         DataError: an unknown label; a document that does not exist; a span that is reversed, negative or past its
             document's end.
     """
-    records = run.records
-    flat = [evidence for record in records for group in record.evidences for evidence in group]
-    group_sizes = np.fromiter([len(record.evidences) for record in records], np.int64, len(records))
-    evidence_sizes = np.array([len(group) for record in records for group in record.evidences], np.int64)
-    evidence_row = np.repeat(np.repeat(np.arange(len(records)), group_sizes), evidence_sizes)
-    bounds = np.array(
-        [
-            [evidence.start_token for evidence in flat],
-            [evidence.end_token for evidence in flat],
-            [evidence.start_sentence for evidence in flat],
-            [evidence.end_sentence for evidence in flat],
-        ],
-        np.int32,
-    ).T
-    offsets, row_documents, slots, kept = _documents_of(run, label_numbers, documents, evidence_row)
-    spans = _Spans(offsets, row_documents, slots, bounds, [evidence.text for evidence in flat])
-    counts = documents.counts(row_documents)
-    _refuse_spans(run, spans, counts[:, 0], documents)
+    records, evidences = run.records, _Evidences(run.records)
+    row_documents = _documents_of(run, evidences, label_numbers, documents)
+    _refuse_spans(run, evidences, row_documents)
     labels = np.fromiter([label_numbers[record.classification] for record in records], np.int64, len(records))
-    states, types = _states(run)
-    ends = bounds[:, 3]
-    if inclusive:
-        if len(ends) and ends.max() == MOST_INT:
-            message = f"expected less than {MOST_INT}, found {MOST_INT}"
-            raise run.evidence_error(int(ends.argmax()), message, "end_sentence")
-        ends = ends + (ends >= 0).astype(np.int32)
-    leaves = [*(numbers(bounds[:, place]) for place in (0, 1, 2)), numbers(ends)]
-    evidences = [numbers(row_documents[slots]), strings(spans.texts), *leaves]
+    states, types = _states(records)
     values: dict[str, pa.Array] = {
         "annotation_id": strings([str(record.annotation_id) for record in records]),
         "query": strings([record.query for record in records]),
         "classification": numbers(labels),
-        "documents": _lists(offsets, numbers(row_documents)),
-        "evidences": _lists(
-            offsets_of(group_sizes),
-            _lists(
-                offsets_of(evidence_sizes),
-                pa.StructArray.from_arrays(evidences, fields=list(NUMBERED_EVIDENCE)),
-            ),
-        ),
+        "documents": _lists(row_documents.offsets, numbers(row_documents.numbers)),
+        "evidences": _evidence_lists(run, evidences, row_documents, inclusive),
         "query_type": types,
         "position": numbers(np.array(run.numbers, np.int32)),
-        **_derived(spans, counts),
+        **_derived(evidences, row_documents),
     }
     table = pa.Table.from_arrays([values[name] for name in NUMBERED.names], schema=NUMBERED)
-    held = distinct(slots)
-    marked = np.diff(numpy_values(values["rationale_positions"].flatten().offsets))[held]
-    shares = float((marked / np.maximum(counts[held, 0], 1)).sum())
-    return NumberedRows(table, states, np.array(run.sizes, np.int64), kept, len(held), shares)
+    slots = distinct(row_documents.slots)
+    marked = np.diff(numpy_values(values["rationale_positions"].flatten().offsets))[slots]
+    return NumberedRows(
+        table,
+        states,
+        np.array(run.sizes, np.int64),
+        _kept(run, np.diff(row_documents.offsets)),
+        pairs=len(slots),
+        shares=float((marked / np.maximum(row_documents.counts[slots, 0], 1)).sum()),
+    )
 
 
 def _lists(offsets: np.ndarray, values: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(numbers(offsets.astype(np.int32)), values)
 
 
-def _states(run: Annotations) -> tuple[np.ndarray, pa.StringArray]:
+def _states(records: list[Annotation]) -> tuple[np.ndarray, pa.StringArray]:
     """(the bits of each record, query_type with null where it is null or absent)."""
-    records = run.records
     types = [record.query_type for record in records]
     states = np.zeros(len(records), np.uint8)
     for bit, holds in (
@@ -168,32 +169,35 @@ def _states(run: Annotations) -> tuple[np.ndarray, pa.StringArray]:
     return states, with_nulls(strings([kind if type(kind) is str else "" for kind in types]), lacking)
 
 
+def _kept(run: Annotations, sizes: np.ndarray) -> dict[int, dict[str, Any]]:
+    """`NumberedRows.kept`; ``sizes`` are the numbers of each row's documents."""
+    kept = {place: dict(extra) for place, extra in run.extras.items()}
+    for place, (record, size) in enumerate(zip(run.records, sizes.tolist(), strict=True)):
+        docids = record.docids
+        if type(docids) is list and not len(docids) == size == len(set(docids)):
+            kept.setdefault(place, {})["docids"] = docids
+    return kept
+
+
 def _documents_of(
-    run: Annotations, label_numbers: Mapping[str, int], documents: Documents, evidence_row: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[int, dict[str, Any]]]:
-    """Each record's documents once: those of its docids, then those of its evidences: `_Spans.offsets`, ``documents`` and
-    ``slots``, and `NumberedRows.kept`."""
+    run: Annotations, evidences: _Evidences, label_numbers: Mapping[str, int], documents: Documents
+) -> _RowDocuments:
     total = len(run.records)
     lists = [record.docids or _named_by_id(record, documents) for record in run.records]
-    wanted = list(chain.from_iterable(lists))
-    listed = len(wanted)
-    wanted += [evidence.docid for record in run.records for group in record.evidences for evidence in group]
-    named = documents.find(wanted)
-    row = np.concatenate([np.repeat(np.arange(total), np.fromiter(map(len, lists), np.int64, total)), evidence_row])
-    _refuse_names(run, label_numbers, documents, wanted, named, row, listed)
-    key = row * (len(documents) + 1) + named
-    first = first_places(key)
-    once = np.flatnonzero(first == np.arange(len(key)))
+    docids = list(chain.from_iterable(lists))
+    listed = len(docids)
+    docids += [evidence.docid for evidence in evidences.all]
+    number = documents.find(docids)
+    row = np.concatenate([np.repeat(np.arange(total), np.fromiter(map(len, lists), np.int64, total)), evidences.row])
+    if (number < 0).any() or any(record.classification not in label_numbers for record in run.records):
+        _refuse_names(run, label_numbers, documents, docids, np.flatnonzero(number < 0), row, listed)
+    first = first_places(row * (len(documents) + 1) + number)
+    once = np.flatnonzero(first == np.arange(len(first)))
     order = once[np.argsort(row[once], kind="stable")]
-    place = np.empty(len(key), np.int64)
+    place = np.empty(len(first), np.int64)
     place[order] = np.arange(len(order))
-    sizes = np.bincount(row[once], minlength=total)
-    from_lists = np.bincount(row[once[once < listed]], minlength=total)
-    kept = {number: dict(extra) for number, extra in run.extras.items()}
-    told = np.array([len(each.docids) if type(each.docids) is list else -1 for each in run.records], np.int64)
-    for number in np.flatnonzero((told >= 0) & ((told != from_lists) | (told != sizes))).tolist():
-        kept.setdefault(number, {})["docids"] = run.records[number].docids
-    return offsets_of(sizes), named[order], place[first[listed:]], kept
+    offsets = offsets_of(np.bincount(row[once], minlength=total))
+    return _RowDocuments(offsets, number[order], place[first[listed:]], documents.counts(number[order]))
 
 
 def _named_by_id(record: Annotation, documents: Documents) -> list[str]:
@@ -210,36 +214,39 @@ def _refuse_names(
     run: Annotations,
     label_numbers: Mapping[str, int],
     documents: Documents,
-    wanted: list[str],
-    named: np.ndarray,
+    docids: list[str],
+    lost: np.ndarray,
     row: np.ndarray,
     listed: int,
-) -> None:
-    """The error of the first record that has an unknown label or names a document that is not there."""
-    total = len(run.records)
-    lost = np.flatnonzero(named < 0)
-    nowhere = int(row[lost].min()) if len(lost) else total
+) -> NoReturn:
+    """The error of the first record that has an unknown label or names a document that is not there.
+
+    Args:
+        run, label_numbers, documents: as in `numbered_rows`.
+        docids: what the records name: the first ``listed`` in their docids, the others in their evidences.
+        lost: those of them that are not there.
+        row: the place of each one's record.
+    """
     labels = [record.classification for record in run.records]
-    unknown = next((place for place, label in enumerate(labels) if label not in label_numbers), total)
-    if unknown < total and unknown <= nowhere:
+    unknown = next((place for place, label in enumerate(labels) if label not in label_numbers), len(labels))
+    nowhere = int(row[lost].min()) if len(lost) else len(labels)
+    if unknown <= nowhere:
         expected = ", ".join(map(repr, label_numbers))
         raise run.error(unknown, f"expected one of {expected}, found {shown(labels[unknown])}", "classification")
-    if nowhere < total:
-        at = int(lost[row[lost] == nowhere][0])
-        words = f"expected a document of {documents.path}, found {shown(wanted[at])}, which is not there"
-        if at < listed:
-            raise run.error(nowhere, words, "docids")
-        raise run.evidence_error(at - listed, words, "docid")
+    at = int(lost[row[lost] == nowhere][0])
+    words = f"expected a document of {documents.path}, found {shown(docids[at])}, which is not there"
+    raise run.error(nowhere, words, "docids") if at < listed else run.evidence_error(at - listed, words, "docid")
 
 
-def _refuse_spans(run: Annotations, spans: _Spans, tokens: np.ndarray, documents: Documents) -> None:
-    start, end, length = spans.bounds[:, 0], spans.bounds[:, 1], tokens[spans.slots]
+def _refuse_spans(run: Annotations, evidences: _Evidences, row_documents: _RowDocuments) -> None:
+    start, end = evidences.bounds[:, 0], evidences.bounds[:, 1]
+    length = row_documents.counts[row_documents.slots, 0]
     bad = (start < 0) | (end < start) | (end > length)
     if not bad.any():
         return
     at = int(bad.argmax())
     first, last = int(start[at]), int(end[at])
-    name = shown(documents.names[int(spans.documents[spans.slots[at]])].as_py())
+    name = shown(evidences.all[at].docid)
     if first < 0:
         raise run.evidence_error(at, f"expected a token of {name}, found {first}", "start_token")
     if last < first:
@@ -248,19 +255,39 @@ def _refuse_spans(run: Annotations, spans: _Spans, tokens: np.ndarray, documents
     raise run.evidence_error(at, message, "end_token")
 
 
-def _derived(spans: _Spans, counts: np.ndarray) -> dict[str, pa.Array]:
-    """The columns that follow from documents and evidences; ``counts`` are the tokens and sentences of each document."""
+def _evidence_lists(
+    run: Annotations, evidences: _Evidences, row_documents: _RowDocuments, inclusive: bool
+) -> pa.ListArray:
+    end_sentence = evidences.bounds[:, 3]
+    if inclusive:
+        if len(end_sentence) and end_sentence.max() == MOST_INT:
+            message = f"expected less than {MOST_INT}, found {MOST_INT}"
+            raise run.evidence_error(int(end_sentence.argmax()), message, "end_sentence")
+        end_sentence = end_sentence + (end_sentence >= 0).astype(np.int32)
+    leaves = [
+        numbers(row_documents.numbers[row_documents.slots]),
+        strings([evidence.text for evidence in evidences.all]),
+        *(numbers(evidences.bounds[:, place]) for place in (0, 1, 2)),
+        numbers(end_sentence),
+    ]
+    structs = pa.StructArray.from_arrays(leaves, fields=list(NUMBERED_EVIDENCE))
+    return _lists(evidences.groups, _lists(evidences.members, structs))
+
+
+def _derived(evidences: _Evidences, row_documents: _RowDocuments) -> dict[str, pa.Array]:
+    """The columns that follow from documents and evidences."""
+    offsets, slots, counts = row_documents.offsets, row_documents.slots, row_documents.counts
+    start, end = evidences.bounds[:, 0], evidences.bounds[:, 1]
     token_offsets = offsets_of(counts[:, 0])
-    covered = np.flatnonzero(masks(spans.slots, spans.bounds[:, 0], spans.bounds[:, 1], token_offsets))
+    covered = np.flatnonzero(masks(slots, start, end, token_offsets))
     marked = np.searchsorted(covered, token_offsets)
-    num_tokens, num_sentences = (np.diff(offsets_of(counts[:, k])[spans.offsets]) for k in (0, 1))
-    ratio = np.diff(marked[spans.offsets]) / np.maximum(num_tokens, 1)
+    num_tokens, num_sentences = (np.diff(offsets_of(counts[:, k])[offsets]) for k in (0, 1))
+    ratio = np.diff(marked[offsets]) / np.maximum(num_tokens, 1)
     positions = covered - np.repeat(token_offsets[:-1], np.diff(marked))
+    texts = [evidence.text for evidence in evidences.all]
     return {
-        "rationale": strings(
-            rationales(spans.slots, spans.bounds[:, 0], spans.bounds[:, 1], spans.texts, spans.offsets)
-        ),
-        "rationale_positions": _lists(spans.offsets, _lists(marked, numbers(positions.astype(np.int32)))),
+        "rationale": strings(rationales(slots, start, end, texts, offsets)),
+        "rationale_positions": _lists(offsets, _lists(marked, numbers(positions.astype(np.int32)))),
         "num_tokens": numbers(num_tokens.astype(np.int32)),
         "num_sentences": numbers(num_sentences.astype(np.int32)),
         "rationale_ratio": numbers(ratio.astype(np.float32)),
@@ -298,29 +325,25 @@ def full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False)
     """
     lists = numbered["documents"].combine_chunks()
     groups = numbered["evidences"].combine_chunks()
-    group_lists = groups.flatten()
-    evidences = group_lists.flatten()
-    named = numpy_values(lists.flatten())
-    chosen = distinct(named)
-    places = np.searchsorted(chosen, named).astype(np.int32)
+    members = groups.flatten()
+    evidences = members.flatten()
+    row_documents = numpy_values(lists.flatten())
+    chosen = distinct(row_documents)
+    places = numbers(np.searchsorted(chosen, row_documents).astype(np.int32))
     ids = documents.names.take(numbers(chosen))
     parts = [ids, documents.texts(chosen)]
-    if shared:
-        leaves = [pa.DictionaryArray.from_arrays(numbers(places), part) for part in parts]
-        kinds = [pa.field(of.name, leaf.type) for of, leaf in zip(DOCUMENT, leaves, strict=True)]
-    else:
-        leaves, kinds = [part.take(numbers(places)) for part in parts], list(DOCUMENT)
-    held = np.searchsorted(chosen, numpy_values(evidences.field("docid")))
-    filled = [ids.take(numbers(held)), *(evidences.field(name) for name in EVIDENCE.names[1:])]
+    leaves = [pa.DictionaryArray.from_arrays(places, part) if shared else part.take(places) for part in parts]
+    kinds = [pa.field(of.name, leaf.type) for of, leaf in zip(DOCUMENT, leaves, strict=True)]
+    evidence_ids = ids.take(numbers(np.searchsorted(chosen, numpy_values(evidences.field("docid")))))
+    fields = [evidence_ids, *(evidences.field(name) for name in EVIDENCE.names[1:])]
     columns: dict[str, pa.Array] = {
         "documents": _lists(_offsets(lists), pa.StructArray.from_arrays(leaves, fields=kinds)),
         "evidences": _lists(
             _offsets(groups),
-            _lists(_offsets(group_lists), pa.StructArray.from_arrays(filled, fields=list(EVIDENCE))),
+            _lists(_offsets(members), pa.StructArray.from_arrays(fields, fields=list(EVIDENCE))),
         ),
     }
-    arrays = [columns.get(name, numbered[name]) for name in SCHEMA.names]
-    return pa.Table.from_arrays(arrays, names=SCHEMA.names)
+    return pa.Table.from_arrays([columns.get(name, numbered[name]) for name in SCHEMA.names], names=SCHEMA.names)
 
 
 def _offsets(lists: pa.ListArray) -> np.ndarray:

@@ -31,20 +31,15 @@ def corpus_folder(config: str, source: Path | None, *, progress: bool, say: Call
 
     if source is None:
         return fetch.corpus_folder(config, progress=progress, say=say)
-    found = _find(config, source)
-    if found is None:
+    place = _find(config, source)
+    if place is None:
         raise DataError(f"expected a folder {config}/ or an archive {config}.tar.gz, found neither", file=source)
-    if found.is_dir():
-        return found
-    inside = fetch.find_corpus(fetch.archive_folder(found), config)
+    if place.is_dir():
+        return place
+    inside = fetch.find_corpus(fetch.archive_folder(place), config)
     if inside is None:
-        raise DataError(f"expected a folder {config} with split files in the archive, found none", file=found)
+        raise DataError(f"expected a folder {config} with split files in the archive, found none", file=place)
     return inside
-
-
-def held_configs(source: Path) -> list[str]:
-    """The configs whose folder or archive lies in ``source``, in the fixed order."""
-    return [config for config in CONFIGS if _find(config, source, exact=True) is not None]
 
 
 def _find(config: str, source: Path, exact: bool = False) -> Path | None:
@@ -105,7 +100,7 @@ def chosen_configs(configs: Sequence[str] | None, source: Path | None) -> list[s
         return [name for name in CONFIGS if name in configs]
     if source is None:
         return list(CONFIGS)
-    held = held_configs(source)
-    if not held:
+    names = [name for name in CONFIGS if _find(name, source, exact=True) is not None]
+    if not names:
         raise DataError(f"expected folders or archives named {', '.join(CONFIGS)}, found none", file=source)
-    return held
+    return names

@@ -139,37 +139,41 @@ def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> PaperTa
     )
     partial = []
     for config, splits in by_config.items():
-        said = {name: printed[name].row(config) for name in ("table_1", "table_6", "table_2")}
         main = {split: splits[split] for split in MAIN_SPLITS if split in splits}
         if 0 < len(main) < len(MAIN_SPLITS):
             partial.append(f"{config} ({', '.join(main)})")
-        names, counts = _distinct(
-            [s.names for s in main.values()], [np.stack([s.tokens, s.sentences], axis=1) for s in main.values()]
-        )
-        tokens, sentences = (float(counts[:, k].mean()) if len(names) else None for k in (0, 1))
-        sizes = {
-            split: Cell(splits[split].instances if split in splits else None, said["table_1"].get(split))
-            for split in MAIN_SPLITS
-        }
-        one.add(config, **sizes, tokens=Cell(tokens, said["table_1"].get("tokens")))
+        _add_sizes(config, main, one, six)
         for split, sums in splits.items():
             five.add(config, split, **sums.figures(printed["table_5"].row(config, split)))
-        six.add(
-            config,
-            labels=Cell(len(CONFIGS[config].label_names), said["table_6"].get("labels")),
-            instances=Cell(sum(s.instances for s in main.values()), said["table_6"].get("instances")),
-            documents=Cell(len(names), said["table_6"].get("documents")),
-            sentences=Cell(sentences, said["table_6"].get("sentences")),
-            tokens=Cell(tokens, said["table_6"].get("tokens")),
-        )
-        if said["table_2"]:
-            two.add(config, **{key: Cell(None, value) for key, value in said["table_2"].items()})
+        if printed["table_2"].row(config):
+            two.add(config, **{key: Cell(None, value) for key, value in printed["table_2"].row(config).items()})
         if config == "cose":
             five.notes.append(_cose_note(splits))
     if partial:
         for table in (one, six):
             table.notes.append(f"Over the splits that are there, not over all three: {'; '.join(partial)}.")
     return PaperTables("eraser", [table for table in (one, five, six, two) if table.rows])
+
+
+def _add_sizes(config: str, main: Mapping[str, SplitStatistics], one: PaperTable, six: PaperTable) -> None:
+    """A config's rows of Tables 1 and 6, from its train, validation and test as far as they are there."""
+    printed = paper("eraser_acl_2020").tables
+    first, sixth = printed["table_1"].row(config), printed["table_6"].row(config)
+    names, counts = _distinct(
+        [sums.names for sums in main.values()],
+        [np.stack([sums.tokens, sums.sentences], axis=1) for sums in main.values()],
+    )
+    tokens, sentences = (float(counts[:, k].mean()) if len(names) else None for k in (0, 1))
+    sizes = {split: Cell(main[split].instances if split in main else None, first.get(split)) for split in MAIN_SPLITS}
+    one.add(config, **sizes, tokens=Cell(tokens, first.get("tokens")))
+    figures = {
+        "labels": len(CONFIGS[config].label_names),
+        "instances": sum(sums.instances for sums in main.values()),
+        "documents": len(names),
+        "sentences": sentences,
+        "tokens": tokens,
+    }
+    six.add(config, **{name: Cell(value, sixth.get(name)) for name, value in figures.items()})
 
 
 def _cose_note(splits: Mapping[str, SplitStatistics]) -> str:
