@@ -5,7 +5,7 @@
 The tables are written in two ways: as pyarrow does by itself (snappy), and with compression="zstd". Bars: at most 3 times
 that; peak memory under 1 GiB; Parquet no larger than a .tar.gz of the release's files; the first row in under a second.
 
-    python -m benchmarks.conversion [--configs esnli,fever] [--work FOLDER] [--num-proc 2] [--rounds 3]
+    python -m benchmarks.conversion [--configs esnli,fever] [--work FOLDER] [--rounds 3]
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ HEAD = (
     "CPU / least (zstd)",
     "peak memory",
     "Parquet / tar.gz",
-    "gain of num_proc",
-    "CPU with num_proc / without",
     "first row, s",
     "first row of the raw files, s",
 )
@@ -71,17 +69,15 @@ def least(raw: Path, built: Path, config: str) -> dict[str, float]:
     return spent
 
 
-def build(raw: Path, out: Path, config: str, num_proc: int) -> dict[str, float]:
-    """Seconds, CPU seconds and peak memory of a build, in this process and those that it starts."""
+def build(raw: Path, out: Path, config: str) -> dict[str, float]:
+    """Seconds, CPU seconds and peak memory (MiB) of a build."""
+    import eraser_hub.conversion.eraser.build  # imports are not what is measured
     from eraser_hub.conversion import HUB_DATASETS
-    from eraser_hub.conversion.eraser import build  # noqa: F401 - imports are not what is measured
 
     clock, cpu = time.perf_counter(), time.process_time()
-    HUB_DATASETS["eraser"].build([config], source=raw, out=out, num_proc=num_proc)
+    HUB_DATASETS["eraser"].build([config], source=raw, out=out)
     seconds, cpu = time.perf_counter() - clock, time.process_time() - cpu
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return {"seconds": seconds, "cpu": cpu + children.ru_utime + children.ru_stime, "peak": peak / 1024}
+    return {"seconds": seconds, "cpu": cpu, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
 def first_row(raw: Path, built: Path, config: str) -> dict[str, float]:
@@ -114,7 +110,7 @@ def in_process(task: str, *arguments: str) -> dict[str, float]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measure(config: str, work: Path, num_proc: int, rounds: int) -> list[str]:
+def measure(config: str, work: Path, rounds: int) -> list[str]:
     """A row of the table: both sides in turn, the median of ``rounds``."""
     raw = work / "raw"
     if not (raw / config / "test.jsonl").is_file():
@@ -123,17 +119,14 @@ def measure(config: str, work: Path, num_proc: int, rounds: int) -> list[str]:
     if not archive.is_file():
         with tarfile.open(archive, "w:gz", compresslevel=6) as tar:
             tar.add(raw / config, config)
-    builds, lasts, many, firsts = [], [], [], []
+    builds, lasts, firsts = [], [], []
     for _ in range(rounds):
         out = Path(tempfile.mkdtemp(dir=work))
-        builds.append(in_process("build", str(raw), str(out), config, "1"))
+        builds.append(in_process("build", str(raw), str(out), config))
         lasts.append(in_process("least", str(raw / config), str(out / "eraser"), config))
         firsts.append(in_process("first", str(raw), str(out / "eraser"), config))
-        again = Path(tempfile.mkdtemp(dir=work))
-        many.append(in_process("build", str(raw), str(again), config, str(num_proc)))
         size = sum(p.stat().st_size for p in (out / "eraser").rglob("*.parquet"))
         shutil.rmtree(out)
-        shutil.rmtree(again)
 
     def median(values: list[float]) -> float:
         return sorted(values)[len(values) // 2]
@@ -148,16 +141,14 @@ def measure(config: str, work: Path, num_proc: int, rounds: int) -> list[str]:
         ratio("seconds", "parse", "zstd"),
         ratio("cpu", "parse_cpu", "plain_cpu"),
         ratio("cpu", "parse_cpu", "zstd_cpu"),
-        f"{max(b['peak'] for b in [*builds, *many]):.0f} MiB",
+        f"{max(b['peak'] for b in builds):.0f} MiB",
         f"{size / archive.stat().st_size:.2f}",
-        f"{median([b['seconds'] / m['seconds'] for b, m in zip(builds, many, strict=True)]):.2f}",
-        f"{median([m['cpu'] / b['cpu'] for b, m in zip(builds, many, strict=True)]):.2f}",
         f"{median([each['built'] for each in firsts]):.2f}",
         f"{median([each['raw'] for each in firsts]):.2f}",
     ]
 
 
-def write_results(row: list[str], num_proc: int, rounds: int, load: float) -> None:
+def write_results(row: list[str], rounds: int, load: float) -> None:
     """Put a config's row into results_conversion.md; those of the others stay as they were."""
     before = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.is_file() else []
     old = [[cell.strip() for cell in line.strip("|").split("|")] for line in before if line.startswith("| ")]
@@ -167,11 +158,10 @@ def write_results(row: list[str], num_proc: int, rounds: int, load: float) -> No
     RESULTS.write_text(
         "## Conversion\n\n`python -m benchmarks.conversion`: made-up corpora of the papers' full sizes, each build in a process of "
         f"its own, the median of {rounds}. *least* is orjson on every line of the .jsonl files plus `pq.write_table(table)` of the "
-        'finished tables, or the same with `compression="zstd"`; a build also reads docs/, counts tokens, makes the masks, checks '
+        'finished tables, or the same with `compression="zstd"`; a build also reads docs/, counts tokens, makes the derived columns, checks '
         "spans, sorts rows by document, compresses harder and verifies what it wrote. By the clock a build has two threads (one "
         "makes rows, one compresses), least has one; CPU is user and system time of all. "
-        f"*gain* is time with one process / time with {num_proc}: there is one where a core is idle, and small corpora start no "
-        "second process. The first row is that of the slowest split, after the imports (torch and scipy too, which datasets imports "
+        "The first row is that of the slowest split, after the imports (torch and scipy too, which datasets imports "
         "where they are installed), by `load_dataset(.., streaming=True)` and by `Eraser(..).as_streaming_dataset(..)`. The bars: "
         f"3, 1 GiB, 1, and a second ({platform.machine()}, {os.cpu_count()} cores, load average {load:.1f} before the last "
         f"run began, Python {platform.python_version()}).\n\n{lines}\n",
@@ -184,14 +174,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--configs", default=",".join(SHAPES))
     parser.add_argument("--work", type=Path)
-    parser.add_argument("--num-proc", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--task")
     parser.add_argument("arguments", nargs="*")
     asked = parser.parse_args()
     if asked.task == "build":
-        raw, out, config, num_proc = asked.arguments
-        print(json.dumps(build(Path(raw), Path(out), config, int(num_proc))))
+        raw, out, config = asked.arguments
+        print(json.dumps(build(Path(raw), Path(out), config)))
         return 0
     if asked.task == "least":
         raw, built, config = asked.arguments
@@ -207,9 +196,9 @@ def main() -> int:
         work = asked.work or Path(scratch)
         work.mkdir(parents=True, exist_ok=True)
         for config in asked.configs.split(","):
-            row = measure(config, work, asked.num_proc, asked.rounds)
+            row = measure(config, work, asked.rounds)
             print("  ".join(row), flush=True)
-            write_results(row, asked.num_proc, asked.rounds, load)
+            write_results(row, asked.rounds, load)
     print(RESULTS.read_text(encoding="utf-8"))
     return 0
 
