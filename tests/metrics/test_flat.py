@@ -1,0 +1,51 @@
+"""Flat records: as bytes and back, and batches as one."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from eraser_hub.metrics.flat import FlatRecord, Predictions, References, concatenate, pack, unpack
+from eraser_hub.metrics.flatten_rows import Flattener, PredictionFlattener, ReferenceFlattener
+from eraser_hub.metrics.offences import Offences
+
+from .eraser_rows import LABELS, random_case
+
+SIDES = [(Predictions, PredictionFlattener), (References, ReferenceFlattener)]
+
+
+def flatten(kind: type[Flattener], rows: list[dict]) -> FlatRecord:
+    flattener = kind(Offences())
+    for row in rows:
+        flattener.add(row)
+    return flattener.finish()
+
+
+def same(one: FlatRecord, two: FlatRecord) -> None:
+    for item in fields(one):
+        first, second = getattr(one, item.name), getattr(two, item.name)
+        assert len(first) == len(second), item.name
+        np.testing.assert_array_equal(first, second, item.name)
+
+
+@pytest.mark.parametrize(("kind", "flattener"), SIDES)
+def test_bytes_and_back(kind: type[FlatRecord], flattener: type[Flattener]) -> None:
+    rows = random_case(3)[kind is References]
+    rows[0]["annotation_id"], rows[1]["annotation_id"] = "a\0", "é \ud800"  # a NUL at the end, half a pair
+    record = flatten(flattener, rows)
+    same(unpack(kind, pack(record)), record)
+    same(unpack(kind, pack(flatten(flattener, []))), flatten(flattener, []))
+
+
+@pytest.mark.parametrize(("kind", "flattener"), SIDES)
+def test_batches_are_one(kind: type[FlatRecord], flattener: type[Flattener]) -> None:
+    """Labels and documents are numbered as in one batch; a label that a batch does not know has no probability in it."""
+    rows = random_case(4)[kind is References]
+    for row in rows[4:]:
+        row["classification"] = "MIXED"
+        for key in row:
+            if key.endswith("classification_scores"):
+                row[key] = {"MIXED": 0.5, LABELS[0]: 0.5}
+    same(concatenate([flatten(flattener, rows[:4]), flatten(flattener, rows[4:])]), flatten(flattener, rows))
