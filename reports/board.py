@@ -10,7 +10,7 @@ from eraser_hub.papers import PAPERS, paper
 
 from .board_lines import BoardLine, averaged
 from .catalogue import FAMILIES, interval_text, metric, number
-from .page import asset, render, script_hash, write_json, write_pieces
+from .page import render, write_json, write_pieces
 from .report_tables import place_of
 
 NOTE = (
@@ -86,17 +86,13 @@ def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results 
     Returns:
         The two files.
     """
-    from markupsafe import Markup
-
     data = as_json(lines)
-    script = asset("board.js").strip()
     page = render(
         "board.html",
+        "board.js",
+        ["report.css", "board.css"],
         title=title,
         note=NOTE,
-        css=Markup(asset("report.css").strip() + "\n" + asset("board.css").strip()),
-        script=Markup(script),
-        script_hash=script_hash(script),
         columns=[
             {**column, "arrow": {"higher": "↑", "lower": "↓"}.get(column["better"], "")} for column in data["columns"]
         ],

@@ -102,7 +102,7 @@ def _run_modules(
         modules["normalized_fidelity"] = {}
     for module, own in modules.items():
         scores.add(_compute(module, instances, references, path, **options, **own), split.ids)
-        scores.statistics[module] = _module(module).statistics(instances, references, **own)
+        scores.statistics[module] = metric_module(module).statistics(instances, references, **own)
 
 
 def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: ReportSettings) -> SystemScores:
@@ -119,7 +119,7 @@ def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: Repo
             scores.missing.append(why)
         else:
             scores.add(_compute(module, predictions, references, system.path, **options), split.ids)
-            scores.statistics[module] = _module(module).statistics(predictions, references)
+            scores.statistics[module] = metric_module(module).statistics(predictions, references)
     return scores
 
 
@@ -170,7 +170,7 @@ def _fidelity_is_there(instances: Rows) -> bool:
     return all(_has(instances, field) for field in _FIDELITY_FIELDS)
 
 
-def _module(name: str) -> Any:
+def metric_module(name: str) -> Any:
     """An instance of the metric class in ``eraser_hub.metrics.NAME``."""
     import evaluate
 
@@ -183,7 +183,7 @@ def _module(name: str) -> Any:
 
 def _compute(name: str, predictions: Rows, references: Rows, path: Path, **options: Any) -> dict[str, Any]:
     try:
-        return _module(name).compute(predictions=list(predictions), references=list(references), **options)
+        return metric_module(name).compute(predictions=list(predictions), references=list(references), **options)
     except DataError:
         raise
     except ValueError as error:

@@ -30,17 +30,28 @@ def asset(name: str) -> str:
     return resources.files("eraser_hub.reports").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def script_hash(script: str) -> str:
-    """The script's SHA-256 as a Content-Security-Policy names it."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+def render(template: str, script: str, styles: Sequence[str], **values: Any) -> str:
+    """A template filled in; every value is escaped unless it is Markup.
 
+    Args:
+        template, script, styles: names of templates; the script's SHA-256 stands in the Content-Security-Policy.
+        values: what the template shows; ``title`` is the page's.
+    """
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from markupsafe import Markup
 
-def render(template: str, **values: Any) -> str:
-    """A template filled in; every value is escaped unless it is Markup."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
-    return environment.from_string(asset(template)).render(**values)
+    code = asset(script).strip()
+    digest = base64.b64encode(hashlib.sha256(code.encode("utf-8")).digest()).decode("ascii")
+    return (
+        Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(asset))
+        .get_template(template)
+        .render(
+            css=Markup("\n".join(asset(style).strip() for style in styles)),
+            script=Markup(code),
+            script_hash=f"sha256-{digest}",
+            **values,
+        )
+    )
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
@@ -81,37 +92,15 @@ def write_report(path: Path, content: ReportContent) -> None:
     """Write a report's page."""
     from markupsafe import Markup
 
-    script = asset("report.js").strip()
-    shown = [
-        {
-            "anchor": section.anchor,
-            "title": section.title,
-            "blocks": section.blocks,
-            "missing": section.missing,
-            "notes": section.notes,
-            "figures": [
-                {"name": figure.name, "caption": figure.caption, "svg": Markup(svg(figure))}
-                for figure in section.figures
-            ],
-        }
-        for section in content.sections
-    ]
     names = {key: metric(key).label for columns in content.values for key in columns}
     page = render(
         "report.html",
+        "report.js",
+        ["report.css"],
         title=content.title,
-        subtitle=content.subtitle,
+        content=content,
+        svg=lambda figure: Markup(svg(figure)),
         footer=f"eraser-hub {__version__}",
-        css=Markup(asset("report.css").strip()),
-        script=Markup(script),
-        script_hash=script_hash(script),
-        sections=[
-            *((section.anchor, section.title) for section in content.sections),
-            ("documents-section", content.documents_title),
-        ],
-        tables=shown,
-        documents_title=content.documents_title,
-        documents_missing=content.documents_missing,
         index=Markup(content.browsed.index(content.values, names)),
         chunks_here=_CHUNKS,
     )

@@ -194,3 +194,18 @@ def test_numbers(value, text):
 def test_keys_with_thresholds_and_unknown_ones():
     assert metric("iou_micro_f1@0.1").label == "IOU F1 (micro) @ 0.1"
     assert metric("something_new").label == "something_new" and metric("something_new").better == ""
+
+
+def test_directions_are_those_of_the_modules():
+    """Each score is better where its module says so; where two modules differ over a key, as one of them says."""
+    from pathlib import Path
+
+    from eraser_hub import metrics
+    from eraser_hub.reports.metric_runs import metric_module
+
+    better: dict[str, set[str]] = {}
+    for card in sorted((Path(metrics.__path__[0]) / "cards").glob("*.md")):
+        for key, higher in metric_module(card.stem).info.higher_is_better.items():
+            better.setdefault(key, set()).add({True: "higher", False: "lower", None: ""}[higher])
+    for key, presented in METRICS.items():
+        assert presented.better in better[key], key
