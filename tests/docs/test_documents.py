@@ -217,6 +217,16 @@ def test_places_in_the_code_are_there(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_changes_what_is_there(page: Path) -> None:
+    """Each ```diff fits the file as it is."""
+    texts: dict[str, str] = {}
+    for block in blocks(page):
+        if block.file and block.kind == "diff":
+            before = texts.get(block.file) or (ROOT / block.file).read_text(encoding="utf-8")
+            texts[block.file] = changed(before, block.text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_imports_is_there(page: Path) -> None:
     """Told without running it: a name that moved is seen before the slow tests."""
     python = [block for block in blocks(page) if block.kind == "python"]
