@@ -27,7 +27,8 @@ Normalised, because it varies with the place, the hour and the release, and with
 - absolute paths of FOLDER, DIR, the corpora, the golden files and PYTHON's environment: <OUT>, <CHECKOUT>, <CORPORA>, ..
 - rates and durations where a unit of time follows (`12.3 instances/s`, `(.., 0.1 s)`): <RATE>, <SECONDS>
 - dates with a time of day: <TIME>
-- `eraser_hub.__version__` behind the project's name (`eraser-hub:1.0.0`, `"eraser_hub": "1.0.0"`): <VERSION>
+- `eraser_hub.__version__` behind the project's name (`eraser-hub:1.0.0`, `"eraser_hub": "1.0.0"`) and at the end of a
+  signature (`|version:1.0.0`): <VERSION>
 
 Journeys run with one thread, a fixed PYTHONHASHSEED (the caller's, if set), no network, no colours, 120 columns, UTC.
 What may differ between two runs of one checkout is named in EXCLUDED, with the reason.
@@ -822,7 +823,7 @@ def normalise(text: str, places: dict[str, Path], version: str) -> str:
     text = re.sub(r"\d[\d,.]*(?= [a-z ]+/s\b)", "<RATE>", text)
     text = re.sub(r"\d[\d,.]*(?= s\))", "<SECONDS>", text)
     text = re.sub(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?", "<TIME>", text)
-    return re.sub(rf"(eraser[-_]hub\W{{1,6}}){re.escape(version)}(?![\d.])", r"\1<VERSION>", text)
+    return re.sub(rf"(eraser[-_]hub\W{{1,6}}|\|version:){re.escape(version)}(?![\d.])", r"\1<VERSION>", text)
 
 
 def file_digest(path: Path, journey: str, name: str, places: dict[str, Path], version: str) -> str:

@@ -14,7 +14,7 @@ from .pool import Statistics
 from .resampling import intervals
 
 # equal to the package's own version (a test holds them together); a Space has no package to ask
-VERSION = "1.0.0"
+VERSION = "2.0.0"
 
 
 def plain(value: object) -> object:

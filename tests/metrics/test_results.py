@@ -40,7 +40,7 @@ def test_result_is_flat_and_plain():
     assert found["pairs"] == 3 and type(found["pairs"]) is int
     assert found["per_instance"] == {"mean": [1.0, 2.0, 4.0], "annotation_id": ["i0", "i1", "i2"]}
     assert found["by"] == {"x": {"mean": 2.5, "points": [2.5, 5.0]}, "y": {"mean": 2.0, "points": [2.0, 4.0]}}
-    assert found["signature"] == "m|k:0.5|ci:percentile|level:0.95|resamples:20|seed:0|by:g|version:1.0.0"
+    assert found["signature"] == "m|k:0.5|ci:percentile|level:0.95|resamples:20|seed:0|by:g|version:2.0.0"
     assert json.loads(json.dumps(found)) == found
 
 
