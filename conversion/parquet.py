@@ -65,8 +65,8 @@ def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
     encoding: dict[str, str] = {}
     bounded: list[str] = []
     levels: dict[str, int] = {}
-    for path, held in _leaves(sample.slice(0, SAMPLE_ROWS)):
-        values = held.slice(0, SAMPLE_ROWS)
+    for path, column in _leaves(sample.slice(0, SAMPLE_ROWS)):
+        values = column.slice(0, SAMPLE_ROWS)
         if pa.types.is_dictionary(values.type):
             dictionary.append(path)
             values = values.dictionary

@@ -104,10 +104,10 @@ def _is_network(error: BaseException) -> bool:
 
 def _of_status(error: BaseException, status: int, what: str, token: str | None) -> Refusal:
     response = error.response  # type: ignore[attr-defined]
-    said = response.headers.get("X-Error-Message") or getattr(error, "server_message", None) or ""
+    detail = response.headers.get("X-Error-Message") or getattr(error, "server_message", None) or ""
     words = _WORDS.get(status) or ("the Hub has a fault" if status >= 500 else "the Hub refuses")
-    said = redacted(" ".join(str(said).split())[:300], token)
-    message = f"cannot {what}: {words} ({status}{f': {said}' if said else ''})"
+    detail = redacted(" ".join(str(detail).split())[:300], token)
+    message = f"cannot {what}: {words} ({status}{f': {detail}' if detail else ''})"
     retry_after = _seconds(response.headers.get("Retry-After")) if status in (429, 503) else None
     if retry_after is not None:
         message += f"; it asks to wait {retry_after:g} s"

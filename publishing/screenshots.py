@@ -85,8 +85,8 @@ def running_apps(folders: Sequence[Path]) -> Iterator[list[str]]:
                 while not _answers(url):
                     if process.poll() is not None or time.monotonic() > deadline:
                         log.seek(0)
-                        said = log.read().decode(errors="replace")[-2000:]
-                        raise DataError(f"the app did not start: {said}", file=folder / "app.py")
+                        output = log.read().decode(errors="replace")[-2000:]
+                        raise DataError(f"the app did not start: {output}", file=folder / "app.py")
                     time.sleep(0.1)
             yield urls
         finally:

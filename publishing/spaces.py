@@ -127,15 +127,15 @@ def _check_loader(module: Path, leaves: Sequence[str]) -> None:
     """Refuse import lines that the loader of ``evaluate`` reads otherwise than Python does."""
     from evaluate.loading import get_imports
 
-    seen = get_imports(str(module))
-    fetched = sorted({name for kind, name, _, _ in seen if kind == "internal"})
+    imports = get_imports(str(module))
+    fetched = sorted({name for kind, name, _, _ in imports if kind == "internal"})
     if fetched != leaves:
         raise DataError(
             f"evaluate's loader would fetch {', '.join(fetched) or 'nothing'} where Python imports "
             f"{', '.join(leaves) or 'nothing'}: write each as one line `from .leaf import name`, no comment behind it",
             file=module,
         )
-    for kind, name, _, _ in seen:
+    for kind, name, _, _ in imports:
         if kind == "external" or not name.isidentifier():
             raise DataError(f"evaluate's loader cannot read the import of {name!r}: one module a line", file=module)
 
@@ -162,7 +162,7 @@ def _imports(path: Path, errors: list[DataError]) -> dict[str, bool]:
                 errors.append(DataError("expected `from .leaf import name`", file=path, line=node.lineno))
                 continue
             if node.col_offset:
-                message = "an import inside a block is not seen by evaluate's loader"
+                message = "an import inside a block is not imports by evaluate's loader"
                 errors.append(DataError(message, file=path, line=node.lineno))
             used = any(alias.asname != alias.name for alias in node.names)
             leaves[node.module] = leaves.get(node.module, False) or used

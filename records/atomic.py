@@ -114,7 +114,7 @@ def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
     target = Path(target)
     if target.is_symlink():  # what changes is the folder, where it lies; the link goes on leading there
         target = Path(os.path.realpath(target))
-    made = _missing_parents(target.parent)
+    new_parents = _missing_parents(target.parent)
     building = target.with_name(f".{target.name}.building")
     try:
         with exclusive(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
@@ -134,10 +134,10 @@ def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
                 shutil.rmtree(building, ignore_errors=True)
                 raise
     except OSError as error:
-        _remove_empty(made)
+        _remove_empty(new_parents)
         raise DataError(_disk_words(error), file=error.filename or target) from error
     except BaseException:
-        _remove_empty(made)
+        _remove_empty(new_parents)
         raise
 
 

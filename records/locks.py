@@ -25,9 +25,9 @@ def exclusive(lock: Path, busy: str, file: str | PathLike[str] | None = None) ->
     from filelock import FileLock, Timeout  # takes a twentieth of a second
 
     lock.parent.mkdir(parents=True, exist_ok=True)
-    held = FileLock(lock, timeout=0)
+    file_lock = FileLock(lock, timeout=0)
     try:
-        held.acquire()
+        file_lock.acquire()
     except Timeout:
         raise BusyError(busy, file=file) from None
     try:
@@ -35,4 +35,4 @@ def exclusive(lock: Path, busy: str, file: str | PathLike[str] | None = None) ->
     finally:
         with contextlib.suppress(OSError):  # not everywhere may an open file be removed
             lock.unlink()
-        held.release()
+        file_lock.release()

@@ -72,16 +72,16 @@ def build_bilingual_perturbation(
             f"expected --source DIR, a folder that holds {' '.join(CONFIGS)} (and gold files such as "
             f"senti_ch_golden.jsonl); their authors give them out at {HOMEPAGE}"
         )
-    held = find_sources(source, configs)
+    inputs = find_sources(source, configs)
     notes = [
-        *held.notes,
+        *inputs.notes,
         *(["--include-backup-records: this dataset has no backup files"] * options.include_backup_records),
     ]
     tables = {}
-    for name, sources in held.sources.items():
+    for name, sources in inputs.sources.items():
         joined = load_examples(sources, CONFIGS[name])
         notes += [f"{name}: {report}" for report in joined.reports]
-        tables[name] = _tables(joined.examples, sources, held.folder, CONFIGS[name])
+        tables[name] = _tables(joined.examples, sources, inputs.folder, CONFIGS[name])
     return write_dataset(DATASET, tables, out, notes)
 
 

@@ -41,9 +41,9 @@ def tokens_spell(row: Mapping[str, Any], config: PerturbationConfig) -> bool:
     The reading task's tokens cover passage and title, in either order.
     """
     for tokens, columns in zip(row["tokens"], config.text_columns, strict=False):
-        given = spelled("".join(tokens))
+        spelling = spelled("".join(tokens))
         texts = [spelled(row[column] or "") for column in columns]
-        if given not in ("".join(texts), "".join(reversed(texts))):
+        if spelling not in ("".join(texts), "".join(reversed(texts))):
             return False
     return len(row["tokens"]) == len(config.text_columns)
 
@@ -145,9 +145,9 @@ def check_bilingual_perturbation(folder: Path, configs: Sequence[str] | None = N
         split=lambda config, split: PerturbationSplitCheck(CONFIGS[config]),
         notes=NOTES,
     )
-    report, seen = check_folder(folder, rules, configs)
+    report, checks = check_folder(folder, rules, configs)
     if leakage:
-        report.leakage += [note for config in seen for note in _repeated_texts(folder, config)]
+        report.leakage += [note for config in checks for note in _repeated_texts(folder, config)]
     return report
 
 

@@ -81,19 +81,19 @@ def overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, O
     return {name: overview(built.rows(name, "test", COLUMNS)) for name in built.chosen(configs)}
 
 
-def tables(seen: Mapping[str, Overview]) -> PaperTables:
+def tables(figures_by_config: Mapping[str, Overview]) -> PaperTables:
     """The figures of configurations beside the paper's Table 3."""
     printed = paper("wang_2022").tables["table_3"]
     columns = ("pairs", "rationale_percent", "rationale_percent_of_one_set", "sets")
     table = PaperTable("table_3", printed.title, printed.source, ("config",), columns)
-    for name, figures in seen.items():
-        said = printed.row(name)
+    for name, figures in figures_by_config.items():
+        row = printed.row(name)
         table.add(
             name,
-            pairs=Cell(figures.pairs, said["pairs"]),
-            rationale_percent=Cell(_percent(figures.length_ratio), said["rationale_percent"]),
+            pairs=Cell(figures.pairs, row["pairs"]),
+            rationale_percent=Cell(_percent(figures.length_ratio), row["rationale_percent"]),
             rationale_percent_of_one_set=Cell(_percent(figures.set_ratio)),
-            sets=Cell(figures.sets, said["sets"]),
+            sets=Cell(figures.sets, row["sets"]),
         )
     table.notes.append(
         "Rationale %: mean over the rows with gold of the share of tokens that stand in any set; of one set: the mean "
@@ -106,7 +106,7 @@ def tables(seen: Mapping[str, Overview]) -> PaperTables:
         ("config", "language", "task"),
         ("rows", "originals", "perturbed", "with_rationales", "tokens"),
     )
-    for name, figures in seen.items():
+    for name, figures in figures_by_config.items():
         counts.add(
             *(name, LANGUAGES[CONFIGS[name].language], TASKS[CONFIGS[name].task]),
             rows=Cell(figures.rows),
@@ -129,16 +129,16 @@ def bilingual_perturbation_statistics(folder: Path, configs: Sequence[str] | Non
 
 def card_tables(folder: Path) -> dict[str, str]:
     """The tables of the card: marker -> markdown."""
-    seen = overviews(folder)
+    figures_by_config = overviews(folder)
     splits = [
         "| config | language | task | rows | originals | perturbed | with rationales |",
         "|---|---|---|---:|---:|---:|---:|",
     ]
-    for name, figures in seen.items():
+    for name, figures in figures_by_config.items():
         config = CONFIGS[name]
         splits.append(
             f"| `{name}` | {LANGUAGES[config.language]} | {TASKS[config.task]} | {figures.rows:,} "
             f"| {figures.originals:,} | {figures.perturbed:,} | {figures.gold:,} |"
         )
-    table3 = PaperTables("bilingual_perturbation", tables(seen).tables[:1])
+    table3 = PaperTables("bilingual_perturbation", tables(figures_by_config).tables[:1])
     return {"splits": "\n".join(splits), "table 3": table3.as_markdown()}

@@ -89,13 +89,13 @@ def load_rows(sources: HumanRationaleSources, config: str) -> dict[str, SplitRow
 
 
 def _tables(
-    config: str, made: Mapping[str, SplitRows], paths: Mapping[str, Path], root: Path, notes: list[str]
+    config: str, parts: Mapping[str, SplitRows], paths: Mapping[str, Path], root: Path, notes: list[str]
 ) -> ConfigTables:
     """Rows and what gives the files back; a split whose trees are all neutral has no rows and is told about."""
     files: list[dict[str, Any]] = []
     records: list[tuple[str, int, str]] = []
     splits: dict[str, pa.Table] = {}
-    for split, part in made.items():
+    for split, part in parts.items():
         name = paths[split].relative_to(root).as_posix()
         facts: dict[str, Any] = {"file": name, "split": split, **ends_of(paths[split])}
         facts |= {"lines": part.lines, "skipped": part.skipped}

@@ -95,10 +95,10 @@ def check_human_rationales(folder: Path, configs: Sequence[str] | None = None, l
         split=lambda config, split: HumanRationalesSplitCheck(config),
         notes=NOTES,
     )
-    report, seen = check_folder(folder, rules, configs)
+    report, checks = check_folder(folder, rules, configs)
     if leakage:
         built = open_built(folder)
-        for config, splits in seen.items():
+        for config, splits in checks.items():
             texts = (
                 (row["text"], f"{split} {row['id']}")
                 for split in splits

@@ -61,18 +61,18 @@ def tree_rows(path: Path) -> SplitRows:
     Raises:
         DataError: see `sentiment_trees.read_trees`; a file without a tree.
     """
-    made = SplitRows()
+    split = SplitRows()
     for line in read_trees(path):
-        made.lines += 1
+        split.lines += 1
         number = line.position + 1
         if line.tree is None or line.tree.sentiment == NEUTRAL:
-            made.skip("blank lines" if line.tree is None else "neutral roots")
-            made.records.append((number, line.text))
+            split.skip("blank lines" if line.tree is None else "neutral roots")
+            split.records.append((number, line.text))
             continue
         tree, tokens = line.tree, list(line.tree.tokens)
         scores = rationale_scores(tree)
         mask = [score > 0 for score in scores]
-        made.rows.append(
+        split.rows.append(
             {
                 "id": f"{path.stem}_{number}",
                 "text": " ".join(tokens),
@@ -89,9 +89,9 @@ def tree_rows(path: Path) -> SplitRows:
                 "attack_share": None,
             }
         )
-    if made.lines == made.skipped.get("blank lines", 0):
+    if split.lines == split.skipped.get("blank lines", 0):
         raise DataError("expected a tree a line, found none", file=path, line=1)
-    return made
+    return split
 
 
 def wikiattack_rows(
@@ -102,16 +102,16 @@ def wikiattack_rows(
     Raises:
         DataError: see `wikiattack.read_rationales`; a mask that is longer or shorter than its comment's tokens.
     """
-    made = SplitRows()
+    split = SplitRows()
     offences: list[DataError] = []
     with path.open("rb") as file:
         header = file.readline().decode("utf-8", "replace").removeprefix("\ufeff").removesuffix("\n")
     if header != ",".join(RATIONALE_COLUMNS):  # quoted, or with a carriage return
-        made.records.append((1, header))
+        split.records.append((1, header))
     for record in read_rationales(path):
         comment = (comments or {}).get(record.comment_id)
         if comments is not None and comment is None:
-            made.skip("ids without a comment")
+            split.skip("ids without a comment")
         tokens = None if comment is None else comment_tokens(comment.text)
         if comment is not None and tokens is not None and len(tokens) != len(record.mask):
             where = f"{comments_file}:{comment.line}"
@@ -122,14 +122,14 @@ def wikiattack_rows(
             continue
         share = None if attacks is None else attacks.get(record.comment_id)
         if attacks is not None and share is None:
-            made.skip("ids without annotations")
-        made.rows.append(_wikiattack_row(record, comment, tokens, share))
+            split.skip("ids without annotations")
+        split.rows.append(_wikiattack_row(record, comment, tokens, share))
         if format_rationale(record.comment_id, record.mask) != record.text:
-            made.records.append((record.line, record.text))
+            split.records.append((record.line, record.text))
     raise_all(offences)
-    if not made.rows:
+    if not split.rows:
         raise DataError("expected a record a line, found the header alone", file=path, line=1)
-    return made
+    return split
 
 
 def _wikiattack_row(

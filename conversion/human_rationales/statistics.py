@@ -63,20 +63,20 @@ def lengths_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict
     return figures
 
 
-def tables(seen: Mapping[tuple[str, str], Lengths]) -> PaperTables:
+def tables(figures_by_split: Mapping[tuple[str, str], Lengths]) -> PaperTables:
     """The figures beside the paper's Table 2, which is over all splits."""
     printed = paper("carton_2020").tables["table_2"]
     columns = ("rows", "text_length", "rationale_length", "rationale_percent", "score_length", "score_percent")
     table = PaperTable("table_2", printed.title, printed.source, ("config", "split"), columns)
-    for (config, split), figures in seen.items():
-        said = printed.row(config) if split == "all" else {}
-        length, ratio = said.get("rationale_length"), said.get("rationale_percent")
+    for (config, split), figures in figures_by_split.items():
+        row = printed.row(config) if split == "all" else {}
+        length, ratio = row.get("rationale_length"), row.get("rationale_percent")
         # what the paper prints of the trees follows the scores; of the masks the two are the same
         by_scores = config == "sst"
         table.add(
             *(config, split),
             rows=Cell(figures.rows),
-            text_length=Cell(figures.text_length, said.get("text_length")),
+            text_length=Cell(figures.text_length, row.get("text_length")),
             rationale_length=Cell(figures.rationale_length, None if by_scores else length),
             rationale_percent=Cell(100 * figures.rationale_ratio, None if by_scores else ratio),
             score_length=Cell(figures.score_length, length if by_scores else None),
@@ -96,10 +96,12 @@ def human_rationales_statistics(folder: Path, configs: Sequence[str] | None = No
 
 def card_tables(folder: Path) -> dict[str, str]:
     """The tables of the card: marker -> markdown."""
-    seen = lengths_by_split(folder)
+    figures_by_split = lengths_by_split(folder)
     splits = ["| config | split | rows |", "|---|---|---:|"]
     splits += [
-        f"| `{config}` | `{split}` | {figures.rows:,} |" for (config, split), figures in seen.items() if split != "all"
+        f"| `{config}` | `{split}` | {figures.rows:,} |"
+        for (config, split), figures in figures_by_split.items()
+        if split != "all"
     ]
     skipped = [
         f"- `{file['file']}` ({config}): {count:,} {reason}"
@@ -109,6 +111,6 @@ def card_tables(folder: Path) -> dict[str, str]:
     ]
     return {
         "splits": "\n".join(splits),
-        "table 2": tables(seen).as_markdown(),
+        "table 2": tables(figures_by_split).as_markdown(),
         "skipped": "\n".join(skipped) or "- nothing",
     }

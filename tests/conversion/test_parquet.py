@@ -15,8 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.card import content_version, size_category, verify_folder
-from eraser_hub.conversion.eraser.build import LABELS
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
 from eraser_hub.conversion.eraser.documents import count_tokens
 from eraser_hub.conversion.eraser.schema import SCHEMA
@@ -111,7 +109,6 @@ def test_the_version_reaches_the_cache_and_goes_by_the_contents(hub, samples, mo
     train.write_text(train.read_text().replace('"classification": "B"', '"classification": "C"', 1))
     ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "other")
     assert json.loads((tmp_path / "other/eraser/release.json").read_text())["configs"]["cose"]["version"] != version
-    assert content_version(["a"]) != content_version(["b"])
 
 
 def test_card_has_what_the_hub_asks_for(hub):
@@ -126,31 +123,6 @@ def test_card_has_what_the_hub_asks_for(hub):
     assert card.data.pretty_name == metadata["pretty_name"]
 
 
-def test_card_and_parquet_are_compared(copy):
-    verify_folder(copy, SCHEMA, LABELS)
-    card = copy / "README.md"
-    good = card.read_text()
-    for change, said in (
-        (("num_examples: 27", "num_examples: 28"), "expected 28 rows, found 27"),
-        (("'0': NEG", "'0': POS"), "expected the labels"),
-        (("default: true", "default: false"), "one default config"),
-        (("movies/train-*", "movies/gone-*"), "found no such file"),
-        (("---\n", "", 1), "YAML"),
-    ):
-        card.write_text(good.replace(*change))
-        with pytest.raises(DataError, match=said):
-            verify_folder(copy, SCHEMA, LABELS)
-    card.write_text(good)
-    path = next((copy / "movies").glob("train-*"))
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) // 2])
-    with pytest.raises(DataError, match="cannot be read as Parquet"):
-        verify_folder(copy, SCHEMA, LABELS)
-    pq.write_table(pa.table({"x": [1]}), path)
-    with pytest.raises(DataError, match="expected the column annotation_id, found none"):
-        verify_folder(copy, SCHEMA, LABELS)
-
-
 def test_a_hostile_release_json_reaches_no_other_path(copy, tmp_path):
     release = json.loads((copy / "release.json").read_text())
     release["configs"]["movies"]["splits"]["train"]["file"] = "../../owned.jsonl"
@@ -163,11 +135,6 @@ def test_a_hostile_release_json_reaches_no_other_path(copy, tmp_path):
 def test_no_rows_make_a_file_too(tmp_path):
     assert write_parquet(tmp_path / "f.parquet", SCHEMA, []).num_rows == 0
     assert pq.read_table(tmp_path / "f.parquet").num_rows == 0
-
-
-@pytest.mark.parametrize(("rows", "name"), [(0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (600_000, "100K<n<1M")])
-def test_size_category(rows, name):
-    assert size_category(rows) == name
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

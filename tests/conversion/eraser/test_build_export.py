@@ -22,8 +22,7 @@ from eraser_hub.conversion.eraser import build as eraser_build
 from eraser_hub.conversion.eraser import splits as eraser_splits
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
-from eraser_hub.records import atomic, lines
-from eraser_hub.records.atomic import rebuilding
+from eraser_hub.records import lines
 from eraser_hub.records.errors import BusyError, DataError
 from eraser_hub.records.locks import exclusive
 
@@ -499,25 +498,6 @@ def test_a_full_disk_is_said_and_changes_nothing(samples, tmp_path, monkeypatch)
     with pytest.raises(DataError, match="the disk is full"):
         ERASER.build(["cose"], source=samples / "eraser", out=tmp_path)
     assert files(tmp_path) == before
-
-
-@pytest.mark.parametrize("exchange", [True, False])
-def test_a_folder_changes_all_at_once(exchange, tmp_path, monkeypatch):
-    if not exchange:
-        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
-    for number in range(3):
-        with rebuilding(tmp_path / "x") as folder:
-            (folder / "a").write_text(str(number))
-        assert files(tmp_path) == {"x/a": str(number).encode()}
-    with pytest.raises(ValueError, match="no"), rebuilding(tmp_path / "x") as folder:
-        (folder / "a").write_text("half")
-        raise ValueError("no")
-    assert files(tmp_path) == {"x/a": b"2"}
-    (tmp_path / "x").rename(tmp_path / ".x.old")  # killed between the two renames
-    with rebuilding(tmp_path / "x") as folder:
-        assert (tmp_path / "x" / "a").read_text() == "2"
-        (folder / "a").write_text("3")
-    assert files(tmp_path) == {"x/a": b"3"}
 
 
 def test_many_shards_and_batches_come_back_byte_for_byte(samples, tmp_path, monkeypatch):

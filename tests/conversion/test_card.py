@@ -1,0 +1,55 @@
+"""A card and its Parquet files: what is written for load_dataset, and what is refused where the two disagree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.card import content_version, size_category, verify_folder
+from eraser_hub.conversion.eraser.build import LABELS
+from eraser_hub.conversion.eraser.schema import SCHEMA
+from eraser_hub.records.errors import DataError
+
+
+@pytest.fixture
+def copy(tmp_path: Path, samples: Path) -> Path:
+    return HUB_DATASETS["eraser"].build(["movies"], source=samples / "eraser", out=tmp_path).folder
+
+
+def test_card_and_parquet_are_compared(copy):
+    verify_folder(copy, SCHEMA, LABELS)
+    card = copy / "README.md"
+    good = card.read_text()
+    for change, said in (
+        (("num_examples: 27", "num_examples: 28"), "expected 28 rows, found 27"),
+        (("'0': NEG", "'0': POS"), "expected the labels"),
+        (("default: true", "default: false"), "one default config"),
+        (("movies/train-*", "movies/gone-*"), "found no such file"),
+        (("---\n", "", 1), "YAML"),
+    ):
+        card.write_text(good.replace(*change))
+        with pytest.raises(DataError, match=said):
+            verify_folder(copy, SCHEMA, LABELS)
+    card.write_text(good)
+    path = next((copy / "movies").glob("train-*"))
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
+        verify_folder(copy, SCHEMA, LABELS)
+    pq.write_table(pa.table({"x": [1]}), path)
+    with pytest.raises(DataError, match="expected the column annotation_id, found none"):
+        verify_folder(copy, SCHEMA, LABELS)
+
+
+@pytest.mark.parametrize(("rows", "name"), [(0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (600_000, "100K<n<1M")])
+def test_size_category(rows, name):
+    assert size_category(rows) == name
+
+
+def test_other_contents_have_another_version():
+    assert content_version(["a"]) != content_version(["b"])
+    assert content_version(["a", "b"]) == content_version(["a", "b"])

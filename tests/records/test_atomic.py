@@ -1,0 +1,66 @@
+"""Files and folders that change all at once, and locks that one holds at a time."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from eraser_hub.records import atomic
+from eraser_hub.records.atomic import atomic_write, rebuilding, replacing
+from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.locks import exclusive
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_a_file_changes_all_at_once(tmp_path):
+    atomic_write(tmp_path / "a", b"one")
+    with pytest.raises(ValueError, match="no"), replacing(tmp_path / "a") as beside:
+        beside.write_bytes(b"half")
+        raise ValueError("no")
+    assert files(tmp_path) == {"a": b"one"}
+    atomic_write(tmp_path / "a", b"two")
+    assert files(tmp_path) == {"a": b"two"}
+
+
+def test_an_error_of_writing_names_the_file(tmp_path):
+    with pytest.raises(OSError, match="No space") as raised, replacing(tmp_path / "a"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert raised.value.filename == str(tmp_path / "a")
+    with pytest.raises(DataError, match="the disk is full"), rebuilding(tmp_path / "x"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert files(tmp_path) == {}
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_folder_changes_all_at_once(exchange, tmp_path, monkeypatch):
+    if not exchange:
+        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
+    for number in range(3):
+        with rebuilding(tmp_path / "x") as folder:
+            (folder / "a").write_text(str(number))
+        assert files(tmp_path) == {"x/a": str(number).encode()}
+    with pytest.raises(ValueError, match="no"), rebuilding(tmp_path / "x") as folder:
+        (folder / "a").write_text("half")
+        raise ValueError("no")
+    assert files(tmp_path) == {"x/a": b"2"}
+    (tmp_path / "x").rename(tmp_path / ".x.old")  # killed between the two renames
+    with rebuilding(tmp_path / "x") as folder:
+        assert (tmp_path / "x" / "a").read_text() == "2"
+        (folder / "a").write_text("3")
+    assert files(tmp_path) == {"x/a": b"3"}
+
+
+def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path):
+    lock = tmp_path / "new" / ".x.lock"
+    with exclusive(lock, "busy", tmp_path):
+        with pytest.raises(BusyError, match="busy") as raised, exclusive(lock, "busy", tmp_path):
+            pass
+        assert raised.value.file == tmp_path
+    with exclusive(lock, "busy"):
+        assert lock.is_file()
+    assert not lock.exists()
