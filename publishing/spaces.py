@@ -16,10 +16,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
-
-import yaml
+from typing import Any
 
 from eraser_hub.records.atomic import rebuilding
+from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError, DataErrors, raise_all
 
 # what a Space installs (metrics/requirements.txt); a module may import these and the standard library
@@ -80,11 +80,10 @@ def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
     module = source / f"{name}.py"
     leaves = imported_leaves(module)
     card = source / "cards" / f"{name}.md"
-    text = _read(card)
-    check_card(text, card)
+    _, prose = space_card(card)
     paths = {"README.md": card, **{f"{stem}.py": source / f"{stem}.py" for stem in (name, *leaves)}}
     paths |= {file: source / file for file in ALL_TOGETHER}
-    paths |= {picture: card.parent / picture for picture in _pictures(text)}
+    paths |= {picture: card.parent / picture for picture in _pictures(prose)}
     missing = [
         DataError("no such file; the Space needs it", file=path) for path in paths.values() if not path.is_file()
     ]
@@ -175,17 +174,9 @@ def _check_library(name: str, path: Path, line: int, errors: list[DataError]) ->
         errors.append(DataError(f"imports {name}, which a Space does not install", file=path, line=line))
 
 
-def check_card(text: str, path: Path) -> dict[str, object]:
-    """The YAML at the top of a Space's card, checked: title, gradio and its version, ``app.py``, the two tags."""
-    match = re.match(r"---\r?\n(.*?)\r?\n---\r?\n", text, flags=re.DOTALL)
-    if match is None:
-        raise DataError("expected YAML between two lines of ---", file=path, line=1)
-    try:
-        header = yaml.safe_load(match[1])
-    except yaml.YAMLError as error:
-        raise DataError(f"no YAML: {error}", file=path) from None
-    if not isinstance(header, dict):
-        raise DataError("expected a YAML mapping at the top", file=path)
+def space_card(path: Path) -> tuple[dict[str, Any], str]:
+    """A Space's card, its YAML and its prose, checked: title, gradio and its version, ``app.py``, the two tags."""
+    header, prose = read_card(path)
     expected = {"sdk": "gradio", "sdk_version": gradio_version(), "python_version": PYTHON, "app_file": "app.py"}
     errors = [
         DataError(f"expected {value!r}, found {header.get(key)!r}", file=path, field=key)
@@ -201,7 +192,7 @@ def check_card(text: str, path: Path) -> dict[str, object]:
         if tag not in tags
     ]
     raise_all(errors)
-    return header
+    return header, prose
 
 
 def gradio_version() -> str:

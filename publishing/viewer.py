@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from eraser_hub.conversion.checks import Finding, Report, SplitReport
-from eraser_hub.records.built import open_built
+from eraser_hub.records.built import batches, open_built
 from eraser_hub.records.errors import DataError, shown
 
 LARGEST_READ = 300_000_000
@@ -154,14 +154,12 @@ def _view(config: str, split: str, paths: Sequence[Path], labels: Mapping[str, S
     columns = [column for name in schema if (column := _column(name, labels)) is not None]
     rows, findings = 0, list(_file_findings(paths))
     first: list[dict[str, Any]] = []
-    for path in paths:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS):
-                if len(first) < FIRST_ROWS:
-                    first += batch.slice(0, FIRST_ROWS - len(first)).to_pylist()
-                rows += batch.num_rows
-                for column in columns:
-                    _count(column, batch.column(batch.schema.get_field_index(column.name)))
+    for batch in batches(paths, rows=BATCH_ROWS):
+        if len(first) < FIRST_ROWS:
+            first += batch.slice(0, FIRST_ROWS - len(first)).to_pylist()
+        rows += batch.num_rows
+        for column in columns:
+            _count(column, batch.column(column.name).combine_chunks())
     for column in columns:
         _settle(column, rows)
     sizes = [len(json.dumps(row, ensure_ascii=False, default=str).encode()) for row in first]

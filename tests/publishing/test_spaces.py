@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from eraser_hub.publishing.spaces import build_metrics, check_card, imported_leaves, metric_names, metrics_folder
+from eraser_hub.publishing.spaces import build_metrics, imported_leaves, metric_names, metrics_folder, space_card
 from eraser_hub.records.errors import BusyError, DataError
 from eraser_hub.records.locks import exclusive
 
@@ -93,8 +93,8 @@ def test_a_leaf_of_a_leaf_must_be_named_by_the_module(metric_source, tmp_path):
         ("app_file: app.py", "app_file: main.py", "app_file"),
         ("[evaluate, metric]", "[evaluate]", "expected 'metric' among them"),
         ("title: toy_overlap", "title:", "expected a title"),
-        ("---\ntitle", "title", "expected YAML"),
-        ("sdk: gradio", "sdk: [", "no YAML"),
+        ("---\ntitle", "title", "begins with YAML"),
+        ("sdk: gradio", "sdk: [", "YAML cannot be read"),
     ],
 )
 def test_a_card_that_no_space_takes_is_refused(metric_source, tmp_path, old, new, words):
@@ -146,7 +146,7 @@ def test_each_metric_of_the_project_makes_a_space(name, tmp_path):
 def test_each_card_is_a_space_readme_that_says_what_users_ask(name):
     path = metrics_folder() / "cards" / f"{name}.md"
     text = path.read_text(encoding="utf-8")
-    assert check_card(text, path)["title"]
+    assert space_card(path)[0]["title"]
     prose = text.lower()
     for word in ("input", "output", "limitation", "citation", "example"):
         assert word in prose, f"{path.name} says nothing of {word}"
