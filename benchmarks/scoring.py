@@ -148,11 +148,14 @@ def first_part(folder: Path, name: str) -> Path:
 
 def ours(folder: Path) -> dict[str, object]:
     """One scoring, as the command does it."""
-    from eraser_hub.scoring.score import Inputs, Settings, nested, score
+    from eraser_hub.scoring.result import nested
+    from eraser_hub.scoring.score import score
+    from eraser_hub.scoring.settings import Inputs, ScoreSettings
 
     return nested(
         score(
-            Inputs(folder, "test", folder / "predictions.jsonl"), Settings(iou_thresholds=THRESHOLDS, totals_only=True)
+            Inputs(folder, "test", folder / "predictions.jsonl"),
+            ScoreSettings(iou_thresholds=THRESHOLDS, totals_only=True),
         )
     )
 

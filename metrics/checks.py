@@ -59,18 +59,6 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
         )
 
 
-def check_presence(present: np.ndarray, rows: np.ndarray, field: str, offences: Offences) -> bool:
-    """An optional field stands everywhere or nowhere: the first that deviates is told. Returns whether it is used."""
-    if not present.size:
-        return False
-    other = np.flatnonzero(present != present[0])
-    if other.size:
-        expected, got = ("it here too", "none") if present[0] else ("none", "one here")
-        message = f"expected {expected}, as in the instances before (present in all or in none), found {got}"
-        offences.say_all("prediction", rows[other[:1]], field, message)
-    return bool(present.any())
-
-
 def check_rationales(p: Predictions, joined: Join, tokens: np.ndarray, offences: Offences) -> None:
     """Each rationale in a known document, no document twice in an instance; predicted spans sound and disjoint.
 
@@ -227,8 +215,8 @@ def _listed(values: np.ndarray) -> str:
     return ", ".join(f"{value:g}" if np.isfinite(value) else "NaN or infinity" for value in values[:10])
 
 
-def check_labels(p: Predictions, known: Sequence[str], offences: Offences, scores: bool = True) -> None:
-    """Predicted labels are known ones; so are, with ``scores``, the labels that probabilities are given for."""
+def check_labels(p: Predictions, known: Sequence[str], offences: Offences) -> None:
+    """Predicted labels are known ones; so are the labels that probabilities are given for."""
     names = ", ".join(known)
     strange = np.array([*(label not in known for label in p.labels), False])
     at = np.flatnonzero(strange[p.classification])
@@ -239,23 +227,12 @@ def check_labels(p: Predictions, known: Sequence[str], offences: Offences, score
         lambda k: f"expected one of {names}, found {p.labels[p.classification[at[k]]]!r}",
     )
     columns = np.flatnonzero(strange[:-1])
-    if not columns.size or not scores:
+    if not columns.size:
         return
     for name, field in SCORE_FIELDS.items():
         matrix = getattr(p, name)[:, columns]
         rows = np.flatnonzero(~np.isnan(matrix).all(axis=1))
         offences.say_all("prediction", rows, field, f"expected scores for {names}, found other labels")
-
-
-def known_labels(p: Predictions, reference_labels: Sequence[str], named: Sequence[str] | None) -> list[str]:
-    """The labels there are: the named ones; or else those of the references and those that every instance scores."""
-    if named is not None:
-        return list(named)
-    labels = dict.fromkeys(reference_labels)
-    if p.full.shape[0]:
-        everywhere = ~np.isnan(p.full).any(axis=0)
-        labels.update(dict.fromkeys(label for label, every in zip(p.labels, everywhere, strict=True) if every))
-    return list(labels)
 
 
 def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, offences: Offences) -> None:
@@ -271,10 +248,9 @@ def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, o
     offences.say_all("prediction", bad, "thresholded_scores.threshold", message)
 
 
-def check_draws(p: Predictions, offences: Offences) -> None:
-    """Every instance has as many random rationales as the others, and at least one."""
+def check_draws(p: Predictions, count: int, offences: Offences) -> None:
+    """Every instance has ``count`` random rationales."""
     draws = p.draws
-    count = max(int(draws[0]), 1) if draws.size else 1
     bad = np.flatnonzero(draws != count)
     offences.say_all("prediction", bad, "random_rationales", lambda k: f"expected {count} draws, found {draws[bad[k]]}")
 
@@ -306,30 +282,75 @@ class Used:
     draws: bool
 
 
-def check_fields(p: Predictions, offences: Offences) -> Used:
-    """Each optional field stands everywhere or nowhere; says which ones are used."""
-    rows = np.arange(len(p.ids))
-    check_presence(p.rationales >= 0, rows, "rationales", offences)
-    used = {"hard": check_presence(p.hard >= 0, p.instance, f"rationales.{HARD_FIELD}", offences)}
-    for name, soft in SOFT_FIELDS.items():
-        used[name] = check_presence(getattr(p, name) >= 0, p.instance, f"rationales.{soft.field}", offences)
-    used["classification"] = check_presence(p.classification >= 0, rows, "classification", offences)
-    used["tokens_to_flip"] = check_presence(~np.isnan(p.tokens_to_flip), rows, "tokens_to_flip", offences)
-    for name, several in LIST_FIELDS.items():
-        used[name] = check_presence(getattr(p, name) >= 0, rows, several.field, offences)
-    for name, where in SCORE_FIELDS.items():
-        used[name] = check_presence(_named(getattr(p, name)), rows, where, offences)
-    for matrix, owner, where in _erased_entries(p):
-        check_presence(_named(matrix), owner, where, offences)
-    if not used["full"]:
-        fields = {side: SCORE_FIELDS[side] for side in ERASED}
+class Fields:
+    """Which optional fields predictions have; each stands everywhere or nowhere, whichever part of them is looked at.
+
+    Args:
+        offences: where the first that deviates from those before it is told.
+    """
+
+    def __init__(self, offences: Offences) -> None:
+        self.offences = offences
+        self.present: dict[str, bool] = {}  # field -> whether it stands where it could stand first
+        self.broken: set[str] = set()
+
+    @property
+    def any_rationale(self) -> bool:
+        """Whether an instance had a rationale, so that it is known which fields rationales have."""
+        return _of_rationale(HARD_FIELD) in self.present
+
+    @property
+    def used(self) -> Used:
+        """The fields so far."""
+        fields = {"hard": _of_rationale(HARD_FIELD)}
+        fields |= {name: _of_rationale(soft.field) for name, soft in SOFT_FIELDS.items()}
+        fields |= {name: name for name in ("classification", "tokens_to_flip")} | SCORE_FIELDS
         fields |= {name: several.field for name, several in LIST_FIELDS.items()}
-        for name, where in fields.items():
-            if used[name] and not offences.total:
-                offences.say("prediction", 0, SCORE_FIELDS["full"], f"expected it beside {where}, found none")
-    if used["full"] and not used["classification"] and not offences.total:
-        offences.say("prediction", 0, "classification", "expected it beside classification_scores, found none")
-    return Used(**used)
+        return Used(**{name: self.present.get(field, False) for name, field in fields.items()})
+
+    def check(self, p: Predictions) -> None:
+        """Look at a part."""
+        rows = np.arange(len(p.ids))
+        self._presence(p.rationales >= 0, rows, "rationales")
+        self._presence(p.hard >= 0, p.instance, _of_rationale(HARD_FIELD))
+        for name, soft in SOFT_FIELDS.items():
+            self._presence(getattr(p, name) >= 0, p.instance, _of_rationale(soft.field))
+        self._presence(p.classification >= 0, rows, "classification")
+        self._presence(~np.isnan(p.tokens_to_flip), rows, "tokens_to_flip")
+        for name, several in LIST_FIELDS.items():
+            self._presence(getattr(p, name) >= 0, rows, several.field)
+        for name, field in SCORE_FIELDS.items():
+            self._presence(_named(getattr(p, name)), rows, field)
+        for matrix, owner, field in _erased_entries(p):
+            self._presence(_named(matrix), owner, field)
+
+    def _presence(self, present: np.ndarray, rows: np.ndarray, field: str) -> None:
+        if not present.size:
+            return
+        first = self.present.setdefault(field, bool(present[0]))
+        other = np.flatnonzero(present != first)
+        if other.size and field not in self.broken:
+            self.broken.add(field)
+            expected, got = ("it here too", "none") if first else ("none", "one here")
+            message = f"expected {expected}, as in the instances before (present in all or in none), found {got}"
+            self.offences.say_all("prediction", rows[other[:1]], field, message)
+
+    def finish(self) -> None:
+        """What fields demand of one another, told of the first instance."""
+        used = self.used
+        if not used.full:
+            fields = {side: SCORE_FIELDS[side] for side in ERASED}
+            fields |= {name: several.field for name, several in LIST_FIELDS.items()}
+            for name, field in fields.items():
+                if getattr(used, name) and not self.offences.total:
+                    self.offences.say("prediction", 0, SCORE_FIELDS["full"], f"expected it beside {field}, found none")
+        if used.full and not used.classification and not self.offences.total:
+            message = "expected it beside classification_scores, found none"
+            self.offences.say("prediction", 0, "classification", message)
+
+
+def _of_rationale(field: str) -> str:
+    return f"rationales.{field}"
 
 
 def _named(matrix: np.ndarray) -> np.ndarray:
@@ -345,10 +366,8 @@ def _erased_entries(p: Predictions) -> Iterator[tuple[np.ndarray, np.ndarray, st
             yield getattr(p, f"{entry}_{side}"), owner, f"{field}.{SCORE_FIELDS[side]}"
 
 
-def check_documents(
-    p: Predictions, r: References, joined: Join, used: Used, documents: Documents, offences: Offences
-) -> None:
-    """All rules on documents and spans but those on soft scores' lengths."""
+def check_own_documents(r: References, offences: Offences) -> None:
+    """No document twice among an annotation's own."""
     own = np.flatnonzero(r.document_instance >= 0)
     own = own[np.lexsort((r.document[own], r.document_instance[own]))]
     again = own[1:][(np.diff(r.document_instance[own]) == 0) & (np.diff(r.document[own]) == 0)]
@@ -358,6 +377,12 @@ def check_documents(
         "documents",
         lambda k: f"expected each document once, found {r.docids[r.document[again[k]]]!r} again",
     )
+
+
+def check_documents(
+    p: Predictions, r: References, joined: Join, used: Used, documents: Documents, offences: Offences
+) -> None:
+    """All rules on spans and their documents, and that soft scores speak of every document with evidence."""
     tokens, sentences = documents.lengths(r.group_instance[r.group], r.doc)
     check_references(r, tokens, sentences if used.sentence or used.hard else None, offences)
     tokens, _ = documents.lengths(joined.reference[p.instance], joined.doc)
@@ -367,35 +392,70 @@ def check_documents(
             check_covered(r, joined, p, getattr(p, name) >= 0, soft.field, offences)
 
 
-def check_classes(
-    p: Predictions,
-    r: References | None,
-    used: Used,
-    label_names: Sequence[str] | None,
-    offences: Offences,
-    reference_labels: Sequence[str] | None = None,
-) -> list[str]:
-    """All rules on labels, probabilities and tokens_to_flip; returns the labels that count.
+class Classes:
+    """All rules on labels, probabilities, tokens_to_flip and random rationales, whichever part is looked at.
 
     Args:
+        r: the references, or None.
         label_names: the labels there are, where the corpus or the caller says so. Without, a predicted label must be
             one of the references' or one that every instance scores; without references, any will do.
-        reference_labels: of all references, where ``r`` is a part of them.
+        labels, probabilities: where what is wrong is told.
     """
-    if reference_labels is None:
-        reference_labels = _labels_of(r) if r is not None else []
-    known = known_labels(p, reference_labels, label_names)
-    if used.classification and (label_names is not None or (r is not None and (r.classification >= 0).any())):
-        check_labels(p, known, offences, scores=label_names is not None)
-    rows = np.arange(len(p.ids))
-    for name, where in SCORE_FIELDS.items():
-        check_probabilities(p, getattr(p, name), rows, where, offences)
-    for matrix, owner, where in _erased_entries(p):
-        check_probabilities(p, matrix, owner, where, offences)
-    check_flips(p, offences)
-    if used.draws:
-        check_draws(p, offences)
-    return known
+
+    def __init__(
+        self, r: References | None, label_names: Sequence[str] | None, labels: Offences, probabilities: Offences
+    ) -> None:
+        self.names = None if label_names is None else list(label_names)
+        self.gold = [] if r is None else _labels_of(r)
+        self.labels, self.probabilities = labels, probabilities
+        self.scored: dict[str, None] | None = None  # the labels that every instance so far scores
+        self.doubtful: dict[str, Offences] = {}  # of predicted labels beyond the references'
+        self.draws: int | None = None
+
+    def check(self, p: Predictions, used: Used) -> None:
+        """Look at a part."""
+        if self.names is None:
+            self._remember(p)
+        elif used.classification:
+            check_labels(p, self.names, self.labels)
+        rows = np.arange(len(p.ids))
+        for name, field in SCORE_FIELDS.items():
+            check_probabilities(p, getattr(p, name), rows, field, self.probabilities)
+        for matrix, owner, field in _erased_entries(p):
+            check_probabilities(p, matrix, owner, field, self.probabilities)
+        check_flips(p, self.probabilities)
+        if used.draws:
+            if self.draws is None:
+                self.draws = max(int(p.draws[0]), 1)
+            check_draws(p, self.draws, self.probabilities)
+
+    def _remember(self, p: Predictions) -> None:
+        """What `finish` needs to tell which labels there are, and who predicts another one."""
+        everywhere = ~np.isnan(p.full).any(axis=0)
+        scored = dict.fromkeys(label for label, every in zip(p.labels, everywhere, strict=True) if every)
+        self.scored = scored if self.scored is None else {label: None for label in self.scored if label in scored}
+        for code, label in enumerate(p.labels):
+            rows = np.flatnonzero(p.classification == code)
+            if self.gold and label not in self.gold and rows.size:
+                told = self.doubtful.setdefault(label, Offences(self.labels.sides))
+                told.say_all("prediction", rows, "classification", "")
+
+    def finish(self) -> list[str]:
+        """The labels that count: the named ones; or else the references' and those that every instance scores."""
+        if self.names is not None:
+            return self.names
+        known = list(dict.fromkeys([*self.gold, *(self.scored or ())]))
+        strange = [
+            (offence.row, label, offence)
+            for label, told in self.doubtful.items()
+            if label not in known
+            for offence in told
+        ]
+        for _, label, offence in sorted(strange):
+            message = f"expected one of {', '.join(known)}, found {label!r}"
+            self.labels.repeat(offence._replace(message=message))
+        self.labels.total += sum(told.total - len(told) for label, told in self.doubtful.items() if label not in known)
+        return known
 
 
 def name_labels(r: References, label_names: Sequence[str] | None, offences: Offences) -> None:

@@ -5,42 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import evaluate
-import numpy as np
 
-from .agreement_scores import (
-    SENTENCES_BY_SPANS,
-    add_coverage,
-    add_prf,
-    add_ranked,
-    add_spans,
-    group_coverage,
-    info_of,
-    keys_of,
-    thresholds_said,
-)
+from .agreement import Agreement, AgreementSettings
+from .agreement_scores import info_of, keys_of
 from .batches import info
-from .checks import check_classes, check_documents, check_fields, check_finite, check_score_lengths, name_labels
-from .fields import SOFT_FIELDS
+from .checks import Classes, name_labels
+from .fields import SOFT_FIELDS as SOFT_FIELDS
 from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
 from .instances import InstanceBatches
-from .joining import (
-    Documents,
-    EvidenceIndex,
-    has_sentences,
-    join,
-    number_keys,
-    pairs,
-    says_sentences,
-    touched_sentences,
-)
-from .offences import Offences
-from .pool import Pool, Statistics
-from .rankings import baseline_seeds, check_policy, rank_rationales
+from .joining import Documents
+from .offences import Rules
+from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts
+from .pool import Statistics
+from .rankings import check_policy
 from .resampling import intervals as intervals
 from .results import report as report
-from .spans import as_spans, count_spans, group_counts, token_counts
+from .spans import count_spans as count_spans
 from .tokens import masks as masks
 
 SHUFFLES = 10
@@ -128,64 +110,21 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         sentence_threshold: float = 0.5,
     ) -> tuple[Statistics, dict[str, object], dict[str, object]]:
         thresholds = _thresholds(iou_threshold, iou_thresholds)
-        no_positives, shuffles = check_policy(auprc_policy), _shuffles(random_baseline)
-        offences = Offences()
-        names = {"prediction": p.ids, "reference": r.ids}
-        used = check_fields(p, offences)
+        check_policy(auprc_policy)
+        own = AgreementSettings(thresholds, iou_threshold, auprc_policy, _shuffles(random_baseline), sentence_threshold)
+        rules = Rules(FIELDS, DOCUMENTS, LENGTHS)
+        parts = Parts(r, Documents(r), rules)
+        agreement = Agreement(parts, own)
         if label_names is not None:
-            name_labels(r, label_names, offences)
-        joined = join(p, r, offences)
-        offences.stop(names)
-        documents = Documents(r, joined.docs)
-        check_documents(p, r, joined, used, documents, offences)
+            name_labels(r, label_names, rules["label names"])
+        part = parts.match(p)
+        agreement.add(part)
         if label_names is not None:
-            check_classes(p, r, used, label_names, offences)
-        offences.stop(names)
-
-        keys = number_keys(r, p, joined)
-        pool = Pool(len(r.ids))
-        if used.hard:
-            truth, predicted = as_spans(keys.evidence, r.start, r.end), as_spans(keys.span, p.start, p.end)
-            add_spans(pool, count_spans(truth, predicted, keys.owner.size, thresholds), iou_threshold, keys.owner)
-            sizes = group_counts(r.group, truth, predicted, r.group_instance.size)
-            add_coverage(pool, *group_coverage(r.group_instance, *sizes, len(r.ids)))
-        from_spans = used.hard and not used.sentence and says_sentences(r)
-        if from_spans:
-            gold, touched = touched_sentences(r, p, joined, keys, documents)
-            counts = token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size)
-            add_prf(pool, "sentence", counts, keys.owner, SENTENCES_BY_SPANS)
-        owner = joined.reference[p.instance]
-        where, evidence = EvidenceIndex(r, max(joined.docs, 1)).find(pairs(owner, joined.doc, max(joined.docs, 1)))
-        lengths = documents.lengths(owner, joined.doc)
-        seeds = baseline_seeds(_names(p)) if shuffles else None
-        for kind, length, bounds in (
-            ("soft", lengths[0], (r.start, r.end)),
-            ("sentence", lengths[1], (r.start_sentence, r.end_sentence)),
-        ):
-            if not getattr(used, kind):
-                continue
-            sizes, scores = getattr(p, kind), getattr(p, f"{kind}_scores")
-            field, unit, prefix = SOFT_FIELDS[kind]
-            check_score_lengths(p, sizes, length, field, unit, offences)
-            check_finite(p, sizes, scores, field, offences)
-            offences.stop(names)
-            spans = where, bounds[0][evidence], bounds[1][evidence]
-            decide = sentence_threshold if kind == "sentence" else None
-            ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, shuffles, decide)
-            chosen = np.flatnonzero(sizes >= 0)
-            add_ranked(pool, ranked, chosen, owner[chosen], prefix, has_sentences(r))
-        settings: dict[str, object] = {"iou": thresholds_said(thresholds, iou_threshold)} if used.hard else {}
-        if used.soft or used.sentence:
-            settings["auprc_no_positives"] = auprc_policy
-        if used.sentence:
-            settings["sentence_threshold"] = sentence_threshold
-        if from_spans:
-            settings["sentences_from"] = "spans"
-        if used.sentence or from_spans:
-            settings["sentences"] = "[start,end)"
-        if shuffles:
-            settings["shuffles"] = shuffles
-        return pool.statistics(r.ids), settings, {}
+            Classes(r, label_names, rules["labels"], rules["probabilities"]).check(p, parts.fields.used)
+        parts.finish()
+        agreement.finish()
+        rules.told().stop()
+        return agreement.pool.statistics(r.ids), agreement.signature_settings(), {}
 
 
 def _thresholds(main: float, further: Sequence[float]) -> list[float]:
@@ -202,8 +141,3 @@ def _shuffles(random_baseline: bool | int) -> int:
     if not isinstance(random_baseline, int) or random_baseline < 0:
         raise ValueError(f"random_baseline: expected True, False or a number of shuffles, found {random_baseline!r}")
     return int(random_baseline)
-
-
-def _names(p: Predictions) -> list[str]:
-    """What each rationale is seeded by: its annotation and its document."""
-    return [f"{p.ids[i]}\0{p.docids[d]}" for i, d in zip(p.instance.tolist(), p.doc.tolist(), strict=True)]

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import evaluate
-import numpy as np
 
 from .batches import info
-from .checks import check_classes, check_fields, check_thresholds, name_labels
-from .erasure import AOPC_THRESHOLDS, info_of, pool, random_draws
+from .checks import name_labels
+from .erasure import AOPC_THRESHOLDS, info_of
+from .faithfulness import Faithfulness
 from .fields import ERASED as ERASED
 from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
 from .instances import InstanceBatches
-from .joining import Documents, check_ids, join
-from .offences import Offences
+from .joining import Documents
+from .offences import Rules
+from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Parts
 from .pool import Statistics
-from .resampling import against_chance
+from .resampling import intervals as intervals
 from .results import plain
+from .results import report as report
 from .tokens import sentence_sizes as sentence_sizes
 
 _DESCRIPTION = """\
@@ -95,38 +97,23 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
         label_names: Sequence[str] | None = None,
         aopc_thresholds: Sequence[float] = AOPC_THRESHOLDS,
     ) -> tuple[Statistics, dict[str, object], dict[str, object]]:
-        asked = _asked(aopc_thresholds)
-        offences = Offences()
-        names = {"prediction": p.ids, "reference": r.ids if r is not None else []}
-        used = check_fields(p, offences)
-        if r is None:
-            check_ids(p, offences)
-            offences.stop(names)
-            rows, evidence = np.arange(len(p.ids)), None
-        else:
-            name_labels(r, label_names, offences)
-            joined = join(p, r, offences)
-            offences.stop(names)
-            rows = joined.row
-            documents = Documents(r, joined.docs)
-            evidence = documents.evidence_tokens(r) if used.tokens_to_flip and r.tokens.size else None
-        known = check_classes(p, r, used, label_names, offences)
-        offences.stop(names)
+        rules = Rules(FIELDS, DOCUMENTS, THRESHOLDS)
+        parts = Parts(r, None if r is None else Documents(r), rules)
+        ids = p.ids if r is None else r.ids
+        faithfulness = Faithfulness(parts, len(ids), label_names, _asked(aopc_thresholds))
+        if r is not None:
+            name_labels(r, label_names, rules["label names"])
+        faithfulness.add(parts.match(p))
+        parts.finish()
+        faithfulness.finish()
+        rules.told().stop()
+        used = parts.fields.used
         if not (used.full or used.classification or used.tokens_to_flip):
             raise ValueError("predictions: expected classification or classification_scores, found neither")
-        pooled, good = pool(p, r, rows, known, asked, evidence)
-        settings: dict[str, object] = {"log": "e"}
-        extra: dict[str, object] = {}
-        if used.thresholds:
-            check_thresholds(good, asked, p, offences)
-            offences.stop(names)
-            settings["aopc"] = extra["aopc_thresholds"] = asked
-        for side, (observed, draws) in random_draws(p, rows).items():
-            up = side == "comprehensiveness"
-            chance = against_chance(np.asarray(observed.mean()), draws.mean(axis=0), up)
-            win_rates = against_chance(observed, draws, up)["win_rate"]
-            extra[f"{side}_chance"] = plain({**chance, "draws": draws.shape[1], "mean_win_rate": win_rates.mean()})
-        return pooled.statistics(r.ids if r is not None else p.ids), settings, extra
+        extra: dict[str, object] = {"aopc_thresholds": faithfulness.asked} if used.thresholds else {}
+        for side, (overall, _) in faithfulness.against_chance().items():
+            extra[f"{side}_chance"] = plain(overall)
+        return faithfulness.pool.statistics(ids), faithfulness.signature_settings(), extra
 
 
 def _asked(thresholds: Sequence[float]) -> list[float]:

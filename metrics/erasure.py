@@ -14,13 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from .fields import ERASED
-from .flat import Predictions, References
 from .pool import Column, Pool, divide
 
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
-
-ROWS_AT_ONCE = 1 << 16
 
 # thresholds this close are one: 0.1 + 0.2 is 0.3
 SAME_THRESHOLD = 1e-9
@@ -173,7 +169,7 @@ def add_curve(pool: Pool, key: str, values: np.ndarray) -> None:
 
 
 def add_labels(pool: Pool, labels: Sequence[str], truth: np.ndarray, predicted: np.ndarray) -> None:
-    """Accuracy, macro F1, and the counts that a report per label needs.
+    """The counts that accuracy, macro F1 and a report per label need; `count_labels` says which labels count.
 
     Args:
         labels: names; ``truth`` and ``predicted`` are codes into them, int (n,).
@@ -183,8 +179,17 @@ def add_labels(pool: Pool, labels: Sequence[str], truth: np.ndarray, predicted: 
         columns[f"label {label}.truth"] = truth == code
         columns[f"label {label}.predicted"] = predicted == code
         columns[f"label {label}.hits"] = (truth == code) & (predicted == code)
-    columns |= {"labels.hits": truth == predicted, "labels.count": np.ones(truth.size)}
-    pool.add(Labels(tuple(labels)), columns)
+    pool.add(None, columns | {"labels.hits": truth == predicted, "labels.count": np.ones(truth.size)})
+
+
+def count_labels(pool: Pool, labels: Sequence[str]) -> None:
+    """Accuracy and macro F1 over these labels, where there are counts of them."""
+    if "labels.count" not in pool.columns:
+        return
+    kept = {f"label {label}.{part}": None for label in labels for part in ("truth", "predicted", "hits")}
+    for name in [name for name in pool.columns if name.startswith("label ") and name not in kept]:
+        del pool.columns[name]
+    pool.add(Labels(tuple(labels)), {name: np.zeros(1) for name in kept if name not in pool.columns})
 
 
 def classification_report(pool: Pool) -> dict[str, object] | None:
@@ -210,77 +215,6 @@ def classification_report(pool: Pool) -> dict[str, object] | None:
     report["macro avg"] = {**macro, "support": float(support.sum())}
     report["weighted avg"] = {**weighted, "support": float(support.sum())}
     return report
-
-
-def pool(
-    p: Predictions,
-    r: References | None,
-    rows: np.ndarray,
-    known: Sequence[str],
-    aopc_thresholds: Sequence[float],
-    evidence_tokens: np.ndarray | None,
-    totals: bool = False,
-) -> tuple[Pool, np.ndarray]:
-    """The statistics of `eraser_faithfulness`, one row per reference, of checked predictions.
-
-    Args:
-        r: None: no accuracy then.
-        rows: the prediction of each row.
-        known: the labels that count for accuracy and macro F1.
-        aopc_thresholds: those asked for.
-        evidence_tokens: tokens of each row's evidence documents; None where documents are not known.
-        totals: keep one row, the sums over all.
-
-    Returns:
-        the pool, and which predictions have exactly the thresholds asked for, bool (predictions,).
-    """
-    pooled = Pool(rows.size, totals)
-    label = p.classification[rows]
-    full = np.nan_to_num(p.full[rows], nan=0.0)
-    for side in ERASED:
-        matrix = getattr(p, side)[rows]
-        if not np.isnan(matrix).all():
-            erased = np.nan_to_num(matrix, nan=0.0)
-            pooled.add_mean(side, drop(full, erased, label))
-            pooled.add_mean(f"{side}_entropy", entropy_difference(full, erased))
-            pooled.add_mean(f"{side}_kl", kl_divergence(erased, full))
-    good = np.ones(len(p.ids), dtype=bool)
-    if (p.thresholds >= 0).any():
-        offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
-        positions, good = threshold_columns(p.threshold, offsets, np.unique(np.asarray(aopc_thresholds, dtype=float)))
-        if good.all():
-            for side in ERASED:
-                matrix = getattr(p, f"threshold_{side}")
-                if not np.isnan(matrix).all():
-                    drops = [
-                        aopc(full[part], np.nan_to_num(matrix[positions[rows[part]]], nan=0.0), label[part])
-                        for part in (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
-                    ]
-                    add_curve(pooled, f"{side}_aopc", np.concatenate(drops))
-    if r is not None and (label >= 0).all() and (r.classification >= 0).any():
-        codes = {name: code for code, name in enumerate(known)}
-        truth = np.array([*(codes.get(name, -1) for name in r.labels), -1], dtype=np.int64)[r.classification]
-        predicted = np.array([*(codes.get(name, -1) for name in p.labels), -1], dtype=np.int64)[label]
-        add_labels(pooled, known, truth, predicted)
-    if evidence_tokens is not None and not np.isnan(p.tokens_to_flip).all():
-        pooled.add_mean("tokens_to_flip_ratio", tokens_to_flip_ratio(p.tokens_to_flip[rows], evidence_tokens))
-    return pooled, good
-
-
-def random_draws(p: Predictions, rows: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """{score: (observed (n,), the same for each random rationale (n, draws))}, where all have as many draws."""
-    count = int(p.draws.max(initial=0))
-    if count <= 0 or (p.draws != count).any():
-        return {}
-    full, label = np.nan_to_num(p.full, nan=0.0), p.classification
-    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for side in ERASED:
-        drawn, own = getattr(p, f"draw_{side}"), getattr(p, side)
-        if not np.isnan(drawn).all() and not np.isnan(own).all():
-            erased = np.nan_to_num(drawn, nan=0.0).reshape(len(p.ids), count, -1)
-            observed = drop(full, np.nan_to_num(own, nan=0.0), label)
-            found[side] = observed[rows], aopc(full, erased, label)[rows]
-    return found
 
 
 # key -> (higher is better, lowest, highest); sufficiency is a loss: lower is better. None: no end, or no direction

@@ -8,13 +8,44 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from .fields import LABELLED
+
+Item = TypeVar("Item")
+
+
+class Picked(Sequence[Item]):
+    """Some items of a sequence, by place."""
+
+    def __init__(self, items: Sequence[Item], rows: np.ndarray) -> None:
+        self.items, self.rows = items, rows
+
+    def __len__(self) -> int:
+        return self.rows.size
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+        return self.items[int(self.rows[at])]
+
+
+class Words(Sequence[str]):
+    """A vocabulary, the keys of {word: number, from 0 in order}; a list of them is made when one is asked for."""
+
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.numbers)
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+        return list(self.numbers)[at]
 
 
 @dataclass
@@ -96,8 +127,47 @@ class References(FlatRecord):
     }
     LABELLED: ClassVar = ()
 
+    def take(self, rows: np.ndarray) -> References:
+        """Some annotations with their evidences, numbered by their places in ``rows``; documents stay behind."""
+        group_instance, groups = _held(self.group_instance, rows)
+        group, evidences = _held(self.group, groups)
+        columns = {name: getattr(self, name)[evidences] for name in EVIDENCE_COLUMNS}
+        nothing = np.zeros(0, dtype=np.int64)
+        return References(
+            ids=Picked(self.ids, rows),
+            docids=self.docids,
+            labels=self.labels,
+            classification=self.classification[rows].astype(np.int64),
+            group_instance=group_instance,
+            group=group,
+            # a part is small: it may be wide, and products of its numbers stay within 64 bits
+            **{name: column.astype(np.int64) for name, column in columns.items()},
+            **dict.fromkeys(DOCUMENT_COLUMNS, nothing),
+        )
+
+
+EVIDENCE_COLUMNS = ("doc", "start", "end", "start_sentence", "end_sentence")
+DOCUMENT_COLUMNS = ("document_instance", "document", "tokens", "sentences", "first_sentence", "sentence_tokens")
+
+
+def _held(owner: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What each of the wanted holds, where ``owner`` says in ascending order who holds what: (place in wanted, what)."""
+    first, end = np.searchsorted(owner, np.stack([wanted, wanted + 1]).astype(owner.dtype))
+    size = end - first
+    place = np.repeat(np.arange(wanted.size), size)
+    return place, np.arange(place.size) + np.repeat(first - (np.cumsum(size) - size), size)
+
 
 Record = TypeVar("Record", bound=FlatRecord)
+
+
+def blank(kind: type[Record], ids: Sequence[str]) -> Record:
+    """Instances or annotations of which no more is said than their ids: labels are absent, all other arrays empty."""
+    columns: dict[str, Sequence[str] | np.ndarray] = {
+        item.name: () if item.type == "Sequence[str]" else np.zeros(0, dtype=np.int64) for item in fields(kind)
+    }
+    columns |= {"ids": ids, "classification": np.full(len(ids), -1)}
+    return kind(**columns)  # type: ignore[arg-type]
 
 
 def pack(record: FlatRecord) -> bytes:

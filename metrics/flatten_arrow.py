@@ -15,7 +15,7 @@ import pyarrow.types as t
 
 from .fields import ERASED, HARD_FIELD, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
 from .flat import Predictions, References
-from .tokens import token_starts
+from .tokens import text_sizes
 
 TEXT_AT_ONCE = 1 << 22
 Columns = list[tuple[int, np.ndarray]]  # the place of a label, its probabilities
@@ -291,9 +291,8 @@ def count_texts(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     while begin < n:
         stop = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + TEXT_AT_ONCE, side="right")) - 1)
         bounds = offsets[begin : stop + 1]
-        starts = token_starts(content[bounds[0] : bounds[-1]], bounds - bounds[0])
-        tokens[begin:stop] = np.diff(starts.first_token)
-        sentences[begin:stop] = np.diff(np.concatenate([[0], np.cumsum(starts.opens_sentence)])[starts.first_token])
-        sizes.append(np.diff(np.flatnonzero(starts.opens_sentence), append=starts.start.size))
+        counts = text_sizes(content[bounds[0] : bounds[-1]], bounds - bounds[0])
+        tokens[begin:stop], sentences[begin:stop] = counts.tokens, counts.sentences
+        sizes.append(counts.sentence_tokens)
         begin = stop
     return tokens, sentences, np.concatenate(sizes)

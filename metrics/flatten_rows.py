@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from operator import itemgetter
 from typing import Any, Generic
@@ -15,9 +15,10 @@ from .flat import Predictions, Record, References
 from .offences import Offences, cut
 from .tokens import sentence_sizes
 
-# no offset in tokens or sentences comes near it
-FAR = 2**40
+# no offset in tokens or sentences comes near it; those of references are kept in 32 bits
+FAR = 2**31 - 1
 NUMBERS = frozenset((int, float))
+Getter = Callable[[str], Callable[[Any], Any]]
 _start, _end = itemgetter("start_token"), itemgetter("end_token")
 
 
@@ -25,8 +26,13 @@ def _ints() -> array:
     return array("q")
 
 
+def _short() -> array:
+    return array("i")
+
+
 def _flat(values: array) -> np.ndarray:
-    return np.array(values) if values else np.zeros(0, dtype=np.dtype(values.typecode))
+    """The array's own memory, which nobody appends to any more."""
+    return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
 
 
 class ScoreTable:
@@ -375,10 +381,10 @@ class ReferenceFlattener(Flattener[References]):
         super().__init__(offences)
         self.label_names, self.with_documents = label_names, documents
         self.labels = {name: k for k, name in enumerate(label_names or ())}
-        self.classification, self.group_instance, self.group, self.doc = _ints(), _ints(), _ints(), _ints()
+        self.classification, self.group_instance, self.group, self.doc = _short(), _short(), _short(), _short()
+        self.start, self.end, self.start_sentence, self.end_sentence = _short(), _short(), _short(), _short()
         self.document_instance, self.document = _ints(), _ints()
         self.tokens, self.sentences, self.sentence_tokens = _ints(), _ints(), _ints()
-        self.start, self.end, self.start_sentence, self.end_sentence = _ints(), _ints(), _ints(), _ints()
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Append one row (columns beyond those that scores need are left alone)."""
@@ -392,6 +398,46 @@ class ReferenceFlattener(Flattener[References]):
             for position, evidence in enumerate(evidences):
                 self._evidence(evidence, number, position)
         self.n += 1
+
+    def add_columns(self, rows: Sequence[Any], get: Getter = itemgetter) -> bool:
+        """Append several annotations at once, column by column; False, and nothing is appended, where one of them is not as
+        most are: `add` knows what to say of it.
+
+        Args:
+            rows: without their documents.
+            get: how a field is got: `operator.itemgetter` of dicts, `operator.attrgetter` of objects.
+        """
+        try:
+            ids, labels = list(map(get("annotation_id"), rows)), list(map(get("classification"), rows))
+            groups = [own or () for own in map(get("evidences"), rows)]
+            several = [group for own in groups for group in own]
+            evidences = [evidence for group in several for evidence in group]
+            docids = list(map(get("docid"), evidences))
+            kinds = dict.fromkeys(label for label in labels if label is not None)
+            "".join(ids), "".join(docids), "".join(kinds)  # a TypeError for what is no string
+            columns: dict[str, array] = {}
+            for name in ("start", "end"):
+                tokens = list(map(get(f"{name}_token"), evidences))
+                sentences = [-1 if number is None else number for number in map(get(f"{name}_sentence"), evidences)]
+                if not {*map(type, tokens), *map(type, sentences)} <= {int}:
+                    return False
+                columns |= {name: array("i", tokens), f"{name}_sentence": array("i", sentences)}
+        except (TypeError, KeyError, AttributeError, ValueError, OverflowError):
+            return False
+        if self.label_names is not None and not kinds.keys() <= {*self.label_names}:
+            return False
+        for label in kinds:
+            self.labels.setdefault(label, len(self.labels))
+        first, docs = len(self.group_instance), self.docs
+        self.ids += ids
+        self.classification.fromlist([-1 if label is None else self.labels[label] for label in labels])
+        self.group_instance.fromlist([row for row, own in enumerate(groups, self.n) for _ in own])
+        self.group.fromlist([number for number, group in enumerate(several, first) for _ in group])
+        self.doc.fromlist([docs.setdefault(docid, len(docs)) for docid in docids])
+        for name, values in columns.items():
+            getattr(self, name).extend(values)
+        self.n += len(rows)
+        return True
 
     def _label(self, label: object) -> None:
         if label is None:

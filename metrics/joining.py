@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
 from .flat import Predictions, References
-from .offences import Offences
 
 
 class Join(NamedTuple):
@@ -18,42 +18,6 @@ class Join(NamedTuple):
     reference: np.ndarray  # (n predictions,) the reference of each prediction; -1: none
     doc: np.ndarray  # (m,) the document of each rationale, as a code of the references; -1: unknown
     docs: int  # how many document codes there are
-
-
-def _positions(names: Sequence[str], side: str, offences: Offences) -> dict[str, int]:
-    places: dict[str, int] = {}
-    for row, name in enumerate(names):
-        if places.setdefault(name, row) != row:
-            offences.say(side, row, "annotation_id", f"expected each id once, found {name!r} again")
-    return places
-
-
-def check_ids(predictions: Predictions, offences: Offences) -> None:
-    """At least one instance, and each id once."""
-    if not predictions.ids:
-        offences.say("prediction", 0, "", "expected at least one instance, found none")
-    _positions(predictions.ids, "prediction", offences)
-
-
-def join(predictions: Predictions, references: References, offences: Offences) -> Join:
-    """Match instances and annotations by id, and documents by docid; order does not matter."""
-    if not predictions.ids:
-        offences.say("prediction", 0, "", "expected at least one instance, found none")
-    annotations = _positions(references.ids, "reference", offences)
-    instances = _positions(predictions.ids, "prediction", offences)
-    reference = np.array([annotations.get(name, -1) for name in predictions.ids], dtype=np.int64)
-    row = np.array([instances.get(name, -1) for name in references.ids], dtype=np.int64)
-    ids = predictions.ids
-    lost = np.flatnonzero(reference < 0)
-    offences.say_all("prediction", lost, "annotation_id", lambda k: f"no annotation has the id {ids[lost[k]]!r}")
-    if predictions.ids:
-        missing = np.flatnonzero(row < 0)
-        offences.say_all("reference", missing, "annotation_id", "expected an instance for this annotation, found none")
-    if predictions.docids is references.docids:  # one vocabulary for both
-        return Join(row, reference, predictions.doc, len(references.docids))
-    codes = {docid: code for code, docid in enumerate(references.docids)}
-    known = np.array([*(codes.get(docid, -1) for docid in predictions.docids), -1], dtype=np.int64)
-    return Join(row, reference, known[predictions.doc], len(references.docids))
 
 
 class Keys(NamedTuple):
@@ -127,12 +91,21 @@ def touched_sentences(
 
 
 class Documents:
-    """Lengths of documents: of an annotation's own ones first, else of the one document of that name."""
+    """Lengths of documents: of an annotation's own ones first, else of the one document of that name.
 
-    def __init__(self, references: References, n_docs: int) -> None:
-        self.n_docs = max(n_docs, 1)
+    Attributes:
+        numbers: docid -> the document's number.
+        tokens, sentences, first_sentence: of each document that is there, see `flat.References`.
+        reached: see `tokens_before`.
+        rows: the place among all annotations of those that are asked about, see `at`; None: they are all.
+    """
+
+    rows: np.ndarray | None = None
+
+    def __init__(self, references: References) -> None:
+        self.numbers = {docid: number for number, docid in enumerate(references.docids)}
         self.tokens, self.sentences = references.tokens, references.sentences
-        self.first_sentence, self.sentence_tokens = references.first_sentence, references.sentence_tokens
+        self.first_sentence, self.reached = references.first_sentence, tokens_before(references.sentence_tokens)
         packed = references.document_instance * self.n_docs + references.document
         self.order = np.argsort(packed, kind="stable")
         self.packed = packed[self.order]
@@ -144,8 +117,25 @@ class Documents:
         self.any_row = np.full(self.n_docs + 1, -1, dtype=np.int64)
         self.any_row[names[one]] = rows[one]
 
+    @property
+    def n_docs(self) -> int:
+        """How many documents have numbers; at least 1."""
+        return max(len(self.numbers), 1)
+
+    def number(self, docids: Sequence[str]) -> np.ndarray:
+        """The number of each document: int64; -1 for one that is not known."""
+        return np.array([self.numbers.get(docid, -1) for docid in docids], dtype=np.int64)
+
+    def at(self, rows: np.ndarray) -> Documents:
+        """The same documents, asked about by the place of an annotation in ``rows``."""
+        documents = copy(self)
+        documents.rows = rows
+        return documents
+
     def find(self, annotation: np.ndarray, doc: np.ndarray) -> np.ndarray:
         """The row of each (annotation, document) among the references' documents; -1 where there is none."""
+        if self.rows is not None:
+            annotation = np.append(self.rows, -1)[annotation]
         rows = self.any_row[doc]
         if self.packed.size:
             wanted = annotation * self.n_docs + doc
@@ -175,19 +165,15 @@ class Documents:
             start, end: within the document, start <= end; an empty span covers no sentence.
         """
         first = self.first_sentence[self.find(annotation, doc)]
-        reached = self._reached()
-        before = reached[first]
-        low = np.searchsorted(reached, before + start, side="right") - 1 - first
-        high = np.searchsorted(reached, before + end, side="left") - first
+        before = self.reached[first]
+        low = np.searchsorted(self.reached, before + start, side="right") - 1 - first
+        high = np.searchsorted(self.reached, before + end, side="left") - first
         return low, np.where(end > start, high, low)
 
-    def _reached(self) -> np.ndarray:
-        """Tokens before each sentence of all documents, one after another; made once for as long as they are the same."""
-        source, reached = self.__dict__.get("_made", (None, None))
-        if source is not self.sentence_tokens:
-            reached = np.concatenate([[0], np.cumsum(self.sentence_tokens, dtype=np.int64)])
-            self._made = self.sentence_tokens, reached
-        return reached
+
+def tokens_before(sentence_tokens: np.ndarray) -> np.ndarray:
+    """Tokens before each sentence of all documents, one after another, and after the last: int64 (sentences + 1,)."""
+    return np.concatenate([[0], np.cumsum(sentence_tokens, dtype=np.int64)])
 
 
 def _at(values: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -50,11 +50,11 @@ class Offences(list[Offence]):
 
     def say(self, side: str, row: int, field: str, message: str) -> None:
         """Tell an offence of a row by the row's number."""
-        self._keep(self._offence(side, int(row), field, message))
+        self.repeat(self._offence(side, int(row), field, message))
 
     def say_of(self, side: str, name: object, field: str, message: str) -> None:
         """Tell an offence of a row by the row's id."""
-        self._keep(Offence(side, -1, field, message, cut(name)))
+        self.repeat(Offence(side, -1, field, message, cut(name)))
 
     def say_all(self, side: str, rows: np.ndarray, field: str, message: str | Callable[[int], str]) -> None:
         """Tell one offence per row; ``message`` is a text, or a function of the position in ``rows`` that gives it."""
@@ -74,7 +74,8 @@ class Offences(list[Offence]):
         numbers, ids = self.sides[side]
         return Offence(side, int(numbers[row]), field, message, id=ids[row] if row < len(ids) else None)
 
-    def _keep(self, offence: Offence) -> None:
+    def repeat(self, offence: Offence) -> None:
+        """Tell an offence as it stands."""
         self.total += 1
         if len(self) < MOST_TOLD:
             self.append(offence)

@@ -106,34 +106,39 @@ class Pool:
         self.n, self.totals = n, totals
         self.columns: dict[str, np.ndarray] = {}
         self.scores: list[Score] = []
+        self.rows: np.ndarray | None = None
 
-    def add(self, score: Score, columns: Mapping[str, np.ndarray], owner: np.ndarray | None = None) -> None:
-        """Add scores and the columns that they are made of.
+    def at(self, rows: np.ndarray) -> Pool:
+        """This pool, to which what is added next speaks of these annotations: distinct rows, int64 (part,)."""
+        self.rows = rows
+        return self
+
+    def add(self, score: Score | None, columns: Mapping[str, np.ndarray], owner: np.ndarray | None = None) -> None:
+        """Add scores and the columns that they are made of; what is added of several parts is summed up.
 
         Args:
-            columns: name -> a value per annotation (n,), or per key (keys,).
-            owner: the annotation of each key, int (keys,).
+            score: None where the columns' scores are added later.
+            columns: name -> a value per annotation of the part (of all without `at`), or per key (keys,).
+            owner: the annotation of each key, its place in the part: int (keys,).
         """
+        size = self.n if self.rows is None else self.rows.size
         for name, values in columns.items():
+            if name not in self.columns:
+                self.columns[name] = np.zeros(1 if self.totals else self.n)
+            column = self.columns[name]
             if self.totals:
-                values = np.asarray([values.sum()])
-            elif owner is not None:
-                values = np.bincount(owner, weights=values, minlength=self.n)
-            self.columns[name] = np.asarray(values, dtype=np.float64)
-        self.scores.append(score)
+                column += values.sum()
+                continue
+            if owner is not None:
+                values = np.bincount(owner, weights=values, minlength=size)
+            column[slice(None) if self.rows is None else self.rows] += values
+        if score is not None and score not in self.scores:
+            self.scores.append(score)
 
     def add_mean(self, key: str, values: np.ndarray, owner: np.ndarray | None = None) -> None:
         """The mean of one value per annotation (or key), NaN values left out; NaN where none is left."""
         real = ~np.isnan(values)
         self.add(Mean(key), {f"{key}.sum": np.where(real, values, 0.0), f"{key}.count": real}, owner)
-
-    def add_pool(self, other: Pool) -> bool:
-        """Add the columns of another pool over as many rows; False, and nothing is added, where it has others."""
-        if list(self.columns) != list(other.columns):
-            return False
-        for name, values in other.columns.items():
-            self.columns[name] += values
-        return True
 
     def values(self) -> np.ndarray:
         """float64 (annotations, columns), or (1, columns)."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from eraser_hub.metrics.fields import ERASED, HARD_FIELD, LABELLED, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
 from eraser_hub.metrics.flat import Predictions
-from eraser_hub.metrics.flatten_rows import FAR, ScoreTable
+from eraser_hub.metrics.flatten_rows import ScoreTable
 from eraser_hub.metrics.offences import Offences, Rows
 
 
@@ -103,7 +103,7 @@ class InstanceColumns:
         except OverflowError:
             places = _Places(several, "rationales")
             for at, own in enumerate(hard):
-                if own and any(abs(token) > FAR for span in own for token in (span.start_token, span.end_token)):
+                if own and any(abs(token) >= 2**63 for span in own for token in (span.start_token, span.end_token)):
                     row, before = places[at]
                     message = "expected offsets within the document, found one beyond 64 bits"
                     self._say(row, f"{before}{HARD_FIELD}", message)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # bytes of lines that are decoded at a time: their objects fit into a processor's cache
 BLOCK = 1 << 17
 # bytes of a part: few parts of a large file, and little memory for a small one
-LEAST, MOST, SHARE = 1 << 20, 1 << 23, 32
+LEAST, MOST, SHARE = 1 << 20, 1 << 22, 32
 LEAST_ROWS, MOST_ROWS = 16, 1 << 15
 # bytes of predictions that make another process worth its start
 BYTES_A_PROCESS, MOST_PROCESSES = 128 << 20, 4

@@ -61,9 +61,11 @@ def _thresholds(instances: Rows) -> dict[str, tuple[float, ...]]:
 
 
 def _run_scorer(scores: SystemScores, path: Path, split: ReportedSplit, options: Mapping[str, Any]) -> None:
-    from eraser_hub.scoring.score import Inputs, Settings, score
+    from eraser_hub.scoring.score import score
+    from eraser_hub.scoring.settings import Inputs, ScoreSettings
 
-    scored = score(Inputs(None, split.split, path, dataset=split.folder, config=split.config), Settings(**options))
+    inputs = Inputs(None, split.split, path, dataset=split.folder, config=split.config)
+    scored = score(inputs, ScoreSettings(**options))
     for block in ("agreement", "faithfulness"):
         statistics = getattr(scored, block)
         if statistics is not None:
@@ -79,7 +81,7 @@ def _class_name(key: str, names: Sequence[str]) -> str:
 
 
 def _run_signature(path: Path) -> list[str]:
-    from eraser_hub.scoring.score import run_signature
+    from eraser_hub.scoring.result import run_signature
 
     return list(map(str, run_signature(path).values()))
 

@@ -26,7 +26,8 @@ from eraser_hub.metrics.resampling import (
 from eraser_hub.metrics.results import plain, signature
 from eraser_hub.records.errors import DataError, shown
 
-from .score import Inputs, Settings, score
+from .score import score
+from .settings import Inputs, ScoreSettings
 
 MOST_SHOWN = 10
 
@@ -330,7 +331,7 @@ def system_names(paths: Sequence[Path]) -> list[str]:
 
 def compare_files(
     inputs: Sequence[Inputs],
-    settings: Settings | None = None,
+    settings: ScoreSettings | None = None,
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int = 0,
     confidence_level: float = DEFAULT_LEVEL,
@@ -351,8 +352,7 @@ def compare_files(
     for name, one in zip(names, inputs, strict=True):
         scored = score(one, settings)
         chance[name] = scored.chance
-        parts = {"agreement": scored.agreement, "faithfulness": scored.faithfulness}
-        systems[name] = {part: statistics for part, statistics in parts.items() if statistics is not None}
+        systems[name] = scored.statistics
     blocks = [block for block in systems[names[0]] if all(block in own for own in systems.values())]
     if not blocks:
         raise DataError("expected files that share a score, found none: their fields differ", file=inputs[-1].results)

@@ -62,12 +62,12 @@ def labels_of_corpus(folder: Path, config: str | None, annotations: Path) -> Lab
 
 def _own_words(path: Path) -> tuple[str, ...] | None:
     """The labels in corpus.yaml; None where there is no such file, or no labels in it."""
+    if not path.is_file():
+        return None
     import yaml
 
     try:
         words = yaml.safe_load(path.read_bytes())
-    except FileNotFoundError:
-        return None
     except (OSError, UnicodeError, yaml.YAMLError) as error:
         raise DataError(f"cannot be read: {' '.join(str(error).split())}", file=path) from None
     labels = words.get("labels") if isinstance(words, dict) else None

@@ -47,7 +47,7 @@ def compare(
     import json
 
     from eraser_hub.scoring.comparison import as_json, as_text, compare_files
-    from eraser_hub.scoring.score import Inputs, Settings
+    from eraser_hub.scoring.settings import Inputs, ScoreSettings
 
     if len(results) < 2:
         raise typer.BadParameter("expected at least two files of predictions", param_hint="--results")
@@ -60,15 +60,15 @@ def compare(
     if dataset is not None and annotations is not None:
         raise typer.BadParameter("--annotations goes with --data-dir")
     try:
-        settings = Settings(
+        settings = ScoreSettings(
             iou_thresholds=tuple(iou_thresholds or (0.5,)),
-            aopc_thresholds=tuple(aopc_thresholds or Settings().aopc_thresholds),
+            aopc_thresholds=tuple(aopc_thresholds or ScoreSettings().aopc_thresholds),
         )
         settings.check()
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     inputs = [Inputs(data_dir, split, path, annotations, dataset=dataset, config=config) for path in results]
-    note = inputs[0].named().note
+    note = inputs[0].labels().note
     if note:
         typer.echo(note, err=True)
     found = compare_files(inputs, settings, n_resamples, seed, confidence_level)

@@ -58,10 +58,10 @@ def score(
         eraser-hub score --data-dir corpora/movies --split val --results predictions.jsonl
         --iou-thresholds 0.1 --iou-thresholds 0.5 --confidence-level 0.95 --by classification
     """
-    from eraser_hub.scoring.score import Inputs, Settings, nested, run_signature
+    from eraser_hub.scoring.result import nested, run_signature, write_scores
     from eraser_hub.scoring.score import score as run
-    from eraser_hub.scoring.table import print_scores
-    from eraser_hub.scoring.writing import write_scores
+    from eraser_hub.scoring.settings import Inputs, ScoreSettings
+    from eraser_hub.scoring.terminal import print_scores
 
     if (data_dir is None) == (dataset is None):
         raise typer.BadParameter("give either --data-dir, or --dataset with --config")
@@ -72,7 +72,7 @@ def score(
     if strict and not iou_thresholds:
         raise typer.BadParameter("--strict needs --iou-thresholds")
     try:
-        settings = Settings(
+        settings = ScoreSettings(
             iou_thresholds=tuple(iou_thresholds or (0.5,)),
             **({"aopc_thresholds": tuple(aopc_thresholds)} if aopc_thresholds else {}),  # type: ignore[arg-type]
             strict=strict,

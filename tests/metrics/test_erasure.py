@@ -12,6 +12,7 @@ from eraser_hub.metrics.erasure import (
     add_labels,
     aopc,
     classification_report,
+    count_labels,
     drop,
     entropy,
     entropy_difference,
@@ -67,6 +68,7 @@ def test_scikit_learn_report_agrees(pairs: list[tuple[int, int]]) -> None:
     truth, predicted = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
     pool = Pool(len(pairs))
     add_labels(pool, labels, truth, predicted)
+    count_labels(pool, sorted({labels[code] for pair in pairs for code in pair}))
     scores = pool.finalize(pool.values().sum(axis=0))
     names = [[labels[k] for k in column] for column in (truth, predicted)]
     expected = metrics.classification_report(*names, output_dict=True, zero_division=0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eraser_hub.scoring.score import Inputs
+from eraser_hub.scoring.settings import Inputs
 
 Rows = list[dict[str, Any]]
 

@@ -26,7 +26,7 @@ from eraser_hub.scoring.comparison import (
     from_result,
     system_names,
 )
-from eraser_hub.scoring.score import Inputs
+from eraser_hub.scoring.settings import Inputs
 
 
 def system(values, ids=None, key="f1"):

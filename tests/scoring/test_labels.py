@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
 from eraser_hub.records.errors import DataError
-from eraser_hub.scoring.score import Inputs, nested, score
+from eraser_hub.scoring.result import nested
+from eraser_hub.scoring.score import score
+from eraser_hub.scoring.settings import Inputs
 
 from ..metrics.eraser_rows import random_case
 from .small_corpora import written

@@ -14,9 +14,9 @@ import pytest
 from eraser_hub.metrics.flatten_arrow import count_texts
 from eraser_hub.metrics.tokens import sentence_sizes
 from eraser_hub.records.errors import DataError
-from eraser_hub.scoring.corpus import count_plain
-from eraser_hub.scoring.score import Inputs, Settings, nested, run_signature, score, statistics_of
-from eraser_hub.scoring.writing import write_scores
+from eraser_hub.scoring.result import nested, run_signature, write_scores
+from eraser_hub.scoring.score import score
+from eraser_hub.scoring.settings import Inputs, ScoreSettings
 
 from ..metrics.eraser_rows import random_case
 from .small_corpora import compare, written
@@ -44,7 +44,7 @@ def golden_inputs(reference_scores: Path, corpora: Path, corpus: str) -> Inputs:
 @pytest.mark.parametrize("totals", [False, True])
 def test_golden_values(corpus: str, totals: bool, reference_scores: Path, corpora: Path) -> None:
     """Expected values: golden/eraser_metrics/CORPUS/scores.json (the reference scorer), every key."""
-    settings = Settings(iou_thresholds=(0.1, 0.5, 0.9), totals_only=totals)
+    settings = ScoreSettings(iou_thresholds=(0.1, 0.5, 0.9), totals_only=totals)
     found = nested(score(golden_inputs(reference_scores, corpora, corpus), settings))
     expected = json.loads((reference_scores / corpus / "scores.json").read_text())
     compare(found, expected)
@@ -65,7 +65,7 @@ def test_parquet_predictions_score_the_same(config: str, samples: Path, tmp_path
     results = samples / "predictions" / "eraser" / f"{config}.val.jsonl"
     rows = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
     datasets.Dataset.from_list(rows).to_parquet(str(tmp_path / "predictions.parquet"))
-    settings = Settings(per_instance=True, random_baseline=2)
+    settings = ScoreSettings(per_instance=True, random_baseline=2)
     inputs = Inputs(samples / "eraser" / config, "val", results)
     expected = nested(score(inputs, settings))
     again = Inputs(inputs.data_dir, "val", tmp_path / "predictions.parquet")
@@ -89,7 +89,7 @@ def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> 
 
     HUB_DATASETS["eraser"].build(source=samples / "eraser", configs=["movies"], out=tmp_path)
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
-    settings = Settings(by="classification", random_baseline=3)
+    settings = ScoreSettings(by="classification", random_baseline=3)
     expected = nested(score(Inputs(samples / "eraser" / "movies", "val", results), settings))
     built = Inputs(None, "val", results, dataset=tmp_path / "eraser", config="movies")
     assert json.dumps(nested(score(built, settings))) == json.dumps(expected)
@@ -125,20 +125,20 @@ def test_doubly_encoded_annotations(samples: Path, tmp_path: Path) -> None:
 
 def test_statistics_are_those_of_the_scores(samples: Path) -> None:
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
-    found = statistics_of(samples / "eraser" / "movies", "val", results)
-    flat = nested(score(Inputs(samples / "eraser" / "movies", "val", results)))
-    assert found["agreement"].scores()["token_micro_f1"] == flat["agreement"]["token_micro_f1"]
-    assert found["faithfulness"].scores()["comprehensiveness"] == flat["faithfulness"]["comprehensiveness"]
+    scored = score(Inputs(samples / "eraser" / "movies", "val", results))
+    flat = nested(scored)
+    assert scored.statistics["agreement"].scores()["token_micro_f1"] == flat["agreement"]["token_micro_f1"]
+    assert scored.statistics["faithfulness"].scores()["comprehensiveness"] == flat["faithfulness"]["comprehensiveness"]
 
 
 def test_thresholds_of_many_digits_have_keys_and_a_signature_of_their_own(samples: Path) -> None:
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
     inputs = Inputs(samples / "eraser" / "movies", "val", results)
     third = 0.3333333
-    found = nested(score(inputs, Settings(iou_thresholds=(third, 0.5))))
+    found = nested(score(inputs, ScoreSettings(iou_thresholds=(third, 0.5))))
     assert found["iou_scores"][0]["threshold"] == third
     assert found["iou_scores"][0]["micro"]["f1"] == found["agreement"][f"iou_micro_f1@{third!r}"]
-    rounded = nested(score(inputs, Settings(iou_thresholds=(0.333333, 0.5))))
+    rounded = nested(score(inputs, ScoreSettings(iou_thresholds=(0.333333, 0.5))))
     assert "|iou:0.5,0.3333333|" in found["signature"] and "|iou:0.5,0.333333|" in rounded["signature"]
 
 
@@ -149,7 +149,9 @@ def test_the_module_gives_the_numbers_and_the_signature_of_score(tmp_path: Path)
     predictions, references = random_case(4, n=20)
     inputs = written(tmp_path, predictions, references)
     aopc = (0.5, 0.01, 0.05, 0.2, 0.1)
-    found = nested(score(inputs, Settings(iou_thresholds=(0.2, 0.5, 0.1), aopc_thresholds=aopc, random_baseline=2)))
+    found = nested(
+        score(inputs, ScoreSettings(iou_thresholds=(0.2, 0.5, 0.1), aopc_thresholds=aopc, random_baseline=2))
+    )
     agreement = EraserAgreement().compute(
         predictions=predictions, references=references, iou_thresholds=[0.1, 0.2], random_baseline=2
     )
@@ -204,17 +206,7 @@ def test_tokens_are_counted_as_they_are_split(text: str) -> None:
     for count in (sentence_sizes, lambda one: sentence_sizes(one.encode())):
         assert count(text) == expected
         assert count(long) == longer
-    for whole, own in ((text, expected), (long, longer)):
-        counts = count_plain([b"x", whole.encode(), b"y z"])
-        if counts is not None:  # None where a document has an empty piece
-            assert [one.tolist() for one in counts] == [[1, sum(own), 2], [1, len(own), 1]]
     tokens, sentences, sizes = count_texts(pa.array(["x y", text, text, "z"])[1:])
     assert tokens.tolist() == [sum(expected)] * 2 + [1]
     assert sentences.tolist() == [len(expected)] * 2 + [1]
     assert sizes.tolist() == [*expected, *expected, 1]
-
-
-def test_only_documents_with_empty_pieces_are_split() -> None:
-    """What the fast count takes: every text above but those with an empty piece."""
-    taken = [text for text in TEXTS if count_plain([text.encode()]) is not None]
-    assert taken == ["a", "a b", "a\nb c", "é ü\nß", "a\u00a0b c", "a\tb"]

@@ -11,10 +11,12 @@ from typing import Any
 import datasets
 import pytest
 
+from eraser_hub.records import predictions as reader
 from eraser_hub.records.errors import DataError
-from eraser_hub.scoring import corpus, gold, instances, tables
-from eraser_hub.scoring import score as scoring
-from eraser_hub.scoring.score import Inputs, Settings, nested, score
+from eraser_hub.scoring import documents, references
+from eraser_hub.scoring.result import nested
+from eraser_hub.scoring.score import score
+from eraser_hub.scoring.settings import Inputs, ScoreSettings
 
 from ..metrics.eraser_rows import ERASED, LABELS, random_case
 from .small_corpora import compare, written
@@ -25,12 +27,13 @@ Rows = list[dict[str, Any]]
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few instances a part, so that small files have many."""
-    monkeypatch.setattr(corpus, "BLOCK", 300)
-    monkeypatch.setattr(instances, "LEAST", 2000)
-    monkeypatch.setattr(instances, "MOST", 2000)
-    monkeypatch.setattr(gold, "NAMES_AT_ONCE", 7)
-    monkeypatch.setattr(tables, "LEAST_ROWS", 1)
-    monkeypatch.setattr(tables, "MOST_ROWS", 3)
+    monkeypatch.setattr(reader, "BLOCK", 300)
+    monkeypatch.setattr(reader, "LEAST", 2000)
+    monkeypatch.setattr(reader, "MOST", 2000)
+    monkeypatch.setattr(reader, "LEAST_ROWS", 1)
+    monkeypatch.setattr(reader, "MOST_ROWS", 3)
+    monkeypatch.setattr(references, "BLOCK", 300)
+    monkeypatch.setattr(documents, "TEXTS_AT_ONCE", 300)
 
 
 def no_hard(predictions: Rows, references: Rows) -> None:
@@ -94,53 +97,43 @@ CHANGES: list[Callable[[Rows, Rows], None]] = [
 ]
 
 
-@pytest.fixture
-def in_one_pass(monkeypatch: pytest.MonkeyPatch) -> Callable[[Inputs, Settings], dict[str, Any]]:
-    """Scores, where reading everything at once is an error."""
-
-    def run(inputs: Inputs, settings: Settings) -> dict[str, Any]:
-        with monkeypatch.context() as patch:
-            patch.setattr(scoring, "assess", None)
-            return nested(score(inputs, settings))
-
-    return run
+def scores(inputs: Inputs, settings: ScoreSettings) -> dict[str, Any]:
+    return nested(score(inputs, settings))
 
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("docs", ["docs.jsonl", "docs"])
-def test_part_by_part_is_everything_at_once(
-    change: Callable[[Rows, Rows], None], docs: str, tmp_path: Path, in_one_pass: Any
-) -> None:
+def test_part_by_part_is_everything_at_once(change: Callable[[Rows, Rows], None], docs: str, tmp_path: Path) -> None:
     predictions, references = random_case(5, n=40)
     change(predictions, references)
     random.Random(1).shuffle(predictions)
     inputs = written(tmp_path, predictions, references, docs)
     settings = {"iou_thresholds": (0.2, 0.5), "random_baseline": 2}
-    expected = nested(score(inputs, Settings(**settings)))
-    streamed = Settings(**settings, totals_only=True)
-    compare(in_one_pass(inputs, streamed), expected)
-    assert set(in_one_pass(inputs, streamed)["agreement"]) == set(expected["agreement"])
+    expected = nested(score(inputs, ScoreSettings(**settings)))
+    streamed = ScoreSettings(**settings, totals_only=True)
+    compare(scores(inputs, streamed), expected)
+    assert set(scores(inputs, streamed)["agreement"]) == set(expected["agreement"])
     datasets.Dataset.from_list(predictions).to_parquet(str(tmp_path / "p.parquet"))
-    compare(in_one_pass(Inputs(tmp_path, "val", tmp_path / "p.parquet"), streamed), expected)
+    compare(scores(Inputs(tmp_path, "val", tmp_path / "p.parquet"), streamed), expected)
     (tmp_path / "built").mkdir()
     rows = datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in references])
     rows = rows.cast_column("classification", datasets.ClassLabel(names=LABELS))
     rows.to_parquet(str(tmp_path / "built" / "validation-00000-of-00001.parquet"))
     built = Inputs(None, "val", inputs.results, label_names=tuple(LABELS), dataset=tmp_path, config="built")
-    found = in_one_pass(built, streamed)
+    found = scores(built, streamed)
     compare(found["agreement"], {**expected["agreement"], "signature": found["agreement"]["signature"]})
 
 
-def test_annotations_encoded_twice_and_blank_lines(tmp_path: Path, in_one_pass: Any) -> None:
+def test_annotations_encoded_twice_and_blank_lines(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=9)
     inputs = written(tmp_path, predictions, references)
-    expected = nested(score(inputs, Settings()))
+    expected = nested(score(inputs, ScoreSettings()))
     path = tmp_path / "val.jsonl"
     path.write_text("\n".join(json.dumps(line) for line in path.read_text("utf-8").splitlines()) + "\n\n \n", "utf-8")
     for name in ("p.jsonl", "docs.jsonl"):
         path = tmp_path / name
         path.write_text(path.read_text("utf-8").replace("\n", "\n\n"), "utf-8")
-    compare(in_one_pass(inputs, Settings(totals_only=True)), expected)
+    compare(scores(inputs, ScoreSettings(totals_only=True)), expected)
 
 
 def instance_twice(predictions: Rows, references: Rows) -> None:
@@ -242,7 +235,7 @@ def test_what_is_wrong_in_a_late_part_is_told(change: Callable[[Rows, Rows], Non
     messages = []
     for totals in (True, False):
         with pytest.raises(DataError, match=WRONG[change]) as error:
-            score(inputs, Settings(totals_only=totals))
+            score(inputs, ScoreSettings(totals_only=totals))
         messages.append(str(error.value))
     assert messages[0] == messages[1]
     assert not any("scoring" in message for message in messages)
@@ -257,15 +250,15 @@ def test_broken_text_in_a_field_that_no_score_needs(name: str, tmp_path: Path) -
     path.write_bytes(b"\n".join([*before, last[:-1] + b', "note": "\xff"}\n']))
     for totals in (True, False):
         with pytest.raises(DataError, match=f"{name}:{len(before) + 1}: .*(UTF-8|utf-8)"):
-            score(inputs, Settings(totals_only=totals))
+            score(inputs, ScoreSettings(totals_only=totals))
 
 
-def test_a_document_that_stands_twice_counts_as_its_last(tmp_path: Path, in_one_pass: Any) -> None:
+def test_a_document_that_stands_twice_counts_as_its_last(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=9)
     inputs = written(tmp_path, predictions, references)
     path = tmp_path / "docs.jsonl"
-    expected = nested(score(inputs, Settings()))
+    expected = nested(score(inputs, ScoreSettings()))
     first = [{"docid": json.loads(line)["docid"], "document": "x"} for line in path.read_text("utf-8").splitlines()]
     path.write_text("".join(json.dumps(one) + "\n" for one in first) + path.read_text("utf-8"), "utf-8")
-    compare(in_one_pass(inputs, Settings(totals_only=True)), expected)
-    compare(nested(score(inputs, Settings())), expected)
+    compare(scores(inputs, ScoreSettings(totals_only=True)), expected)
+    compare(nested(score(inputs, ScoreSettings())), expected)

@@ -1,0 +1,141 @@
+"""Faithfulness: parts of predictions become the columns of `eraser_faithfulness`, rows per annotation or their sums.
+
+This is the one path from instances to faithfulness, whether all come at once or some at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .checks import Classes, check_thresholds
+from .erasure import (
+    add_curve,
+    add_labels,
+    aopc,
+    count_labels,
+    drop,
+    entropy_difference,
+    kl_divergence,
+    threshold_columns,
+    tokens_to_flip_ratio,
+)
+from .fields import ERASED
+from .parts import Part, Parts
+from .pool import Pool
+from .resampling import against_chance
+
+ROWS_AT_ONCE = 1 << 16
+
+
+class Faithfulness:
+    """Gathers faithfulness, a part at a time.
+
+    Args:
+        parts: which hand out the parts.
+        n: how many annotations there are (without references: instances).
+        label_names: the labels there are, see `checks.Classes`.
+        aopc_thresholds: those that every instance must have.
+        totals: keep one row, the sums over all annotations.
+
+    Attributes:
+        pool: the columns; whole once `finish` was called.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        n: int,
+        label_names: Sequence[str] | None,
+        aopc_thresholds: Sequence[float],
+        totals: bool = False,
+    ) -> None:
+        self.parts, self.rules, self.pool = parts, parts.rules, Pool(n, totals)
+        self.classes = Classes(parts.r, label_names, self.rules["labels"], self.rules["probabilities"])
+        self.asked = sorted({float(threshold) for threshold in aopc_thresholds})
+        # erased side -> of each part the annotations, the drop, and the drop of each random rationale
+        self.drawn: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
+
+    def add(self, part: Part) -> None:
+        """Check a part, and add its statistics if nothing is wrong so far."""
+        if self.rules.broken("fields"):
+            return
+        p, used = part.p, self.parts.fields.used
+        self.classes.check(p, used)
+        if self.rules.broken("labels"):
+            return
+        self.pool.at(part.rows)
+        rows = part.joined.row
+        label, full = p.classification[rows], np.nan_to_num(p.full[rows], nan=0.0)
+        for side in ERASED:
+            if getattr(used, side):
+                erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
+                self.pool.add_mean(side, drop(full, erased, label))
+                self.pool.add_mean(f"{side}_entropy", entropy_difference(full, erased))
+                self.pool.add_mean(f"{side}_kl", kl_divergence(erased, full))
+        if used.thresholds:
+            self._add_curves(part, full, label)
+        if self.classes.gold and used.classification:
+            self._add_labels(part, label)
+        if used.tokens_to_flip and part.documents.tokens.size:
+            ratio = tokens_to_flip_ratio(p.tokens_to_flip[rows], part.documents.evidence_tokens(part.r))
+            self.pool.add_mean("tokens_to_flip_ratio", ratio)
+        if used.draws:
+            self._add_draws(part, full, label)
+
+    def _add_curves(self, part: Part, full: np.ndarray, label: np.ndarray) -> None:
+        p, rows = part.p, part.joined.row
+        offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
+        positions, good = threshold_columns(p.threshold, offsets, np.array(self.asked))
+        check_thresholds(good, self.asked, p, self.rules["thresholds"])
+        if not good.all():
+            return
+        for side in ERASED:
+            matrix = getattr(p, f"threshold_{side}")
+            if not np.isnan(matrix).all():
+                drops = [
+                    aopc(full[some], np.nan_to_num(matrix[positions[rows[some]]], nan=0.0), label[some])
+                    for some in (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
+                ]
+                add_curve(self.pool, f"{side}_aopc", np.concatenate(drops))
+
+    def _add_labels(self, part: Part, label: np.ndarray) -> None:
+        names = list(dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *part.p.labels]))
+        codes = {name: code for code, name in enumerate(names)}
+        truth = np.array([*(codes.get(name, -1) for name in part.r.labels), -1], dtype=np.int64)[part.r.classification]
+        predicted = np.array([*(codes[name] for name in part.p.labels), -1], dtype=np.int64)[label]
+        add_labels(self.pool, names, truth, predicted)
+
+    def _add_draws(self, part: Part, full: np.ndarray, label: np.ndarray) -> None:
+        p, rows, count = part.p, part.joined.row, self.classes.draws
+        for side in ERASED:
+            matrix = getattr(p, f"draw_{side}")
+            if getattr(self.parts.fields.used, side) and not np.isnan(matrix).all():
+                erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
+                draws = np.nan_to_num(matrix, nan=0.0).reshape(len(p.ids), count, -1)[rows]
+                own = part.rows, drop(full, erased, label), aopc(full, draws, label)
+                self.drawn.setdefault(side, []).append(own)
+
+    def finish(self) -> None:
+        """Settle which labels count."""
+        count_labels(self.pool, self.classes.finish())
+
+    def against_chance(self) -> dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
+        """Erased side -> its score against that of random rationales, see `resampling.against_chance`: over all instances
+        (with ``draws`` and the instances' ``mean_win_rate``), and of each annotation."""
+        told = {}
+        for side, several in self.drawn.items():
+            rows, observed, draws = (np.concatenate(column) for column in zip(*several, strict=True))
+            order = np.argsort(rows)
+            observed, draws = observed[order], draws[order]
+            up = side == "comprehensiveness"
+            each = against_chance(observed, draws, up)
+            overall = against_chance(np.asarray(observed.mean()), draws.mean(axis=0), up)
+            overall |= {"draws": np.asarray(draws.shape[1]), "mean_win_rate": each["win_rate"].mean()}
+            told[side] = overall, each
+        return told
+
+    def signature_settings(self) -> dict[str, object]:
+        """The settings that made a difference, as the signature has them."""
+        return {"log": "e"} | ({"aopc": self.asked} if self.parts.fields.used.thresholds else {})

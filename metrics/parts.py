@@ -1,0 +1,159 @@
+"""Predictions some at a time: matched with the annotations that they speak of, in any order, and with their documents.
+
+Whoever has all predictions at hand matches them as one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .checks import Fields
+from .flat import Picked, Predictions, References, blank
+from .joining import Documents, Join
+from .offences import Offences, Rows, Rules
+
+# rules, in the order in which they are told, see `offences.Rules`
+FIELDS = ("fields", "label names", "annotation ids", "instance ids", "unknown ids", "missing instances")
+DOCUMENTS = ("own documents", "documents", "labels", "probabilities")
+LENGTHS = ("lengths",)
+THRESHOLDS = ("thresholds",)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some instances and their annotations.
+
+    Attributes:
+        p: the instances.
+        r: their annotations, in the references' order.
+        rows: the place of each among all annotations.
+        joined: which belongs to which.
+        documents: asked about by an annotation's place in ``r``.
+        sides: what offences call the rows of both.
+    """
+
+    p: Predictions
+    r: References
+    rows: np.ndarray
+    joined: Join
+    documents: Documents
+    sides: dict[str, Rows]
+
+
+class Parts:
+    """What the parts have in common: the references, and what one part must know of those before it.
+
+    Args:
+        r: the references; None where there are none: then every instance stands for itself.
+        documents: the references'.
+        rules: where what is wrong is told: `FIELDS` are the rules of this class.
+        lines: what offences call each annotation; by default its row.
+
+    Attributes:
+        fields: the optional fields there are.
+    """
+
+    def __init__(
+        self,
+        r: References | None,
+        documents: Documents | None,
+        rules: Rules,
+        lines: Sequence[int] | None = None,
+    ) -> None:
+        self.r, self.rules = r, rules
+        self.documents = documents or Documents(r or blank(References, ()))
+        self.fields = Fields(rules["fields"])
+        self.first: Rows | None = None
+        self.whole = Rows((), ())
+        self.unknown: set[str] = set()
+        self.places: dict[str, int] = {}
+        if r is not None:
+            self.whole = Rows(range(len(r.ids)) if lines is None else lines, r.ids)
+            rules.sides["reference"] = self.whole
+            for row, name in enumerate(r.ids):
+                if self.places.setdefault(name, row) != row:
+                    _say_again(rules["annotation ids"], "reference", row, name)
+            self.seen = bytearray(len(r.ids))
+
+    def match(self, p: Predictions, lines: Sequence[int] | None = None) -> Part:
+        """A part: its annotations and documents, and what is wrong with its ids and its optional fields.
+
+        Args:
+            p: the instances.
+            lines: what offences call each instance; by default its row.
+        """
+        side = Rows(range(len(p.ids)) if lines is None else lines, p.ids)
+        if self.first is None and len(p.ids):
+            self.first = side
+        self.rules.sides["prediction"] = side
+        self.fields.check(p)
+        return self._part(p, self._rows(p.ids), side)
+
+    def without_rationales(self, annotation: np.ndarray, lines: Sequence[int]) -> Part:
+        """A part of which nothing else is known any more than that its instances have no rationale.
+
+        Args:
+            annotation: of each instance, its row; all have one.
+            lines: see `match`.
+        """
+        ids = Picked(self.whole.ids, annotation)
+        return self._part(blank(Predictions, ids), annotation, Rows(lines, ids))
+
+    def _part(self, p: Predictions, annotation: np.ndarray, side: Rows) -> Part:
+        rows = np.unique(annotation[annotation >= 0])
+        reference = np.where(annotation < 0, -1, np.searchsorted(rows, annotation))
+        row = np.full(rows.size, -1, dtype=np.int64)
+        row[reference[reference >= 0]] = np.flatnonzero(reference >= 0)
+        doc = np.append(self.documents.number(p.docids), -1)[p.doc]
+        documents = self.documents.at(rows)
+        r = blank(References, p.ids) if self.r is None else self.r.take(rows)
+        whole = Rows(Picked(self.whole.numbers, rows), Picked(self.whole.ids, rows))
+        sides = {"prediction": side, "reference": whole}
+        part = Part(p, r, rows, Join(row, reference, doc, documents.n_docs), documents, sides)
+        self.rules.sides.update(part.sides)
+        return part
+
+    def _rows(self, ids: Sequence[str]) -> np.ndarray:
+        """The annotation of each instance; -1 where none has its id. Each id is expected once."""
+        again, lost = self.rules["instance ids"], []
+        places, rows = self.places, np.full(len(ids), -1, dtype=np.int64)
+        for at, name in enumerate(ids):
+            row = places.get(name, -1)
+            if row < 0:
+                if name in self.unknown:
+                    _say_again(again, "prediction", at, name)
+                self.unknown.add(name)
+                lost.append(at)
+            else:
+                if self.seen[row]:
+                    _say_again(again, "prediction", at, name)
+                self.seen[row] = 1
+                rows[at] = row
+        if self.r is None:
+            return np.arange(len(ids))
+        self.rules["unknown ids"].say_all(
+            "prediction", np.array(lost, dtype=np.int64), "annotation_id",
+            lambda k: f"no annotation has the id {ids[lost[k]]!r}",
+        )  # fmt: skip
+        return rows
+
+    def finish(self) -> None:
+        """What can be told of all parts alone: instances there must be, and of every annotation one."""
+        if self.first is None:
+            self.rules.sides.pop("prediction", None)
+            self.rules["fields"].say("prediction", -1, "", "expected at least one instance, found none")
+            return
+        self.rules.sides["prediction"] = self.first
+        self.fields.finish()
+        if self.r is not None:
+            self.rules.sides["reference"] = self.whole
+            missing = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8) == 0)
+            message = "expected an instance for this annotation, found none"
+            self.rules["missing instances"].say_all("reference", missing, "annotation_id", message)
+
+
+def _say_again(offences: Offences, side: str, row: int, name: str) -> None:
+    offences.say(side, row, "annotation_id", f"expected each id once, found {name!r} again")

@@ -1,0 +1,207 @@
+"""What predictions are scored against: annotations as flat arrays, and their documents."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+
+from eraser_hub.metrics.flat import References, Words, concatenate
+from eraser_hub.metrics.flatten_rows import ReferenceFlattener
+from eraser_hub.metrics.joining import Documents, says_sentences
+from eraser_hub.metrics.offences import Offences, Rows, cut
+from eraser_hub.records.errors import DataError, DataErrors
+from eraser_hub.records.json_lines import not_json
+from eraser_hub.records.lines import Lines, batches_of_lines, check_utf8, reading
+from eraser_hub.records.splits import dataset_split
+
+from .documents import CorpusDocuments
+from .settings import Inputs
+
+# bytes of lines that are decoded at a time: their objects fit into a processor's cache
+BLOCK = 1 << 17
+COLUMNS = ("annotation_id", "classification", "documents", "evidences")
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The annotations that predictions are scored against.
+
+    Attributes:
+        references: flat.
+        documents: theirs.
+        path: the file that they stand in, by which errors are told.
+        lines: the line (or row) of each in it.
+        label_names: the labels there are; None: those that the annotations have.
+        by_values: the value of the column to break scores down by, of each annotation.
+        note: see `labels.LabelNames`.
+    """
+
+    references: References
+    documents: Documents
+    path: Path
+    lines: Sequence[int]
+    label_names: tuple[str, ...] | None
+    by_values: list[object] | None = None
+    note: str = ""
+
+
+def read_gold(inputs: Inputs, by: str | None = None) -> Gold:
+    """Read annotations, of a corpus folder or of a built dataset.
+
+    Args:
+        by: a column to break scores down by.
+
+    Raises:
+        DataError: a file cannot be read, or something in it is not as it should be; at most ten offences.
+    """
+    return _of_corpus(inputs, by) if inputs.dataset is None else _of_dataset(inputs, inputs.dataset, by)
+
+
+def raise_offences(offences: Offences, files: dict[str, Path]) -> None:
+    """Raise the offences, if there are any.
+
+    Args:
+        files: side -> the file that its rows stand in, which offences call by their lines.
+    """
+    if not offences.total:
+        return
+    errors = [
+        DataError(
+            offence.message,
+            file=files[offence.side],
+            line=None if offence.row < 0 else offence.row,
+            instance=offence.id or None,
+            field=offence.field or None,
+        )
+        for offence in offences
+    ]
+    if offences.total == 1:
+        raise errors[0]
+    raise DataErrors(errors, offences.total)
+
+
+# ------------------------------------------------------------------------------------------------------------- a corpus
+def _of_corpus(inputs: Inputs, by: str | None) -> Gold:
+    labels, path = inputs.labels(), inputs.annotation_file
+    offences = Offences()
+    flattener = ReferenceFlattener(offences, labels.names, documents=False)
+    lines, values = array("q"), list[object]()
+    offences.sides = {"reference": Rows(lines, flattener.ids)}
+    with reading(path):
+        for batch in batches_of_lines(path, BLOCK):
+            if by is None and _added(batch, flattener):
+                lines.extend(batch.numbers)
+                continue
+            for number, row in _rows(batch, path):
+                lines.append(number)
+                flattener.add(row)
+                if by is not None:
+                    values.append(_value(row, by, path, number))
+    if not lines:
+        raise DataError("expected at least one annotation, found none", file=path)
+    references = flattener.finish()
+    references.docids = Words(flattener.docs)
+    references.ids = tuple(flattener.ids)  # which no garbage collection walks through again and again
+    documents = CorpusDocuments(inputs.corpus, flattener.docs, says_sentences(references))
+    raise_offences(offences, {"reference": path})
+    return Gold(references, documents, path, lines, labels.names, None if by is None else values, labels.note)
+
+
+class _Evidence(msgspec.Struct, gc=False):
+    docid: str
+    start_token: int
+    end_token: int
+    start_sentence: int | None = None
+    end_sentence: int | None = None
+
+
+class _Annotation(msgspec.Struct, gc=False):
+    annotation_id: str
+    evidences: list[list[_Evidence]] | None = None
+    classification: str | None = None
+
+
+_decode = msgspec.json.Decoder(_Annotation).decode
+
+
+def _added(batch: Lines, flattener: ReferenceFlattener) -> bool:
+    """Append lines that are all as most are; False, and nothing is appended, where one is not."""
+    try:
+        annotations = [_decode(line) for line in batch.lines]
+        check_utf8(batch.lines)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return False
+    return flattener.add_columns(annotations, attrgetter)
+
+
+def _rows(batch: Lines, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The annotations of some lines, each with its line; a line may be encoded twice."""
+    for number, line in zip(batch.numbers, batch.lines, strict=True):
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line)
+            if isinstance(row, str):
+                row = orjson.loads(row)
+        except ValueError as error:
+            raise DataError(not_json(error, line), file=path, line=number) from None
+        if not isinstance(row, dict):
+            raise DataError(f"expected an object, found {cut(row)}", file=path, line=number)
+        yield number, row
+
+
+def _value(row: dict[str, Any], by: str, path: Path, line: int) -> object:
+    if by not in row:
+        raise DataError(f"expected the field {by!r} (to break scores down by), found none", file=path, line=line)
+    return row[by]
+
+
+# ------------------------------------------------------------------------------------------------------ a built dataset
+def _of_dataset(inputs: Inputs, dataset: Path, by: str | None) -> Gold:
+    # the Arrow libraries are slow to import: only where they are needed
+    from eraser_hub.metrics.flatten_arrow import references_from_arrow
+    from eraser_hub.records.built import batches
+
+    labels, files = inputs.labels(), _files(dataset, inputs.config or "", inputs.split)
+    offences, parts = Offences(), list[References]()
+    values: list[object] = []
+    first = 1
+    for table in batches(files, [*COLUMNS, *([by] if by and by not in COLUMNS else [])]):
+        part = references_from_arrow(table, labels.names)
+        if part is None:
+            own = Offences()
+            flattener = ReferenceFlattener(own, labels.names)
+            own.sides = {"reference": Rows(range(first, first + table.num_rows), flattener.ids)}
+            for row in table.to_pylist():
+                flattener.add(row)
+            offences.take(own)
+            part = flattener.finish()
+        parts.append(part)
+        first += table.num_rows
+        if by is not None and by != "classification":
+            values += table.column(by).to_pylist()
+    references = concatenate(parts) if parts else ReferenceFlattener(offences, labels.names).finish()
+    if by == "classification":
+        names = [*references.labels, None]
+        values = [names[code] for code in references.classification.tolist()]
+    raise_offences(offences, {"reference": files[0]})
+    by_values = None if by is None else values
+    return Gold(references, Documents(references), files[0], range(1, first), labels.names, by_values, labels.note)
+
+
+def _files(dataset: Path, config: str, split: str) -> list[Path]:
+    """The Parquet files of a split of a built dataset."""
+    name = dataset_split(split)
+    files = sorted((dataset / config).glob(f"{name}-?????-of-?????.parquet"))
+    if not files:
+        splits = sorted({path.name.split("-")[0] for path in (dataset / config).glob("*-?????-of-?????.parquet")})
+        known = ", ".join(splits) or "nothing"
+        raise DataError(f"expected Parquet files of the split {name!r}, found {known}", file=dataset / config)
+    return files

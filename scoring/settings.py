@@ -1,0 +1,138 @@
+"""What is scored, against what, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.metrics.agreement import AgreementSettings
+from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
+from eraser_hub.metrics.rankings import check_policy
+from eraser_hub.metrics.resampling import check_settings
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.splits import release_split
+
+from .labels import LabelNames, labels_of_corpus
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """What makes the numbers.
+
+    Attributes:
+        iou_thresholds: as asked for; the flat keys of the first (or of 0.5, where it is among them) have no suffix.
+        aopc_thresholds: those that every instance must have.
+        strict: demand labels, class scores and comprehensiveness scores.
+        auprc_policy: what a document without positives counts, see `rankings.AUPRC_POLICIES`.
+        random_baseline: shuffles of the soft scores to average; 0: none.
+        sentence_threshold: a sentence is predicted from this score on.
+        per_instance: keep every score of every instance.
+        confidence_level, n_resamples, seed, ci_method: of the bootstrap's intervals, see `resampling.intervals`.
+        by: a column of the annotations to break scores down by.
+        totals_only: keep no row per annotation where the rest of the settings does not need any: less memory.
+    """
+
+    iou_thresholds: tuple[float, ...] = (0.5,)
+    aopc_thresholds: tuple[float, ...] = AOPC_THRESHOLDS
+    strict: bool = False
+    auprc_policy: str = "reference"
+    random_baseline: int = 0
+    sentence_threshold: float = 0.5
+    per_instance: bool = False
+    confidence_level: float | None = None
+    n_resamples: int | None = None
+    seed: int = 0
+    ci_method: str = "percentile"
+    by: str | None = None
+    totals_only: bool = False
+
+    @property
+    def totals(self) -> bool:
+        """Whether sums over all annotations are enough, and no row per annotation need be kept."""
+        rows = self.per_instance or self.by is not None
+        return self.totals_only and not rows and self.confidence_level is None and self.n_resamples is None
+
+    @property
+    def main_iou(self) -> float:
+        """The threshold whose keys have no suffix."""
+        return 0.5 if 0.5 in self.iou_thresholds else self.iou_thresholds[0]
+
+    @property
+    def agreement(self) -> AgreementSettings:
+        """Those of agreement."""
+        return AgreementSettings(
+            tuple(dict.fromkeys(self.iou_thresholds)),
+            self.main_iou,
+            self.auprc_policy,
+            self.random_baseline,
+            self.sentence_threshold,
+        )
+
+    def check(self) -> None:
+        """Raise a ValueError for a setting out of its range."""
+        for name, low in (("iou_thresholds", False), ("aopc_thresholds", True)):
+            values = getattr(self, name)
+            if not values:
+                raise ValueError(f"{name}: expected at least one")
+            for value in values:
+                if not (0 <= value <= 1 if low else 0 < value <= 1):
+                    raise ValueError(f"{name}: expected a number in {'[0, 1]' if low else '(0, 1]'}, found {value}")
+        check_policy(self.auprc_policy)
+        if self.random_baseline < 0:
+            raise ValueError(f"random_baseline: expected a number of shuffles, found {self.random_baseline}")
+        check_settings(
+            0.95 if self.confidence_level is None else self.confidence_level,
+            1000 if self.n_resamples is None else self.n_resamples,
+            self.ci_method,
+        )
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What to score: a corpus folder with its split (or another annotation file), and the predictions.
+
+    Instead of the corpus folder a built dataset (a folder of Parquet files) and its config.
+    """
+
+    data_dir: Path | None
+    split: str
+    results: Path
+    annotations: Path | None = None
+    label_names: tuple[str, ...] | None = None
+    dataset: Path | None = None
+    config: str | None = None
+
+    @property
+    def corpus(self) -> Path:
+        """The corpus folder."""
+        if self.data_dir is None:
+            raise ValueError("expected a corpus folder or a dataset, found neither")
+        return self.data_dir
+
+    @property
+    def annotation_file(self) -> Path:
+        """The file of annotations of a corpus folder: DIR/SPLIT.jsonl, unless it is named.
+
+        The dataset's split names are understood as well as the release's.
+
+        Raises:
+            DataError: there is no such file.
+        """
+        if self.annotations is not None:
+            return self.annotations
+        for name in (release_split(self.split), self.split):
+            path = self.corpus / f"{name}.jsonl"
+            if path.is_file():
+                return path
+        message = f"no annotation file {release_split(self.split)}.jsonl for the split {self.split!r}"
+        raise DataError(message, file=self.corpus)
+
+    def labels(self) -> LabelNames:
+        """The labels: as given, else as `labels.labels_of_corpus` or a built dataset's config has them."""
+        if self.label_names is not None:
+            return LabelNames(self.label_names)
+        if self.dataset is not None:
+            config = CONFIGS.get(self.config or "")
+            return LabelNames(config.label_names if config else None)
+        return labels_of_corpus(self.corpus, self.config, self.annotation_file)
