@@ -7,8 +7,9 @@ number, a predicted span stands between ``⟦`` and ``⟧``: a pipe, a monochrom
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from eraser_hub.records.errors import DataError, shown
@@ -102,15 +103,20 @@ def pieces(document: MarkedDocument) -> list[list[Piece]]:
     return out
 
 
-def folded(lines: Sequence[Sequence[Piece]], context: int = 1) -> list[bool]:
-    """For each sentence whether it may be folded away: nothing marked in it nor within ``context`` sentences.
+def stretches(document: MarkedDocument, fold: bool, context: int = 1) -> Iterator[tuple[bool, list[list[Piece]]]]:
+    """The document's sentences in runs, each folded away or shown.
 
-    A document without any mark keeps its first sentences, so that something can be read.
+    Folded are sentences with nothing marked in them nor within ``context`` sentences. A document without any mark keeps
+    its first sentences, so that something can be read.
     """
+    lines = pieces(document)
     marked = [any(piece.groups or piece.predicted for piece in line) for line in lines]
-    if not any(marked):
-        return [index > 2 * context for index in range(len(lines))]
-    return [not any(marked[max(0, index - context) : index + context + 1]) for index in range(len(lines))]
+    if any(marked):
+        near = [any(marked[max(0, index - context) : index + context + 1]) for index in range(len(lines))]
+    else:
+        near = [index <= 2 * context for index in range(len(lines))]
+    for folded, run in groupby(zip(near, lines, strict=True), key=lambda place: fold and not place[0]):
+        yield folded, [line for _, line in run]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,34 +278,29 @@ def _terminal(document: MarkedDocument, *, fold: bool) -> Text:
     from rich.text import Text
 
     text = Text()
-    lines = pieces(document)
-    hidden = folded(lines) if fold else [False] * len(lines)
-    skipped = 0
-    for line, hide in zip(lines, hidden, strict=True):
-        if hide:
-            skipped += 1
+    for folded, lines in stretches(document, fold):
+        if folded:
+            text.append(_skipped(len(lines)), style="dim")
             continue
-        if skipped:
-            text.append(_skipped(skipped), style="dim")
-            skipped = 0
-        for index, piece in enumerate(line):
-            if index:
-                text.append(" ")
-            style = _style(piece)
-            for group in piece.opens:
-                text.append(f"‹{group_mark(group)}", style=f"bold {GOLD}")
-            if piece.span_opens:
-                text.append("⟦", style=f"bold {PREDICTED}")
-            text.append(visible(piece.text), style=style)
-            if piece.span_closes:
-                text.append("⟧", style=f"bold {PREDICTED}")
-            for _ in piece.closes:
-                text.append("›", style=f"bold {GOLD}")
-        text.append("\n")
-    if skipped:
-        text.append(_skipped(skipped), style="dim")
+        for line in lines:
+            for index, piece in enumerate(line):
+                text.append(" " if index else "")
+                _append(text, piece)
+            text.append("\n")
     text.rstrip()
     return text
+
+
+def _append(text: Text, piece: Piece) -> None:
+    for group in piece.opens:
+        text.append(f"‹{group_mark(group)}", style=f"bold {GOLD}")
+    if piece.span_opens:
+        text.append("⟦", style=f"bold {PREDICTED}")
+    text.append(visible(piece.text), style=_style(piece))
+    if piece.span_closes:
+        text.append("⟧", style=f"bold {PREDICTED}")
+    for _ in piece.closes:
+        text.append("›", style=f"bold {GOLD}")
 
 
 def _skipped(count: int) -> str:
@@ -341,31 +342,19 @@ def _html(instance: MarkedInstance, *, fold: bool) -> str:
         out.append(f'<p style="margin:.2em 0"><i>query:</i> {say(instance.query)}</p>')
     for place, document in enumerate(instance.documents):
         out.append(f'<p style="margin:.6em 0 0;color:#555">{say(_title(instance, place))}</p>')
-        lines = pieces(document)
-        hidden = folded(lines) if fold else [False] * len(lines)
-        index = 0
-        while index < len(lines):
-            if not hidden[index]:
-                out.append(f'<p style="margin:0">{" ".join(_html_token(p, say) for p in lines[index])}</p>')
-                index += 1
-                continue
-            end = index
-            while end < len(lines) and hidden[end]:
-                end += 1
-            inner = "".join(
-                f'<p style="margin:0">{" ".join(_html_token(p, say) for p in line)}</p>' for line in lines[index:end]
-            )
-            out.append(
-                f'<details><summary style="color:#555">{_skipped(end - index).strip()}</summary>{inner}</details>'
-            )
-            index = end
+        for folded, lines in stretches(document, fold):
+            shown = "".join(f'<p style="margin:0">{" ".join(_html_token(p, say) for p in line)}</p>' for line in lines)
+            if folded:
+                summary = f'<summary style="color:#555">{_skipped(len(lines)).strip()}</summary>'
+                shown = f"<details>{summary}{shown}</details>"
+            out.append(shown)
         if top := _top(instance, place):
             out.append(f'<p style="margin:0;color:#555;font-size:85%">{say(top)}</p>')
     out.append(f'<p style="margin:.6em 0;color:#555;font-size:85%">{say(legend(instance))}</p></div>')
     return "".join(out)
 
 
-def _html_token(piece: Piece, say: Any) -> str:
+def _html_token(piece: Piece, say: Callable[[str], str]) -> str:
     css = []
     if piece.shade:
         css.append(f"background:{_SHADE_HEX[piece.shade]}")
