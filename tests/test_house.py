@@ -1,4 +1,4 @@
-"""The house as docs/architecture.md draws it: layers that use only those below them, sizes one can read.
+"""The house as docs/architecture.md draws it: layers that use only those below them, no circles, sizes one can read.
 
 An import inside a function counts, as it runs too; one below ``if TYPE_CHECKING`` does not.
 """
@@ -9,6 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ LAYERS = (  # lowest first; the door, eraser_hub/, uses them all
 )  # fmt: skip
 PLANNED = ("asking", "experiments")
 MOST_FILES = 20
+MOST_LINES = 70
 BASE = ("eraser_hub.version", "eraser_hub.samples")  # a number and files; whoever wants them may have them
 
 
@@ -90,6 +92,13 @@ def test_a_layer_uses_only_those_below_it(folder):
     assert not upwards
 
 
+def test_nothing_runs_in_circles():
+    try:
+        TopologicalSorter({module: uses(module) for module in modules()}).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
 def test_every_folder_of_the_architecture_stands():
     missing = [
         folder for folder in (*LAYERS, "eraser_hub", "docs") if folder not in PLANNED and not (ROOT / folder).is_dir()
@@ -100,6 +109,17 @@ def test_every_folder_of_the_architecture_stands():
 def test_no_folder_is_crowded():
     files = Counter(path.parent.relative_to(ROOT).as_posix() for path in modules().values())
     assert not {folder: count for folder, count in files.items() if count > MOST_FILES and folder != "metrics"}
+
+
+def test_no_function_is_too_long_to_read():
+    long = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {length} lines"
+        for path in modules().values()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if (length := node.end_lineno - node.lineno + 1) > MOST_LINES
+    ]
+    assert not long
 
 
 def test_the_rules_see_what_they_are_for(tmp_path):

@@ -7,46 +7,49 @@ from typing import Annotated
 
 import typer
 
+from .scored import (
+    Annotations,
+    AopcThresholds,
+    Config,
+    DataDir,
+    Dataset,
+    IouThresholds,
+    Split,
+    check_source,
+    settings_of,
+)
+
+Results = Annotated[Path, typer.Option(help="Predictions: ERASER instances, jsonl or Parquet.")]
+ScoreFile = Annotated[Path | None, typer.Option(help="Where the scores go, as JSON.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Demand IOU thresholds, labels, class scores and comprehensiveness scores.")
+]
+AuprcPolicy = Annotated[
+    str, typer.Option(help="AUPRC of a document without evidence: reference (0.5), skip, zero or one.")
+]
+RandomBaseline = Annotated[
+    int, typer.Option(min=0, help="Also score this many shuffles of the soft scores (the papers: 10).")
+]
+SentenceThreshold = Annotated[float, typer.Option(help="A sentence is predicted from this score on.")]
+ConfidenceLevel = Annotated[float | None, typer.Option(help="Adds bootstrap intervals, e.g. 0.95.")]
+NResamples = Annotated[int | None, typer.Option(help="Bootstrap resamples (1000).")]
+CiMethod = Annotated[str, typer.Option(help="percentile or bca.")]
+Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.")]
+PerInstance = Annotated[bool, typer.Option("--per-instance", help="Add every score of every instance.")]
+By = Annotated[str | None, typer.Option(help="Break the scores down by this field of the annotations.")]
+NumProc = Annotated[
+    int, typer.Option(min=0, help="Processes that read predictions (0: more than one for large files).")
+]
+
 
 def score(
-    results: Annotated[Path, typer.Option(help="Predictions: ERASER instances, jsonl or Parquet.")],
-    data_dir: Annotated[
-        Path | None, typer.Option(help="The corpus as released: SPLIT.jsonl, docs/ or docs.jsonl.")
-    ] = None,
-    dataset: Annotated[
-        Path | None, typer.Option(help="Instead of --data-dir: a built dataset, e.g. hub/eraser.")
-    ] = None,
-    config: Annotated[
-        str | None,
-        typer.Option(help="The configuration of --dataset, e.g. movies; with --data-dir the one whose labels count."),
-    ] = None,
-    split: Annotated[
-        str, typer.Option(help="train, val (or validation), test, or a split of the corpus' own.")
-    ] = "test",
-    score_file: Annotated[Path | None, typer.Option(help="Where the scores go, as JSON.")] = None,
-    annotations: Annotated[Path | None, typer.Option(help="An annotation file other than SPLIT.jsonl.")] = None,
-    iou_thresholds: Annotated[list[float] | None, typer.Option(help="IOU threshold; repeat for several.")] = None,
-    aopc_thresholds: Annotated[list[float] | None, typer.Option(help="AOPC threshold; repeat for several.")] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Demand IOU thresholds, labels, class scores and comprehensiveness scores.")
-    ] = False,
-    auprc_policy: Annotated[
-        str, typer.Option(help="AUPRC of a document without evidence: reference (0.5), skip, zero or one.")
-    ] = "reference",
-    random_baseline: Annotated[
-        int, typer.Option(min=0, help="Also score this many shuffles of the soft scores (the papers: 10).")
-    ] = 0,
-    sentence_threshold: Annotated[float, typer.Option(help="A sentence is predicted from this score on.")] = 0.5,
-    confidence_level: Annotated[float | None, typer.Option(help="Adds bootstrap intervals, e.g. 0.95.")] = None,
-    n_resamples: Annotated[int | None, typer.Option(help="Bootstrap resamples (1000).")] = None,
-    ci_method: Annotated[str, typer.Option(help="percentile or bca.")] = "percentile",
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
-    per_instance: Annotated[bool, typer.Option("--per-instance", help="Add every score of every instance.")] = False,
-    by: Annotated[str | None, typer.Option(help="Break the scores down by this field of the annotations.")] = None,
-    num_proc: Annotated[
-        int, typer.Option(min=0, help="Processes that read predictions (0: more than one for large files).")
-    ] = 0,
-) -> None:
+    results: Results, data_dir: DataDir = None, dataset: Dataset = None, config: Config = None, split: Split = "test",
+    score_file: ScoreFile = None, annotations: Annotations = None, iou_thresholds: IouThresholds = None,
+    aopc_thresholds: AopcThresholds = None, strict: Strict = False, auprc_policy: AuprcPolicy = "reference",
+    random_baseline: RandomBaseline = 0, sentence_threshold: SentenceThreshold = 0.5,
+    confidence_level: ConfidenceLevel = None, n_resamples: NResamples = None, ci_method: CiMethod = "percentile",
+    seed: Seed = 0, per_instance: PerInstance = False, by: By = None, num_proc: NumProc = 0,
+) -> None:  # fmt: skip
     """Score predictions against a corpus: the reference scorer's keys, and more.
 
     Examples:
@@ -60,41 +63,22 @@ def score(
     """
     from eraser_hub.scoring.result import nested, run_signature, write_scores
     from eraser_hub.scoring.score import score as run
-    from eraser_hub.scoring.settings import Inputs, ScoreSettings
+    from eraser_hub.scoring.settings import Inputs
     from eraser_hub.scoring.terminal import print_scores
 
-    if (data_dir is None) == (dataset is None):
-        raise typer.BadParameter("give either --data-dir, or --dataset with --config")
-    if dataset is not None and config is None:
-        raise typer.BadParameter("--dataset needs --config")
-    if dataset is not None and annotations is not None:
-        raise typer.BadParameter("--annotations goes with --data-dir")
+    check_source(data_dir, dataset, config, annotations)
     if strict and not iou_thresholds:
         raise typer.BadParameter("--strict needs --iou-thresholds")
-    try:
-        settings = ScoreSettings(
-            iou_thresholds=tuple(iou_thresholds or (0.5,)),
-            **({"aopc_thresholds": tuple(aopc_thresholds)} if aopc_thresholds else {}),  # type: ignore[arg-type]
-            strict=strict,
-            auprc_policy=auprc_policy,
-            random_baseline=random_baseline,
-            sentence_threshold=sentence_threshold,
-            per_instance=per_instance,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-            ci_method=ci_method,
-            by=by,
-            totals_only=True,
-        )
-        settings.check()
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    settings = settings_of(
+        iou_thresholds, aopc_thresholds, strict=strict, auprc_policy=auprc_policy, random_baseline=random_baseline,
+        sentence_threshold=sentence_threshold, per_instance=per_instance, confidence_level=confidence_level,
+        n_resamples=n_resamples, seed=seed, ci_method=ci_method, by=by, totals_only=True,
+    )  # fmt: skip
     scored = run(Inputs(data_dir, split, results, annotations, dataset=dataset, config=config), settings, num_proc)
     if scored.note:
         typer.echo(scored.note, err=True)
     scored.extra.update(run_signature(results))
-    found = nested(scored)
+    scores = nested(scored)
     if score_file is not None:
-        write_scores(score_file, found)
-    print_scores(scored, found)
+        write_scores(score_file, scores)
+    print_scores(scored, scores)
