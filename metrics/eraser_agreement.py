@@ -111,14 +111,15 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
     ) -> tuple[Statistics, dict[str, object], dict[str, object]]:
         thresholds = _thresholds(iou_threshold, iou_thresholds)
         check_policy(auprc_policy)
-        own = AgreementSettings(thresholds, iou_threshold, auprc_policy, _shuffles(random_baseline), sentence_threshold)
+        shuffles = _shuffles(random_baseline)
         rules = Rules(FIELDS, DOCUMENTS, LENGTHS)
         parts = Parts(r, Documents(r), rules)
-        agreement = Agreement(parts, own)
         if label_names is not None:
             name_labels(r, label_names, rules["label names"])
-        part = parts.match(p)
-        agreement.add(part)
+        agreement = Agreement(
+            parts, AgreementSettings(thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold)
+        )
+        agreement.add(parts.match(p))
         if label_names is not None:
             Classes(r, label_names, rules["labels"], rules["probabilities"]).check(p, parts.fields.used)
         parts.finish()

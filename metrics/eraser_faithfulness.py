@@ -99,10 +99,10 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
     ) -> tuple[Statistics, dict[str, object], dict[str, object]]:
         rules = Rules(FIELDS, DOCUMENTS, THRESHOLDS)
         parts = Parts(r, None if r is None else Documents(r), rules)
-        ids = p.ids if r is None else r.ids
-        faithfulness = Faithfulness(parts, len(ids), label_names, _asked(aopc_thresholds))
         if r is not None:
             name_labels(r, label_names, rules["label names"])
+        ids = p.ids if r is None else r.ids
+        faithfulness = Faithfulness(parts, len(ids), label_names, _asked(aopc_thresholds))
         faithfulness.add(parts.match(p))
         parts.finish()
         faithfulness.finish()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.tokens import mask, masks, sentence_sizes, sentences_of, token_starts, tokens_of
+from eraser_hub.metrics.tokens import mask, masks, sentence_sizes, sentences_of, text_sizes, token_starts, tokens_of
 
 texts = st.text(alphabet="ab é\t\xa0\u2028\r\n  \n", max_size=30)
 
@@ -28,6 +28,9 @@ def test_all_forms_follow_one_rule(several: list[str]) -> None:
     sizes = [len(line) for lines in expected for line in lines]
     assert np.diff(found.first_token).tolist() == [sum(map(len, lines)) for lines in expected]
     assert np.flatnonzero(found.opens_sentence).tolist() == (np.cumsum(sizes) - sizes).tolist()
+    counts = text_sizes(content, np.cumsum([0, *map(len, parts)]))
+    assert counts.tokens.tolist() == [sum(map(len, lines)) for lines in expected]
+    assert counts.sentences.tolist() == list(map(len, expected)) and counts.sentence_tokens.tolist() == sizes
     words = [token for lines in expected for line in lines for token in line]
     whole = b"".join(parts)
     for start, word in zip(found.start.tolist(), words, strict=True):

@@ -25,7 +25,7 @@ def compare(found: Any, expected: Any, path: str = "") -> None:
     elif expected is None:
         assert found is None or math.isnan(found), path
     else:
-        assert found == pytest.approx(expected, abs=1e-9), path
+        assert found == pytest.approx(expected, abs=1e-9, nan_ok=True), path
 
 
 def lines(path: Path, rows: Rows) -> Path:

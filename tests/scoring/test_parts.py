@@ -1,4 +1,4 @@
-"""Scoring in one pass, part by part: the numbers of everything at once, and its errors."""
+"""Scoring part by part: the numbers of everything at once, and its errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from eraser_hub.records import predictions as reader
 from eraser_hub.records.errors import DataError
-from eraser_hub.scoring import documents, references
+from eraser_hub.scoring import references as gold
 from eraser_hub.scoring.result import nested
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.settings import Inputs, ScoreSettings
@@ -24,16 +24,16 @@ from .small_corpora import compare, written
 Rows = list[dict[str, Any]]
 
 
-@pytest.fixture(autouse=True)
-def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few instances a part, so that small files have many."""
-    monkeypatch.setattr(reader, "BLOCK", 300)
-    monkeypatch.setattr(reader, "LEAST", 2000)
-    monkeypatch.setattr(reader, "MOST", 2000)
-    monkeypatch.setattr(reader, "LEAST_ROWS", 1)
-    monkeypatch.setattr(reader, "MOST_ROWS", 3)
-    monkeypatch.setattr(references, "BLOCK", 300)
-    monkeypatch.setattr(documents, "TEXTS_AT_ONCE", 300)
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Called, it makes a few instances a part, so that small files have many."""
+
+    def set_sizes() -> None:
+        for name, value in {"BLOCK": 300, "LEAST": 2000, "MOST": 2000, "LEAST_ROWS": 1, "MOST_ROWS": 3}.items():
+            monkeypatch.setattr(reader, name, value)
+        monkeypatch.setattr(gold, "BLOCK", 300)
+
+    return set_sizes
 
 
 def no_hard(predictions: Rows, references: Rows) -> None:
@@ -86,6 +86,35 @@ def numbers_as_ids(predictions: Rows, references: Rows) -> None:
             row["annotation_id"] = int(row["annotation_id"][1:])
 
 
+def no_rationale_at_first(predictions: Rows, references: Rows) -> None:
+    """Only later instances tell which fields rationales have."""
+    for row, reference in zip(predictions[:20], references[:20], strict=True):
+        row["rationales"] = []
+        reference["evidences"] = []
+    references[2]["evidences"] = [[]]
+
+
+def spans_alone_and_none_at_first(predictions: Rows, references: Rows) -> None:
+    spans_alone(predictions, references)
+    for row in predictions[:20]:
+        row["rationales"] = []
+
+
+def no_rationale_at_all(predictions: Rows, references: Rows) -> None:
+    for row in predictions:
+        row["rationales"] = []
+
+
+def labels_of_their_own(predictions: Rows, references: Rows) -> None:
+    """Nobody says which labels there are: those of the annotations, and one that every instance scores."""
+    for row in predictions:
+        for part in (row, *row["thresholded_scores"]):
+            for key, value in part.items():
+                if key.endswith("classification_scores"):
+                    value["NEITHER"] = 0.0
+    predictions[3]["classification"] = "NEITHER"
+
+
 CHANGES: list[Callable[[Rows, Rows], None]] = [
     no_hard,
     no_sentence_scores,
@@ -94,37 +123,53 @@ CHANGES: list[Callable[[Rows, Rows], None]] = [
     sentences_late,
     some_without_evidence,
     numbers_as_ids,
+    no_rationale_at_first,
+    spans_alone_and_none_at_first,
+    no_rationale_at_all,
+    labels_of_their_own,
 ]
-
-
-def scores(inputs: Inputs, settings: ScoreSettings) -> dict[str, Any]:
-    return nested(score(inputs, settings))
 
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("docs", ["docs.jsonl", "docs"])
-def test_part_by_part_is_everything_at_once(change: Callable[[Rows, Rows], None], docs: str, tmp_path: Path) -> None:
+def test_part_by_part_is_everything_at_once(
+    change: Callable[[Rows, Rows], None], docs: str, tmp_path: Path, small_parts: Callable[[], None]
+) -> None:
     predictions, references = random_case(5, n=40)
     change(predictions, references)
-    random.Random(1).shuffle(predictions)
+    if "at_first" not in change.__name__:
+        random.Random(1).shuffle(predictions)
     inputs = written(tmp_path, predictions, references, docs)
-    settings = {"iou_thresholds": (0.2, 0.5), "random_baseline": 2}
-    expected = nested(score(inputs, ScoreSettings(**settings)))
-    streamed = ScoreSettings(**settings, totals_only=True)
-    compare(scores(inputs, streamed), expected)
-    assert set(scores(inputs, streamed)["agreement"]) == set(expected["agreement"])
+    rows = ScoreSettings(iou_thresholds=(0.2, 0.5), random_baseline=2, per_instance=True, by="classification")
+    sums = ScoreSettings(iou_thresholds=(0.2, 0.5), random_baseline=2, totals_only=True)
+    expected = nested(score(inputs, rows))
+    expected_sums = {key: without_rows(value) for key, value in expected.items() if key != "signature"}
+    small_parts()
+    compare(nested(score(inputs, rows)), expected)
+    found = nested(score(inputs, sums))
+    compare(found, expected_sums)
+    assert found.keys() == expected.keys()
+    assert set(found.get("agreement", ())) - {"signature"} == set(expected_sums.get("agreement", ()))
     datasets.Dataset.from_list(predictions).to_parquet(str(tmp_path / "p.parquet"))
-    compare(scores(Inputs(tmp_path, "val", tmp_path / "p.parquet"), streamed), expected)
+    compare(nested(score(Inputs(tmp_path, "val", tmp_path / "p.parquet"), sums)), expected_sums)
     (tmp_path / "built").mkdir()
-    rows = datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in references])
-    rows = rows.cast_column("classification", datasets.ClassLabel(names=LABELS))
-    rows.to_parquet(str(tmp_path / "built" / "validation-00000-of-00001.parquet"))
-    built = Inputs(None, "val", inputs.results, label_names=tuple(LABELS), dataset=tmp_path, config="built")
-    found = scores(built, streamed)
-    compare(found["agreement"], {**expected["agreement"], "signature": found["agreement"]["signature"]})
+    built = datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in references])
+    built = built.cast_column("classification", datasets.ClassLabel(names=LABELS))
+    built.to_parquet(str(tmp_path / "built" / "validation-00000-of-00001.parquet"))
+    names = (*LABELS, "NEITHER") if change is labels_of_their_own else tuple(LABELS)
+    of_dataset = Inputs(None, "val", inputs.results, label_names=names, dataset=tmp_path, config="built")
+    if "agreement" in expected:
+        compare(nested(score(of_dataset, rows))["agreement"]["per_instance"], expected["agreement"]["per_instance"])
+        compare(nested(score(of_dataset, sums))["agreement"], expected_sums["agreement"])
 
 
-def test_annotations_encoded_twice_and_blank_lines(tmp_path: Path) -> None:
+def without_rows(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return part
+    return {key: value for key, value in part.items() if key not in ("per_instance", "by", "signature")}
+
+
+def test_annotations_encoded_twice_and_blank_lines(tmp_path: Path, small_parts: Callable[[], None]) -> None:
     predictions, references = random_case(3, n=9)
     inputs = written(tmp_path, predictions, references)
     expected = nested(score(inputs, ScoreSettings()))
@@ -133,7 +178,8 @@ def test_annotations_encoded_twice_and_blank_lines(tmp_path: Path) -> None:
     for name in ("p.jsonl", "docs.jsonl"):
         path = tmp_path / name
         path.write_text(path.read_text("utf-8").replace("\n", "\n\n"), "utf-8")
-    compare(scores(inputs, ScoreSettings(totals_only=True)), expected)
+    small_parts()
+    compare(nested(score(inputs, ScoreSettings(totals_only=True))), expected)
 
 
 def instance_twice(predictions: Rows, references: Rows) -> None:
@@ -228,17 +274,19 @@ WRONG = {
 
 
 @pytest.mark.parametrize("change", WRONG)
-def test_what_is_wrong_in_a_late_part_is_told(change: Callable[[Rows, Rows], None], tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_late_part_is_told(
+    change: Callable[[Rows, Rows], None], tmp_path: Path, small_parts: Callable[[], None]
+) -> None:
     predictions, references = random_case(3, n=12)
     change(predictions, references)
     inputs = written(tmp_path, predictions, references)
     messages = []
-    for totals in (True, False):
+    for totals in (False, True, False):
         with pytest.raises(DataError, match=WRONG[change]) as error:
             score(inputs, ScoreSettings(totals_only=totals))
         messages.append(str(error.value))
-    assert messages[0] == messages[1]
-    assert not any("scoring" in message for message in messages)
+        small_parts()
+    assert len(set(messages)) == 1
 
 
 @pytest.mark.parametrize("name", ["p.jsonl", "val.jsonl", "docs.jsonl"])
@@ -253,12 +301,28 @@ def test_broken_text_in_a_field_that_no_score_needs(name: str, tmp_path: Path) -
             score(inputs, ScoreSettings(totals_only=totals))
 
 
-def test_a_document_that_stands_twice_counts_as_its_last(tmp_path: Path) -> None:
+def test_a_document_that_stands_twice_counts_as_its_last(tmp_path: Path, small_parts: Callable[[], None]) -> None:
     predictions, references = random_case(3, n=9)
     inputs = written(tmp_path, predictions, references)
     path = tmp_path / "docs.jsonl"
     expected = nested(score(inputs, ScoreSettings()))
     first = [{"docid": json.loads(line)["docid"], "document": "x"} for line in path.read_text("utf-8").splitlines()]
     path.write_text("".join(json.dumps(one) + "\n" for one in first) + path.read_text("utf-8"), "utf-8")
-    compare(scores(inputs, ScoreSettings(totals_only=True)), expected)
-    compare(nested(score(inputs, ScoreSettings())), expected)
+    small_parts()
+    compare(nested(score(inputs, ScoreSettings(totals_only=True))), expected)
+
+
+def test_offences_of_all_parts_are_counted_and_ten_are_told(tmp_path: Path, small_parts: Callable[[], None]) -> None:
+    predictions, references = random_case(3, n=40)
+    for row in predictions[::2]:
+        row["rationales"][0]["hard_rationale_predictions"][0]["end_token"] = 999
+    for row in predictions[1::4]:
+        row["classification"] = "MAYBE"
+    inputs = written(tmp_path, predictions, references)
+    with pytest.raises(DataError) as error:
+        score(inputs)
+    small_parts()
+    with pytest.raises(DataError) as again:
+        score(inputs, ScoreSettings(totals_only=True))
+    assert str(again.value) == str(error.value)
+    assert str(error.value).endswith("in all)") and str(error.value).count("\n") == 10
