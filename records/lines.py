@@ -18,16 +18,27 @@ class Lines:
     Attributes:
         first: the 1-based number of the first one.
         start: its byte offset in the file.
-        data: the lines as they stand there, with their "\\n".
-        ends_with_newline: whether the last one has it.
+        raw: the lines as they stand there, each with its "\\n"; the file's last one may lack it.
     """
 
-    __slots__ = ("_lines", "data", "ends_with_newline", "first", "start")
+    __slots__ = ("_data", "_lines", "first", "raw", "start")
 
-    def __init__(self, first: int, start: int, data: bytes) -> None:
-        self.first, self.start, self.data = first, start, data
-        self.ends_with_newline = data.endswith(b"\n")
+    def __init__(self, first: int, start: int, raw: list[bytes]) -> None:
+        self.first, self.start, self.raw = first, start, raw
+        self._data: bytes | None = None
         self._lines: list[bytes] | None = None
+
+    @property
+    def data(self) -> bytes:
+        """The lines as they stand in the file, one after another."""
+        if self._data is None:
+            self._data = b"".join(self.raw)
+        return self._data
+
+    @property
+    def ends_with_newline(self) -> bool:
+        """Whether the last line has its "\\n"."""
+        return self.raw[-1].endswith(b"\n")
 
     @property
     def lines(self) -> list[bytes]:
@@ -39,13 +50,13 @@ class Lines:
     @property
     def numbers(self) -> range:
         """The 1-based number of each line."""
-        return range(self.first, self.first + len(self.lines))
+        return range(self.first, self.first + len(self.raw))
 
 
 def batches_of_lines(
     path: Path, batch_bytes: int = BATCH_BYTES, start: int = 0, end: int | None = None
 ) -> Iterator[Lines]:
-    """The file's lines in runs of about ``batch_bytes``; a last line may lack its newline.
+    """The file's lines in runs of ``batch_bytes`` or a little more; a last line may lack its newline.
 
     Args:
         path: the file.
@@ -54,27 +65,18 @@ def batches_of_lines(
         end: where to stop, which is where a line ends; None goes on to the file's end.
     """
     first = 1
-    left = -1 if end is None else end - start
-    with path.open("rb") as file:
+    with open(path, "rb", buffering=batch_bytes) as file:
         file.seek(start)
-        rest = b""
-        while left:
-            chunk = file.read(batch_bytes if left < 0 else min(batch_bytes, left))
-            if not chunk:
+        while end is None or start < end:
+            raw = file.readlines(batch_bytes)
+            if not raw:
                 break
-            left -= len(chunk) if left > 0 else 0
-            cut = chunk.rfind(b"\n") + 1
-            if not cut:
-                rest += chunk
-                batch_bytes *= 2  # a very long line is not put together again and again
-                continue
-            lines = Lines(first, start, rest + chunk[:cut])
-            rest = chunk[cut:]
-            first += lines.data.count(b"\n")
-            start += len(lines.data)
+            lines = Lines(first, start, raw)
+            start += sum(map(len, raw))
+            while end is not None and start > end:
+                start -= len(raw.pop())
+            first += len(raw)
             yield lines
-        if rest:
-            yield Lines(first, start, rest)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ The optional fields are those that `metrics.fields` names; other keys are left a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from eraser_hub.metrics.fields import ERASED, HARD_FIELD, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from eraser_hub.metrics.fields import ERASED, HARD_FIELD, LIST_FIELDS, OCCLUDED_FIELD, SCORE_FIELDS, SOFT_FIELDS
 from eraser_hub.metrics.flat import Predictions
 from eraser_hub.metrics.flatten_rows import PredictionFlattener
 from eraser_hub.metrics.offences import Offences, Rows
@@ -81,12 +81,15 @@ _Instance: type[Instance] = msgspec.defstruct(
         ("rationales", list[_Rationale] | None, None),  # type: ignore[valid-type]
         *((field, Scores, None) for field in SCORE_FIELDS.values()),
         *((several.field, list[_Erased] | None, None) for several in LIST_FIELDS.values()),  # type: ignore[valid-type]
-        ("occluded_scores", list[dict[str, Any]] | None, None),  # rows of their own, which normalized_fidelity reads
     ],
     bases=(Instance,),
     gc=False,
 )  # type: ignore[assignment]
-decode = msgspec.json.Decoder(_Instance).decode
+# with the rows of normalized_fidelity, which are no part of the flat arrays
+_WholeInstance: type[Instance] = msgspec.defstruct(
+    "Instance", [(OCCLUDED_FIELD, list[dict[str, Any]] | None, None)], bases=(_Instance,), gc=False
+)  # type: ignore[assignment]
+_decode, _decode_whole = (msgspec.json.Decoder(kind).decode for kind in (_Instance, _WholeInstance))
 
 
 class _Named(msgspec.Struct, gc=False):
@@ -130,10 +133,10 @@ def plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def _typed_lines(path: Path) -> Iterator[tuple[int, Instance]]:
     with reading(path):
         for lines in batches_of_lines(path, BLOCK):
-            for number, line in zip(lines.numbers, lines.lines, strict=True):
+            for number, line in zip(lines.numbers, lines.raw, strict=True):
                 if not line.strip():
                     continue
-                instance = _decoded(line, path, number)
+                instance = _decoded(_decode_whole, line, path, number)
                 if isinstance(instance, msgspec.ValidationError):
                     field, message = _place(instance)
                     name = _id_of(line) or None
@@ -147,14 +150,16 @@ def _typed_rows(path: Path) -> Iterator[tuple[int, Instance]]:
         for row in table.to_pylist():
             number += 1
             try:
-                yield number, msgspec.convert(row, _Instance)
+                yield number, msgspec.convert(row, _WholeInstance)
             except msgspec.ValidationError as error:
                 field, message = _place(error)
                 name = row.get("annotation_id")
                 raise DataError(message, file=path, line=number, instance=name, field=field or None) from None
 
 
-def _decoded(line: bytes, path: Path, number: int) -> Instance | msgspec.ValidationError:
+def _decoded(
+    decode: Callable[[bytes], Instance], line: bytes, path: Path, number: int
+) -> Instance | msgspec.ValidationError:
     """A line's instance, or what is wrong with its types.
 
     Raises:
@@ -296,15 +301,15 @@ def _decoded_lines(lines: Lines, path: Path) -> tuple[list[Instance], Sequence[i
         DataError: a line is no JSON.
     """
     try:
-        decoded = [decode(line) for line in lines.lines]
-        check_utf8(lines.lines)
+        decoded = [_decode(line) for line in lines.raw]
+        check_utf8(lines.raw)
         return decoded, lines.numbers, []
     except (msgspec.MsgspecError, UnicodeDecodeError):  # a blank line, or one that is not as it should be
         decoded, numbers, wrong = [], list[int](), list[tuple[int, str, str]]()
-    for number, line in zip(lines.numbers, lines.lines, strict=True):
+    for number, line in zip(lines.numbers, lines.raw, strict=True):
         if not line.strip():
             continue
-        instance = _decoded(line, path, number)
+        instance = _decoded(_decode, line, path, number)
         if isinstance(instance, msgspec.ValidationError):
             wrong.append((len(decoded), *_place(instance)))
             instance = _Instance(annotation_id=_id_of(line))

@@ -16,7 +16,7 @@ from eraser_hub.records.json_lines import not_json
 from eraser_hub.records.lines import Lines, batches_of_lines, check_utf8, reading
 
 # bytes of texts that are counted at a time
-TEXTS_AT_ONCE = 1 << 18
+TEXTS_AT_ONCE = 1 << 17
 
 
 class _Line(msgspec.Struct, gc=False):
@@ -99,12 +99,12 @@ class CorpusDocuments(Documents):
 
     def _decoded(self, lines: Lines) -> list[_Line]:
         try:
-            decoded = [_decode(line) for line in lines.lines]
-            check_utf8(lines.lines)
+            decoded = [_decode(line) for line in lines.raw]
+            check_utf8(lines.raw)
             return decoded
         except (msgspec.MsgspecError, UnicodeDecodeError):  # a blank line, or one that is not as it should be
             decoded = []
-        for number, line in zip(lines.numbers, lines.lines, strict=True):
+        for number, line in zip(lines.numbers, lines.raw, strict=True):
             if not line.strip():
                 continue
             try:

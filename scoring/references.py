@@ -134,8 +134,8 @@ _decode = msgspec.json.Decoder(_Annotation).decode
 def _added(batch: Lines, flattener: ReferenceFlattener) -> bool:
     """Append lines that are all as most are; False, and nothing is appended, where one is not."""
     try:
-        annotations = [_decode(line) for line in batch.lines]
-        check_utf8(batch.lines)
+        annotations = [_decode(line) for line in batch.raw]
+        check_utf8(batch.raw)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return False
     return flattener.add_columns(annotations, attrgetter)
@@ -143,7 +143,7 @@ def _added(batch: Lines, flattener: ReferenceFlattener) -> bool:
 
 def _rows(batch: Lines, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The annotations of some lines, each with its line; a line may be encoded twice."""
-    for number, line in zip(batch.numbers, batch.lines, strict=True):
+    for number, line in zip(batch.numbers, batch.raw, strict=True):
         if not line.strip():
             continue
         try:

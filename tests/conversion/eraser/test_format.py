@@ -232,7 +232,7 @@ def test_a_damaged_line_is_a_record_or_an_error_with_its_line(junk, place, gone)
     place %= len(line)
     damaged = (line[:place] + junk + line[place + gone :]).replace(b"\n", b"")
     try:
-        run = decode_annotations(Lines(7, 0, damaged), file=Path("f"), double=False)
+        run = decode_annotations(Lines(7, 0, [damaged]), file=Path("f"), double=False)
         assert isinstance(run.records[0].query, str)
     except DataError as error:
         assert str(error).startswith("f:7: ")
