@@ -13,7 +13,6 @@ import io
 import os
 import shutil
 import tarfile
-import tempfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -110,23 +109,18 @@ def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str],
             if not destination.is_dir() or any(destination.iterdir()):
                 raise DataError("expected no such folder, found one: nothing is unpacked over it", file=destination)
             destination.rmdir()
-        for left in destination.parent.glob(f".{glob_escape(destination.name)}.unpacking-*"):
-            shutil.rmtree(left, ignore_errors=True)  # of a run that was killed; the lock says that it is over
-        beside = Path(tempfile.mkdtemp(prefix=f".{destination.name}.unpacking-", dir=destination.parent))
+        beside = destination.with_name(f".{destination.name}.unpacking")
+        if beside.exists():
+            shutil.rmtree(beside)  # of a run that was killed; the lock says that it is over
+        beside.mkdir()
         try:
             _unpack_into(archive, beside, limits or Limits())
-            beside.chmod(0o755)
             beside.rename(destination)
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
     folders = corpus_folders(destination)
     return folders[0] if len(folders) == 1 else destination
-
-
-def glob_escape(name: str) -> str:
-    """``name`` as a glob pattern that matches itself alone."""
-    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
 
 
 def corpus_folders(folder: Path, depth: int = 3) -> list[Path]:

@@ -240,7 +240,7 @@ def test_nothing_is_unpacked_over_a_folder(tmp_path):
 
 def test_what_a_killed_run_left_is_removed(tmp_path):
     archive = write(tmp_path / "a.tar.gz", *GOOD)
-    left = tmp_path / ".out.unpacking-abc" / "movies"
+    left = tmp_path / ".out.unpacking" / "movies"
     left.mkdir(parents=True)
     unpack(archive, tmp_path / "out")
     assert not left.exists()
