@@ -8,7 +8,7 @@ TORCH  ?= torch==2.13.0
 JOBS   ?= 2
 PACKAGES := eraser_hub metrics papers records conversion datasets_scripts publishing scoring explain reports samples
 
-.PHONY: help quickstart test test-fast bench lint explain-table browser clean
+.PHONY: help quickstart test test-fast bench lint explain-table browser attack clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
 	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
 	@echo "make lint           ruff and mypy"
+	@echo "make attack N=5000  hostile input for every verb and module, kills, requests to serve; findings in attack.md"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -68,3 +69,11 @@ lint: $(VENV)/.installed-test
 
 clean:
 	rm -rf build dist hub report *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# Hostile input, judged by the input policy: N cases, KILLS of each verb that writes, REQUESTS to serve; the same for the same SEED.
+N        ?= 5000
+KILLS    ?= 10
+REQUESTS ?= 200
+SEED     ?= 0
+attack: $(VENV)/.installed-test
+	$(BIN)/python -m tests.attack --cases $(N) --kills $(KILLS) --requests $(REQUESTS) --seed $(SEED) --findings attack.md

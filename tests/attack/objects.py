@@ -1,0 +1,303 @@
+"""What is done to the Python objects that modules take, and to predictions as Parquet."""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+from typing import Any
+
+from .cases import Expect, World, mutates, puts
+from .material import json_lines
+from .values import GONE, VALUES, any_place, misspelt, nested, replace
+
+
+def rows_of(world: World) -> tuple[str, list[Any]]:
+    """(the side's name, its rows), of predictions or references at random."""
+    sides = [name for name in ("predictions", "references") if getattr(world, name) is not None]
+    side = world.random.choice(sides)
+    return side, getattr(world, side)
+
+
+@mutates("rows")
+def another_container(world: World) -> Expect:
+    """No rows at all, in place of one side."""
+    import numpy as np
+
+    side, rows = rows_of(world)
+    odd = [
+        np.array(3.0), np.array("x"), np.array(None), 3, "x", b"x", True, object(), print, {"a": 1}, {"a": [1], "b": [1, 2]},
+        [3], ["x"], [None], [[]], [rows], {1, 2}, range(3), [np.array(1)], np.zeros((2, 2)), [b"x"], iter([3]), ...,
+    ]  # fmt: skip
+    setattr(world, side, world.random.choice(odd))
+    return Expect("object")
+
+
+@mutates("rows")
+def nothing(world: World) -> Expect:
+    setattr(world, rows_of(world)[0], world.random.choice(([], (), {}, "", None)))
+    return Expect("anything")
+
+
+@mutates("rows")
+def odd_rows(world: World) -> Expect:
+    """One row that is none."""
+    _, rows = rows_of(world)
+    rows[world.random.randrange(len(rows))] = world.random.choice(
+        (None, 3, "x", [], ["a"], 1.5, True, b"x", {}, object())
+    )
+    return Expect("object")
+
+
+@mutates("rows")
+def odd_cell(world: World) -> Expect:
+    """A hostile Python object in any place of a row."""
+    import numpy as np
+    import pandas as pd
+    import torch
+
+    odd = [
+        np.array(1), np.array(1.5), np.array("x"), pd.NA, pd.NaT, np.ma.masked, np.ma.masked_array([1, 2], [True, False]), object(),
+        torch.tensor(1.0), torch.tensor([1]), torch.tensor([[1.0]]), b"x", {1}, range(2), 1j, np.float16(1), np.datetime64("2020"),
+        np.bool_(True), np.array([None, 1]), np.array([1, "x"], dtype=object), ..., (1, 2), frozenset(), bytearray(b"x"), np.array([]),
+    ]  # fmt: skip
+    container, key = any_place(world.random, rows_of(world)[1])
+    container[key] = world.random.choice(odd)
+    return Expect("anything")
+
+
+@mutates("rows")
+def list_that_holds_itself(world: World) -> Expect:
+    container, key = any_place(world.random, rows_of(world)[1])
+    loop: list[Any] = []
+    loop.append(loop)
+    container[key] = world.random.choice((loop, {"a": loop}))
+    return Expect("anything")
+
+
+@mutates("rows")
+def deep_rows(world: World) -> Expect:
+    container, key = any_place(world.random, rows_of(world)[1])
+    container[key] = nested(world.random.choice((65, 900, 5000)), world.random.choice(("list", "dict")))
+    return Expect("anything")
+
+
+@mutates("rows")
+def odd_setting(world: World) -> Expect:
+    bad: dict[str, tuple[Any, ...]] = {
+        "confidence_level": (0, 1, -1, 2, math.nan, "0.95", [0.5]), "ci_method": ("none", 3, None, []), "by": ("nowhere", 3, [], {}),
+        "n_resamples": (0, -1, 1.5, "10", None, [1]), "seed": (-1, 1.5, "x", [1]), "label_names": (3, "x", [1], {}, [None]),
+        "per_instance": ("x", [], 3),
+    }  # fmt: skip
+    name = world.random.choice(list(bad))
+    world.settings = {"confidence_level": 0.9, name: world.random.choice(bad[name])}
+    world.clean = (ValueError, TypeError)
+    return Expect("usage" if name in ("confidence_level", "ci_method", "by") else "anything")
+
+
+# ---------------------------------------------------------------------------------------------------- rows of the small four
+NUMBERS = (-0.1, 1.1, math.nan, math.inf, "0.5", None, [], 10**400, GONE)
+# fmt: off
+puts("normalized_fidelity rows", "", "odd_number", "documents and labels",
+    "*.p_full|p_rationale|p_complement|p_empty", *NUMBERS, field="p_")
+puts("rationale_set_agreement rows", "", "odd_number", "documents and labels",
+     "*.pred_proba|rationale_pred_proba|non_rationale_pred_proba.0", *NUMBERS[:-1], field="pred_proba")
+puts("rationale_set_agreement rows", "", "odd_indices", "bad spans", "*.rationale.0", [-1], [1.5], ["x"],
+    [None], "12", 3, [[1]], [10**30], [True])
+puts("annotator_agreement rows", "", "odd_mark", "wrong type", "*.annotators.0.0", 2, -1, 0.5, math.nan, "x",
+    None, [], field="annotators")
+puts("annotator_agreement rows", "", "odd_marks", "wrong type", "*.annotators", [], [[]], "x", 3, [[0, 1], [0]],
+    [[0, 1]], GONE)
+puts("perturbation_map rows", "", "odd_tokens", "wrong type", "*.rationale_tokens", "x", 3, [3], [[3]], ["x"],
+    [[None]], {}, [{}], GONE)
+# fmt: on
+
+
+@mutates("small rows")
+def misspelt_row_field(world: World) -> Expect:
+    number = world.random.randrange(len(world.predictions))
+    row = world.predictions[number]
+    name = world.random.choice([one for one in row if len(one) > 4 and one not in ("group", "answer")])
+    other = misspelt(world.random, name)
+    row[other] = row.pop(name) if world.random.random() < 0.5 else row[name]
+    return Expect("misspelt field", "predictions", number + 1, other)
+
+
+@mutates("small rows")
+def unknown_row_field(world: World) -> Expect:
+    for row in world.predictions:
+        row["zebra"] = 1
+    return Expect("unknown field", words=("zebra",))
+
+
+@mutates("small rows")
+def row_twice(world: World) -> Expect:
+    world.predictions.append(copy.deepcopy(world.random.choice(world.predictions)))
+    return Expect("instances", "predictions", len(world.predictions), "id")
+
+
+@mutates("small rows")
+def row_without_partner(world: World) -> Expect:
+    if world.references is None:
+        return Expect("same meaning", same=True)
+    del world.predictions[world.random.randrange(len(world.predictions))]
+    return Expect("some without instance", words=("only_predicted",))
+
+
+@mutates("small rows")
+def any_value_in_a_row(world: World) -> Expect:
+    replace(world.random, *any_place(world.random, rows_of(world)[1]), [*VALUES, GONE])
+    return Expect("anything")
+
+
+# ------------------------------------------------------------------------------------------------------- other containers
+@mutates("objects")
+def sound_containers(world: World) -> Expect:
+    """Dataset, IterableDataset, table, record batch, frame, tuple, generator of the same rows: the same scores."""
+    import datasets
+    import pandas as pd
+    import pyarrow as pa
+
+    forms = {
+        "Dataset": datasets.Dataset.from_list,
+        "IterableDataset": lambda rows: datasets.Dataset.from_list(rows).to_iterable_dataset(),
+        "table": pa.Table.from_pylist,
+        "batch": pa.RecordBatch.from_pylist,
+        "frame": pd.DataFrame,
+        "tuple": tuple,
+        "generator": iter,
+        "sliced": lambda rows: pa.Table.from_pylist([rows[0], *rows]).slice(1),
+        "chunked": lambda rows: pa.concat_tables([pa.Table.from_pylist(rows[:2]), pa.Table.from_pylist(rows[2:])]),
+    }
+    side, rows = rows_of(world)
+    form = world.random.choice(sorted(forms))
+    setattr(world, side, forms[form](rows))
+    world.notes.append(f"{side} as {form}")
+    return Expect("object taken", same=True)
+
+
+@mutates("objects")
+def tensors_for_lists(world: World) -> Expect:
+    """torch tensors and arrays in the place of lists of numbers."""
+    import numpy as np
+    import torch
+
+    makes = {
+        "tensors": torch.tensor,
+        "arrays": np.array,
+        "tuples": tuple,
+        "object arrays": lambda v: np.array(v, dtype=object),
+    }
+    make = world.random.choice(sorted(makes))
+    world.predictions = [converted(row, makes[make]) for row in world.predictions]
+    world.notes.append(f"lists of numbers as {make}")
+    return Expect("object taken", same=True)
+
+
+def converted(value: Any, make: Any) -> Any:
+    """The value with its lists of numbers made into something else."""
+    if isinstance(value, dict):
+        return {key: converted(inner, make) for key, inner in value.items()}
+    if isinstance(value, list) and value and all(isinstance(one, (int, float)) for one in value):
+        return make(value)
+    return [converted(inner, make) for inner in value] if isinstance(value, list) else value
+
+
+@mutates("objects")
+def narrow_columns(world: World) -> Expect:
+    """Integers of another width mean the same."""
+    import pyarrow as pa
+
+    def narrow(kind: Any) -> Any:
+        if pa.types.is_list(kind):
+            return pa.list_(narrow(kind.value_type))
+        if pa.types.is_struct(kind):
+            return pa.struct([pa.field(inner.name, narrow(inner.type)) for inner in kind])
+        return width if pa.types.is_int64(kind) else kind
+
+    width = world.random.choice((pa.uint16(), pa.int16(), pa.int8(), pa.uint64()))
+    side, rows = rows_of(world)
+    table = pa.Table.from_pylist(rows)
+    setattr(world, side, table.cast(pa.schema([pa.field(field.name, narrow(field.type)) for field in table.schema])))
+    world.notes.append(f"{side}: integers as {width}")
+    return Expect("object taken", same=True)
+
+
+@mutates("objects")
+def column_twice(world: World) -> Expect:
+    import pyarrow as pa
+
+    side, rows = rows_of(world)
+    table = pa.Table.from_pylist(rows)
+    name = world.random.choice(table.column_names)
+    setattr(world, side, table.append_column(name, table.column(name)))
+    return Expect("key twice", field=name)
+
+
+@mutates("objects")
+def odd_column(world: World) -> Expect:
+    """A column of another Arrow type."""
+    import pyarrow as pa
+
+    side, rows = rows_of(world)
+    table, size = pa.Table.from_pylist(rows), len(rows)
+    at = world.random.randrange(len(table.column_names))
+    odd = [
+        pa.nulls(size), pa.array(["x"] * size), pa.array([1.5] * size), pa.array([b"x"] * size), pa.array([[1]] * size),
+        pa.array([{"a": 1}] * size), pa.array([None, *[True] * (size - 1)]), pa.array(["x"] * size).dictionary_encode(),
+        pa.array([[None]] * size, pa.list_(pa.int8())), pa.array([[[]]] * size, pa.list_(pa.list_(pa.null()))),
+    ]  # fmt: skip
+    setattr(world, side, table.set_column(at, table.column_names[at], world.random.choice(odd)))
+    return Expect("anything")
+
+
+# --------------------------------------------------------------------------------------------------- predictions as Parquet
+def as_parquet(world: World, table: Any, change: Any = bytes) -> None:
+    """The prediction file is Parquet, changed as bytes."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, row_group_size=world.random.choice((1, 100)))
+    world.files["p.parquet"], world.results = change(buffer.getvalue()), ""
+
+
+@mutates("parquet")
+def sound_parquet(world: World) -> Expect:
+    import pyarrow as pa
+
+    as_parquet(world, pa.Table.from_pylist(world.files.pop("p.jsonl")))
+    return Expect("same meaning", same=True)
+
+
+@mutates("parquet")
+def cut_parquet(world: World) -> Expect:
+    sound_parquet(world)
+    content = world.files["p.parquet"]
+    bad = (
+        content[: len(content) // 2],
+        b"",
+        b"PAR1",
+        content[4:],
+        b"<html>login</html>",
+        json_lines([{"annotation_id": "x"}]),
+    )
+    world.files["p.parquet"] = world.random.choice(bad)
+    return Expect("damaged folder", words=("p.parquet",))
+
+
+@mutates("parquet")
+def bytes_of_parquet(world: World) -> Expect:
+    sound_parquet(world)
+    content = bytearray(world.files["p.parquet"])
+    for _ in range(world.random.choice((1, 3, 20))):
+        content[world.random.randrange(len(content))] = world.random.randrange(256)
+    world.files["p.parquet"] = bytes(content)
+    return Expect("anything")
+
+
+@mutates("parquet")
+def parquet_of_odd_columns(world: World) -> Expect:
+    world.predictions = world.files.pop("p.jsonl")
+    world.random.choice((odd_column, odd_column, column_twice))(world)
+    as_parquet(world, world.predictions)
+    return Expect("anything")
