@@ -34,6 +34,43 @@ OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run explains and how, as the data decide it.
+
+    Attributes:
+        job: with its query decided.
+        settings: without what the dataset's results have no place for.
+        split: the split, opened.
+        scores: where they come from elsewhere; None for those of a method.
+    """
+
+    job: Job
+    settings: ExplainSettings
+    split: Split
+    scores: GivenScores | None
+
+    def instances(self) -> Iterator[Instance]:
+        """The instances to explain, with their scores where those come from elsewhere."""
+        instances = islice(self.split.instances(), self.job.limit)
+        return instances if self.scores is None else map(self.scores.put_on, instances)
+
+    def header(self) -> dict[str, Any]:
+        """What decides the results, as a run's record holds it: a stopped run with another header does not go on."""
+        job, split = self.job, self.split
+        return {
+            "settings": self.settings,
+            "data": {
+                "dataset": Path(job.dataset).name, "config": split.config, "split": dataset_split(job.split),
+                "limit": job.limit, "digest": split.fingerprint(job.limit),
+            },
+            "model": {
+                "model": Path(job.model).name, "digest": model_digest(job.model), "task": job.task, "query": job.query,
+                "window": job.window, "labels": job.labels, "precision": job.precision,
+            },
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """What a run did.
 
@@ -108,31 +145,23 @@ def explain(
     check_format(out)
     if engine not in ENGINES:
         raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}")
-    split = open_split(job.dataset, job.config, job.split)
-    job, settings = settled(job, split), settings.for_kind(split.kind)
-    scores = None if job.scores is None else GivenScores(job.scores)
-    if scores is not None:
-        settings = replace(settings, method=GIVEN, scores=scores.digest)
-        # what is missing is said now and not after hours
-        for _ in instances_of(job, split, scores):
-            pass
-    header = header_of(job, settings, split)
+    plan = plan_of(job, settings)
+    header = plan.header()
     if resume and (report := _report_of(out, header)) is not None:
         return report
     partial = Partial(out, header, resume)
     try:
         resumed = sum(record["instances"] for record in partial.records())
-        chunks = chunks_of(instances_of(job, split, scores), settings.chunk)
+        chunks = chunks_of(plan.instances(), settings.chunk)
         todo = (chunk for chunk in chunks if chunk[0] not in partial.places)
         on_passes = functools.partial(on_progress, 0)
         if engine == "ray":
-            results = explain_on_ray(
-                job, settings, split, todo, partial.path.with_name(out.name + ".ray"), workers, on_passes
-            )
+            folder = partial.path.with_name(out.name + ".ray")
+            results = explain_on_ray(plan.job, plan.settings, plan.split, todo, folder, workers, on_passes)
         else:
-            model = model_of(job, split.label_names) if model is None else model
-            align_labels(model, split.label_names, job.labels)
-            worker = Worker(model, settings, split.kind, on_passes)
+            model = model_of(plan.job, plan.split.label_names) if model is None else model
+            align_labels(model, plan.split.label_names, job.labels)
+            worker = Worker(model, plan.settings, plan.split.kind, on_passes)
             results = (worker.explain(*chunk) for chunk in todo)
         start, inputs, passes = time.perf_counter(), 0, 0
         for result in results:
@@ -140,11 +169,10 @@ def explain(
             inputs += result.facts["inputs"]
             passes += result.facts["passes"]
             on_progress(result.facts["instances"], 0)
-        count, notes = _write_result(out, partial, split.kind, job)
+        count, notes = _write_result(out, partial, plan)
         seconds = time.perf_counter() - start
-        report = RunReport(
-            out, count, resumed, inputs, passes, seconds, notes, settings.signature(header["model"]["model"])
-        )
+        signature = plan.settings.signature(Path(job.model).name)
+        report = RunReport(out, count, resumed, inputs, passes, seconds, notes, signature)
         _write_run(report, header)
         partial.close(remove=True)
         return report
@@ -153,32 +181,29 @@ def explain(
         partial.close(remove=not partial.places)
 
 
+def plan_of(job: Job, settings: ExplainSettings) -> Plan:
+    """Open the split, and decide what it decides.
+
+    Raises:
+        DataError: no such split; settings that its results have no place for; an instance without scores where they come
+            from elsewhere.
+    """
+    split = open_split(job.dataset, job.config, job.split)
+    job, settings = settled(job, split), settings.for_kind(split.kind)
+    if job.scores is None:
+        return Plan(job, settings, split, None)
+    scores = GivenScores(job.scores)
+    plan = Plan(job, replace(settings, method=GIVEN, scores=scores.digest), split, scores)
+    for _ in plan.instances():  # what is missing is said now and not after hours
+        pass
+    return plan
+
+
 def settled(job: Job, split: Split) -> Job:
     """The job with what can be told from the data decided: whether a transformers model sees the query."""
     if job.query is None and not (Path(job.model) / "model.json").is_file() and not Path(job.model).is_file():
         return replace(job, query=queries_differ(split))
     return job
-
-
-def instances_of(job: Job, split: Split, scores: GivenScores | None) -> Iterator[Instance]:
-    """The instances to explain, with their scores where those come from elsewhere."""
-    instances = islice(split.instances(), job.limit)
-    return instances if scores is None else map(scores.put_on, instances)
-
-
-def header_of(job: Job, settings: ExplainSettings, split: Split) -> dict[str, Any]:
-    """What decides the results, as a run's record holds it: a stopped run with another header does not go on."""
-    return {
-        "settings": settings,
-        "data": {
-            "dataset": Path(job.dataset).name, "config": split.config, "split": dataset_split(job.split),
-            "limit": job.limit, "digest": split.fingerprint(job.limit),
-        },
-        "model": {
-            "model": Path(job.model).name, "digest": model_digest(job.model), "task": job.task, "query": job.query,
-            "window": job.window, "labels": job.labels, "precision": job.precision,
-        },
-    }  # fmt: skip
 
 
 def model_digest(model: str) -> str:
@@ -198,7 +223,7 @@ def model_digest(model: str) -> str:
     return digest.hexdigest()
 
 
-def _write_result(out: Path, partial: Partial, kind: str, job: Job) -> tuple[int, Notes]:
+def _write_result(out: Path, partial: Partial, plan: Plan) -> tuple[int, Notes]:
     """Gather the chunks' predictions into ``out``; gives the number of instances, and the notes."""
     notes, count = Notes(), 0
     labels: Sequence[str] = ()
@@ -207,8 +232,9 @@ def _write_result(out: Path, partial: Partial, kind: str, job: Job) -> tuple[int
         labels = record["labels"]
         count += record["instances"]
     if not count:
-        raise DataError(f"split {job.split}: no instances to explain", file=job.dataset)
-    write_predictions(out, (line for record in partial.records() for line in record["predictions"]), labels, kind)
+        raise DataError(f"split {plan.job.split}: no instances to explain", file=plan.job.dataset)
+    lines = (line for record in partial.records() for line in record["predictions"])
+    write_predictions(out, lines, labels, plan.split.kind)
     return count, notes
 
 
