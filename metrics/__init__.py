@@ -6,6 +6,7 @@
 modules    eraser_agreement  eraser_faithfulness  perturbation_map  rationale_set_agreement  normalized_fidelity
            annotator_agreement
 maths      spans  rankings  erasure  fidelity  rank_consistency  rationale_sets  answer_f1  annotators
-frame      fields  offences  tokens  pool  results  resampling
-input      flat  flatten_rows  flatten_arrow  checks  joining; batches, of instances or of rows
+           agreement (its scores: agreement_scores)  faithfulness: the one path from instances to columns of statistics
+frame      fields  sources  offences  tokens  pool  results  resampling
+input      flat  flatten_rows  flatten_arrow  checks  joining  parts; batches, of instances or of rows
 """

@@ -17,7 +17,7 @@ from .rankings import Ranked, Rankings
 from .spans import SpanCounts
 
 PRF = ("p", "r", "f1")
-SOFT = ("auprc", "average_precision", "roc_auc_score")
+SOFT = Rankings._fields
 Counts = tuple[np.ndarray, np.ndarray, np.ndarray]  # truth, predicted, both
 
 

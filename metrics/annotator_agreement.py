@@ -15,6 +15,7 @@ from .pool import Statistics, divide
 from .resampling import intervals as intervals
 from .results import report as report
 from .rows import Row, RowBatches, as_list, by_id, check_partners, column, rows_of
+from .sources import ERASER
 
 KEYS = ("cohen_kappa", "p", "r", "f1")
 HIGHER_IS_BETTER: dict[str, bool | None] = dict.fromkeys(KEYS, True)
@@ -27,16 +28,6 @@ LEAST_VARIANCE = 1e-14
 _DESCRIPTION = """\
 Agreement of human annotators on the tokens of a rationale: each annotator of each text against the majority of that
 text's annotators, by Cohen's kappa, precision, recall and F1, with the standard deviation over all of these.
-"""
-
-_CITATION = """\
-@inproceedings{deyoung2020eraser,
-  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
-  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
-            Socher, Richard and Wallace, Byron C.},
-  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics},
-  year = {2020}
-}
 """
 
 _INPUTS_DESCRIPTION = """
@@ -113,8 +104,7 @@ class AnnotatorAgreement(RowBatches, evaluate.Metric):
     """Agreement of annotators with their majority; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        url = "https://aclanthology.org/2020.acl-main.408/"
-        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
+        return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES)
 
     def _measure(self, predictions: Any, references: Any) -> Measured:
         """Per text: sums over its annotators of each score and of its square, and the counts."""

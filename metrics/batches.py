@@ -14,34 +14,33 @@ import evaluate
 
 from .pool import Statistics
 from .results import report
+from .sources import Source
 
 Kept = TypeVar("Kept")
 
 
 def info(
     description: str,
-    citation: str,
+    source: Source,
     inputs_description: str,
-    url: str,
     higher_is_better: Mapping[str, bool | None],
     ranges: Mapping[str, tuple[float | None, float | None]],
-    homepage: str = "",
 ) -> evaluate.MetricInfo:
     """What a module says of itself.
 
     Args:
-        url: of the paper that defines the scores.
+        source: the paper that defines the scores.
         higher_is_better: per key; None: it has no direction.
         ranges: per key the lowest and the highest value; None: no end.
     """
     features = {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
     metric = evaluate.MetricInfo(
         description=description,
-        citation=citation,
+        citation=source.citation,
         inputs_description=inputs_description,
         features=datasets.Features(features),
-        homepage=homepage,
-        reference_urls=[url],
+        homepage=source.homepage,
+        reference_urls=[source.url],
     )
     metric.higher_is_better, metric.ranges = higher_is_better, ranges
     return metric

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .fields import ERASED, HARD_FIELD, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from .fields import ERASED, HARD_FIELD, LIST_FIELDS, PROBABILITY_SLACK, SCORE_FIELDS, SOFT_FIELDS
 from .flat import Predictions, References
 from .joining import Documents, Join
 from .offences import Offences
 
-PROBABILITY_SLACK = 1e-3
 ROWS_AT_ONCE = 1 << 16
 
 
@@ -60,7 +59,7 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
 
 
 def check_rationales(p: Predictions, joined: Join, tokens: np.ndarray, offences: Offences) -> None:
-    """Each rationale in a known document, no document twice in an instance; predicted spans sound and disjoint.
+    """Each rationale in a known document, no document twice in an instance; its spans as `check_spans` has them.
 
     Args:
         tokens: of each rationale's document; -1 where it is unknown.
@@ -79,6 +78,16 @@ def check_rationales(p: Predictions, joined: Join, tokens: np.ndarray, offences:
         "rationales.docid",
         lambda k: f"expected each document once, found {p.docids[p.doc[again[k]]]!r} again",
     )
+    check_spans(p, packed, tokens, offences)
+
+
+def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, offences: Offences) -> None:
+    """Predicted spans: 0 <= start < end, within the document, and those of one document disjoint (or equal).
+
+    Args:
+        packed: of each rationale, its instance and document as one number.
+        tokens: of each rationale's document; -1 where it is unknown.
+    """
     span = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
     rows, limit = p.instance[span], tokens[span]
     field = f"rationales.{HARD_FIELD}"

@@ -22,6 +22,7 @@ from .pool import Statistics
 from .rankings import check_policy
 from .resampling import intervals as intervals
 from .results import report as report
+from .sources import ERASER
 from .spans import count_spans as count_spans
 from .tokens import masks as masks
 
@@ -31,16 +32,6 @@ _DESCRIPTION = """\
 How well a model's rationales agree with those that humans marked, as the ERASER benchmark measures it: exact match,
 token and intersection-over-union (IOU) precision, recall and F1 of hard rationales (spans); AUPRC, average precision
 and ROC-AUC of soft rationales (a score per token); the same over sentences.
-"""
-
-_CITATION = """\
-@inproceedings{deyoung2020eraser,
-  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
-  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
-            Socher, Richard and Wallace, Byron C.},
-  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
-  year = {2020}
-}
 """
 
 _INPUTS_DESCRIPTION = """
@@ -92,11 +83,13 @@ Examples:
 
 
 class EraserAgreement(InstanceBatches, evaluate.Metric):
-    """Agreement with human rationales; see ``inputs_description``."""
+    """Agreement with human rationales; see ``inputs_description``.
+
+    `agreement.Agreement` counts; `agreement_scores.precision_recall_f1` divides, for token F1 as for the others.
+    """
 
     def _info(self) -> evaluate.MetricInfo:
-        url, homepage = "https://aclanthology.org/2020.acl-main.408", "https://www.eraserbenchmark.com"
-        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, *info_of(keys_of()), homepage)
+        return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, *info_of(keys_of()))
 
     def _measure(
         self,

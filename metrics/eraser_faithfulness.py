@@ -22,22 +22,13 @@ from .pool import Statistics
 from .resampling import intervals as intervals
 from .results import plain
 from .results import report as report
+from .sources import ERASER
 from .tokens import sentence_sizes as sentence_sizes
 
 _DESCRIPTION = """\
 Whether a model relied on the rationales it gives, as the ERASER benchmark measures it: how much the probability of the
 predicted class falls when the rationale is erased (comprehensiveness), and when nothing but the rationale is left
 (sufficiency), at one rationale length and over several (AOPC).
-"""
-
-_CITATION = """\
-@inproceedings{deyoung2020eraser,
-  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
-  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
-            Socher, Richard and Wallace, Byron C.},
-  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
-  year = {2020}
-}
 """
 
 _INPUTS_DESCRIPTION = """
@@ -87,8 +78,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
     references_needed = False
 
     def _info(self) -> evaluate.MetricInfo:
-        url, homepage = "https://aclanthology.org/2020.acl-main.408", "https://www.eraserbenchmark.com"
-        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, *info_of(), homepage)
+        return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, *info_of())
 
     def _measure(
         self,

@@ -15,6 +15,8 @@ SCORE_FIELDS = {
     "null": "null_classification_scores",
 }
 ERASED = ("comprehensiveness", "sufficiency")
+# how far from 1 the probabilities may sum
+PROBABILITY_SLACK = 1e-3
 
 # the spans of a rationale
 HARD_FIELD = "hard_rationale_predictions"

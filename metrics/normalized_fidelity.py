@@ -12,7 +12,7 @@ import numpy as np
 
 from .batches import Measured, info
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
-from .fields import OCCLUDED_FIELD, SCORE_FIELDS
+from .fields import OCCLUDED_FIELD, PROBABILITY_SLACK, SCORE_FIELDS
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
@@ -29,6 +29,7 @@ from .rows import (
     optional_fields,
     rows_of,
 )
+from .sources import HUMAN_RATIONALES
 
 CURVES = ("sufficiency_curve", "comprehensiveness_curve")
 SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
@@ -51,15 +52,6 @@ _DESCRIPTION = """\
 Sufficiency and comprehensiveness of rationales, clipped to [0, 1] and normalised by what the model says about the
 empty input, so that models, classes and datasets compare. With scores at several occlusion rates also fidelity curves,
 how fast they drop, and what that shows: brevity, redundancy, irrelevance or dependency.
-"""
-
-_CITATION = """\
-@inproceedings{carton2020evaluating,
-  title = {Evaluating and Characterizing Human Rationales},
-  author = {Carton, Samuel and Rathore, Anirudh and Tan, Chenhao},
-  booktitle = {Proceedings of the 2020 Conference on Empirical Methods in Natural Language Processing (EMNLP)},
-  year = {2020}
-}
 """
 
 _INPUTS_DESCRIPTION = """
@@ -127,7 +119,7 @@ def _of_label(scores: Any, label: Any, name: str, field: str, offences: Offences
         return 0.0
     before = offences.total
     numbers = [_probability(p, name, field, offences) for p in scores.values() if p is not None]
-    if offences.total == before and abs(sum(numbers) - 1) > 1e-3:
+    if offences.total == before and abs(sum(numbers) - 1) > PROBABILITY_SLACK:
         offences.say_of(
             "prediction", name, field, f"expected probabilities that sum to 1, found a sum of {sum(numbers):g}"
         )
@@ -227,8 +219,7 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
     """Null-normalised fidelity and its curves; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        url = "https://aclanthology.org/2020.emnlp-main.747/"
-        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
+        return info(_DESCRIPTION, HUMAN_RATIONALES, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES)
 
     def _measure(
         self,

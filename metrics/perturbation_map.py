@@ -15,6 +15,7 @@ from .rank_consistency import average_precisions
 from .resampling import intervals as intervals
 from .results import report as report
 from .rows import RowBatches, as_list, by_id, check_partners, column, rows_of
+from .sources import FINE_GRAINED
 
 HIGHER_IS_BETTER = {"map": True, "map_prefix_hits": True}
 RANGES = {"map": (0.0, 1.0), "map_prefix_hits": (0.0, 1.0)}
@@ -22,15 +23,6 @@ RANGES = {"map": (0.0, 1.0), "map_prefix_hits": (0.0, 1.0)}
 _DESCRIPTION = """\
 Mean average precision (MAP) of original/perturbed pairs: how far the ranking of an input's tokens by importance is
 kept when the input is perturbed in a way that should not change the model's decision. Faithfulness without erasing.
-"""
-
-_CITATION = """\
-@inproceedings{wang2022finegrained,
-  title = {A Fine-grained Interpretability Evaluation Benchmark for Neural {NLP}},
-  author = {Wang, Lijie and others},
-  booktitle = {Proceedings of the 26th Conference on Computational Natural Language Learning (CoNLL)},
-  year = {2022}
-}
 """
 
 _INPUTS_DESCRIPTION = """
@@ -96,8 +88,7 @@ class PerturbationMap(RowBatches, evaluate.Metric):
     """MAP of original/perturbed pairs; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        url = "https://aclanthology.org/2022.conll-1.6/"
-        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
+        return info(_DESCRIPTION, FINE_GRAINED, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES)
 
     def _measure(self, predictions: Any, references: Any) -> Measured:
         """Per original record that has perturbed ones: sums of both scores over its pairs, and how many pairs.

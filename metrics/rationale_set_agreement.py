@@ -11,12 +11,14 @@ import numpy as np
 
 from .answer_f1 import answer_f1
 from .batches import Measured, info
+from .fields import PROBABILITY_SLACK
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .rationale_sets import new_p, set_scores
 from .resampling import intervals as intervals
 from .results import report as report
 from .rows import Row, RowBatches, as_list, as_number, column, joined, optional_fields
+from .sources import FINE_GRAINED
 
 HIGHER_IS_BETTER = {
     "token_f1": True,
@@ -33,15 +35,6 @@ _DESCRIPTION = """\
 Agreement of predicted rationales with human ones where an input has several alternative gold sets of tokens: token-F1
 and IOU-F1 against the set, or union of sets, that fits the prediction best. With labels and probabilities also
 sufficiency, comprehensiveness and New-P; with answers also their F1.
-"""
-
-_CITATION = """\
-@inproceedings{wang2022finegrained,
-  title = {A Fine-grained Interpretability Evaluation Benchmark for Neural {NLP}},
-  author = {Wang, Lijie and others},
-  booktitle = {Proceedings of the 26th Conference on Computational Natural Language Learning (CoNLL)},
-  year = {2022}
-}
 """
 
 _INPUTS_DESCRIPTION = """
@@ -157,7 +150,7 @@ def _probabilities(name: str, row: Row, field: str, offences: Offences) -> dict[
         )
         return {}
     total = sum(number for number in numbers.values() if number is not None)
-    if abs(total - 1) > 1e-3:
+    if abs(total - 1) > PROBABILITY_SLACK:
         offences.say_of("prediction", name, field, f"expected probabilities that sum to 1, found a sum of {total:g}")
         return {}
     return {label: number for label, number in numbers.items() if number is not None}
@@ -237,8 +230,7 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
     """Agreement with the best of several gold sets; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        url = "https://aclanthology.org/2022.conll-1.6/"
-        return info(_DESCRIPTION, _CITATION, _INPUTS_DESCRIPTION, url, HIGHER_IS_BETTER, RANGES)
+        return info(_DESCRIPTION, FINE_GRAINED, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES)
 
     def _measure(
         self, predictions: Any, references: Any, iou_threshold: float = 0.5, language: str | None = None

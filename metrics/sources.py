@@ -1,0 +1,50 @@
+"""The papers that define the scores."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Source(NamedTuple):
+    """A paper: BibTeX, address, and the benchmark's page."""
+
+    citation: str
+    url: str
+    homepage: str = ""
+
+
+ERASER = Source(
+    """\
+@inproceedings{deyoung2020eraser,
+  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
+  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
+            Socher, Richard and Wallace, Byron C.},
+  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
+  year = {2020}
+}
+""",
+    "https://aclanthology.org/2020.acl-main.408",
+    "https://www.eraserbenchmark.com",
+)
+FINE_GRAINED = Source(
+    """\
+@inproceedings{wang2022finegrained,
+  title = {A Fine-grained Interpretability Evaluation Benchmark for Neural {NLP}},
+  author = {Wang, Lijie and others},
+  booktitle = {Proceedings of the 26th Conference on Computational Natural Language Learning (CoNLL)},
+  year = {2022}
+}
+""",
+    "https://aclanthology.org/2022.conll-1.6/",
+)
+HUMAN_RATIONALES = Source(
+    """\
+@inproceedings{carton2020evaluating,
+  title = {Evaluating and Characterizing Human Rationales},
+  author = {Carton, Samuel and Rathore, Anirudh and Tan, Chenhao},
+  booktitle = {Proceedings of the 2020 Conference on Empirical Methods in Natural Language Processing (EMNLP)},
+  year = {2020}
+}
+""",
+    "https://aclanthology.org/2020.emnlp-main.747/",
+)
