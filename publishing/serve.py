@@ -36,6 +36,8 @@ from eraser_hub.records.errors import DataError
 
 LISTING_SECONDS = 1.0
 IDLE_SECONDS = 60
+# a request, from its first byte to its last: who drips one for longer does not keep a thread
+REQUEST_SECONDS = 20
 LARGEST_QUESTION = 1 << 20
 # where `evaluate.load("NAME")` looks for a metric without a namespace
 METRIC_NAMESPACE = "evaluate-metric"
@@ -108,7 +110,7 @@ class Folder:
         try:
             real = path.resolve(strict=True)
             status = real.stat()
-        except OSError:
+        except (OSError, RuntimeError):  # gone, or links in a circle
             return None
         if not stat.S_ISREG(status.st_mode) or not real.is_relative_to(self.root):
             return None
@@ -125,7 +127,7 @@ class Folder:
 
     def open(self, commit: str, path: str) -> BinaryIO:
         entry, real = self._listing[path]
-        file = os.fdopen(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+        file = os.fdopen(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb")
         if _fingerprint(real, os.fstat(file.fileno())) != entry.oid:
             file.close()
             self._listed_at = -LISTING_SECONDS
@@ -168,6 +170,30 @@ class Shelf:
             return self._folders.setdefault(name, Folder(self.root, self.root / name))
 
 
+class _Incoming(io.RawIOBase):
+    """What a connection sends: it may wait ``idle`` seconds between requests, and has REQUEST_SECONDS for each."""
+
+    def __init__(self, connection: socket.socket, idle: float) -> None:
+        self.connection, self.idle = connection, idle
+        self.began: float | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self.idle if self.began is None else self.began + REQUEST_SECONDS - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.connection.settimeout(left)
+        try:
+            count = self.connection.recv_into(buffer)
+        finally:
+            self.connection.settimeout(self.idle)
+        if self.began is None:
+            self.began = time.monotonic()
+        return count
+
+
 class HubHandler(BaseHTTPRequestHandler):
     """The Hub's read endpoints: repository, tree, paths-info, refs, and files by range."""
 
@@ -176,6 +202,11 @@ class HubHandler(BaseHTTPRequestHandler):
     sys_version = ""
     timeout = IDLE_SECONDS
     find: Callable[[str, str], Repository | None]
+
+    def setup(self) -> None:
+        super().setup()
+        self.incoming = _Incoming(self.connection, self.timeout)
+        self.rfile = io.BufferedReader(self.incoming)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -199,6 +230,8 @@ class HubHandler(BaseHTTPRequestHandler):
     # -- requests -----------------------------------------------------------------------------------------------------
 
     def do_GET(self) -> None:
+        if self.body() is None:  # it means nothing, and must not be taken for the next request
+            return
         url = urlsplit(self.path)
         if match := _RESOLVE.fullmatch(url.path):
             self._resolve(match)
@@ -245,13 +278,14 @@ class HubHandler(BaseHTTPRequestHandler):
     do_PUT = do_DELETE = do_PATCH = _read_only
 
     def body(self, largest: int = LARGEST_QUESTION) -> bytes | None:
-        """The request's body; None, and an answer sent, when it has no length or too great a one."""
-        length = self.headers.get("Content-Length") or "0"
-        if self.headers.get("Transfer-Encoding") or not length.isdecimal() or int(length) > largest:
+        """The request's body; None, and an answer sent, when its length is not one number, or too great."""
+        lengths = self.headers.get_all("Content-Length") or ["0"]
+        length = _number(lengths[0])
+        if self.headers.get("Transfer-Encoding") or len(lengths) > 1 or length is None or length > largest:
             self.close_connection = True
             self.refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "BadRequest", f"expected a length of at most {largest}")
             return None
-        return self.rfile.read(int(length))
+        return self.rfile.read(length)
 
     def elsewhere(self, path: str) -> None:
         """Any other path."""
@@ -362,7 +396,13 @@ class HubHandler(BaseHTTPRequestHandler):
 
     # -- the connection -----------------------------------------------------------------------------------------------
 
+    def end_headers(self) -> None:
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        super().end_headers()
+
     def handle_one_request(self) -> None:
+        self.incoming.began = None
         try:
             super().handle_one_request()
         except (ConnectionError, TimeoutError):
@@ -388,16 +428,22 @@ def _span(header: str | None, size: int) -> tuple[int, int, bool] | None:
 
     What is no single byte range is ignored, as HTTP allows, and the whole file is sent.
     """
-    match = re.fullmatch(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", header or "")
-    if match is None or not (match[1] or match[2]):
+    unit, _, spans = (header or "").partition("=")
+    first, dash, last = (part.strip() for part in spans.partition("-"))
+    start, final = _number(first), _number(last)
+    known = unit.strip() == "bytes" and dash and (start is not None or not first) and (final is not None or not last)
+    if not known or (start is None and final is None) or (start is not None and final is not None and final < start):
         return 0, size, False
-    if not match[1]:
-        length = min(int(match[2]), size)
+    if start is None:
+        length = min(final or 0, size)
         return (size - length, size, True) if length else None
-    start, end = int(match[1]), min(int(match[2]) + 1 if match[2] else size, size)
-    if match[2] and int(match[2]) < start:
-        return 0, size, False
-    return (start, end, True) if start < size else None
+    return (start, size if final is None else min(final + 1, size), True) if start < size else None
+
+
+def _number(text: str) -> int | None:
+    """A header's whole number, of at most 18 digits; None where it is none. No pattern: a hostile header costs no time."""
+    text = text.strip()
+    return int(text) if len(text) <= 18 and text.isascii() and text.isdecimal() else None
 
 
 class HubServer(ThreadingHTTPServer):

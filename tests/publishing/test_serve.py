@@ -7,9 +7,11 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -208,8 +210,6 @@ def test_a_changed_file_is_a_new_commit(served, toy_hub, monkeypatch):
 
 @pytest.mark.parametrize("noise", [b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"A" * 70_000])
 def test_noise_does_not_stop_it(served, noise):
-    import socket
-
     address = urlsplit(served.url)
     with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
         connection.sendall(noise)
@@ -343,3 +343,76 @@ def test_the_bare_name_loads_where_the_client_asks_for_it(served, child):
         assert "Repository id must be 'namespace/name', got 'eraser'" in done.stderr, "the client's own refusal"
     else:
         assert child.run(code, served.url) == 40
+
+
+# ------------------------------------------------------------------------------------------------------ hostile requests
+def raw(server: HubServer, request: bytes, seconds: float = 10) -> bytes:
+    """All that comes back for these bytes; the sending side is closed after them."""
+    address, answer = urlsplit(server.url), b""
+    with socket.create_connection((address.hostname, address.port), timeout=seconds) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        while piece := connection.recv(1 << 16):
+            answer += piece
+    return answer
+
+
+@pytest.mark.parametrize(
+    "header", ["bytes=" + " " * 60_000 + "x", "bytes=" + "9" * 60_000 + "-", "bytes=0-" + "-" * 60_000]
+)
+def test_a_hostile_range_costs_no_time(served, header):
+    """A pattern with two runs of blanks took quadratic time, and with it the lock that all other threads wait for."""
+    start = time.monotonic()
+    assert _span(header, 10) == (0, 10, False)
+    assert time.monotonic() - start < 1
+    assert ask(served, README, Range=header)[0].status == 200
+
+
+SECOND = b"GET /api/datasets/org/nowhere HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ([f"Content-Length: {len(SECOND)}"], SECOND, 200),
+        (["Transfer-Encoding: chunked"], b"%x\r\n%s\r\n0\r\n\r\n" % (len(SECOND), SECOND), 413),
+        ([f"Content-Length: {len(SECOND)}", "Content-Length: 0"], SECOND, 413),
+        ([f"Content-Length: {'9' * 5000}"], SECOND, 413),
+    ],
+)
+def test_the_body_of_a_get_is_no_request(served, headers, body, status):
+    answer = raw(served, "\r\n".join([f"GET {README} HTTP/1.1", "Host: x", *headers, "", ""]).encode() + body)
+    assert answer.startswith(b"HTTP/1.1 %d " % status) and answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_links_in_a_circle_and_pipes_are_not_served(toy_hub):
+    folder = toy_hub / "eraser"
+    (folder / "loop").symlink_to("loop")
+    (folder / "circle").symlink_to(".")
+    os.mkfifo(folder / "fifo")
+    server = serve_folder(toy_hub)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    try:
+        assert ask(server, README)[0].status == 200
+        for name in ("loop", "circle", "circle/README.md", "fifo"):
+            assert ask(server, f"/datasets/eraser/resolve/main/{name}")[0].status == 404
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_request_that_drips_in_is_given_up(served, monkeypatch):
+    """Bytes that come in time each, but never make a request, do not keep a thread for ever."""
+    import eraser_hub.publishing.serve as module
+
+    monkeypatch.setattr(module, "REQUEST_SECONDS", 0.3)
+    address = urlsplit(served.url)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nA: ")
+        began = time.monotonic()
+        with pytest.raises(ConnectionError):
+            while time.monotonic() - began < 10:
+                time.sleep(0.05)
+                connection.sendall(b"x")
+        assert time.monotonic() - began < 5
+    assert ask(served, README)[0].status == 200
