@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import Annotated
 
 import typer
 
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, printable
 
 from .version import __version__
 
@@ -61,6 +62,9 @@ def _register(names: tuple[str, ...] = VERBS) -> None:
 
 def main() -> None:
     """Run the command line; a DataError becomes its message on stderr and exit status 1, without a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a locale without this character shows its number
+            stream.reconfigure(errors="backslashreplace")
     # Only the verb that is asked for is imported, unless it is the help of all.
     asked = [word for word in sys.argv[1:] if not word.startswith("-")]
     _register((asked[0],) if asked and asked[0] in VERBS else VERBS)
@@ -76,7 +80,11 @@ def main() -> None:
     except OSError as error:
         # a full disk, a missing right, a file that went away: what the system says, of which file
         where = f"{error.filename}: " if error.filename else ""
-        typer.echo(f"{where}{error.strerror or error}", err=True)
+        typer.echo(printable(f"{where}{error.strerror or error}"), err=True)
+        sys.exit(1)
+    except UnicodeEncodeError as error:
+        text = printable(error.object)
+        typer.echo(f"{text}: a name that the locale ({error.encoding}) has no letters for: set PYTHONUTF8=1", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)

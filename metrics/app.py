@@ -18,8 +18,11 @@ from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
 
-import evaluate
-import gradio as gr
+try:
+    import evaluate
+    import gradio as gr
+except ImportError as error:
+    raise SystemExit(f"this page needs {error.name}: pip install -r requirements.txt") from None
 
 MOST_CHARACTERS = 5_000_000
 MOST_ROWS_DRAWN = 5

@@ -10,6 +10,44 @@ from collections.abc import Sequence
 from os import PathLike
 
 MOST_SHOWN = 10
+# an error's longest line, and its most lines: a hostile name or value must not flood a terminal
+LONGEST_LINE, MOST_LINES = 1000, 40
+# what turns the direction of text round, or ends a line unseen
+_STEERING = frozenset([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x2028, 0x2029, 0x061C])
+
+
+def visible(text: str) -> str:
+    """The text with control and direction-changing characters made visible, so that data cannot steer a terminal.
+
+    >>> visible("a\\x1b[31mb")
+    'a␛[31mb'
+    """
+    if text.isprintable():
+        return text
+    out = []
+    for character in text:
+        code = ord(character)
+        if code < 0x20:
+            out.append(chr(0x2400 + code))
+        elif code == 0x7F:
+            out.append("␡")
+        elif 0x80 <= code < 0xA0 or code in _STEERING or 0xD800 <= code < 0xE000:
+            out.append(f"<U+{code:04X}>")
+        else:
+            out.append(character)
+    return "".join(out)
+
+
+def printable(text: str) -> str:
+    """Words for a terminal: lines made visible, each cut in its middle to `LONGEST_LINE`, at most `MOST_LINES` of them."""
+    lines = text.split("\n")
+    more = [f"… and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
+    return "\n".join([*(_cut(visible(line)) for line in lines[:MOST_LINES]), *more])
+
+
+def _cut(line: str) -> str:
+    half = LONGEST_LINE // 2
+    return line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}"
 
 
 def shown(value: object, limit: int = 80) -> str:
@@ -54,7 +92,7 @@ class DataError(ValueError):
             parts.append(f"instance {shown(self.instance)}")
         if self.field is not None:
             parts.append(self.field)
-        return ": ".join([*parts, self.message])
+        return printable(": ".join([*parts, self.message]))
 
     def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
         """The same offence with the place that holds it, for who knows that while its finder did not."""

@@ -10,7 +10,7 @@ from eraser_hub.papers import PAPERS, paper
 
 from .board_lines import BoardLine, averaged
 from .catalogue import FAMILIES, interval_text, metric, number
-from .page import render, write_json, write_pieces
+from .page import json_text, render, write_files
 from .report_tables import place_of
 
 NOTE = (
@@ -81,7 +81,7 @@ def as_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
 
 
 def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results board") -> tuple[Path, Path]:
-    """Write ``out/index.html``, self-contained, and ``out/board.json``, the same data.
+    """Write ``out/index.html``, self-contained, and ``out/board.json``, the same data: both new, or both as they were.
 
     Returns:
         The two files.
@@ -100,8 +100,7 @@ def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results 
         datasets=sorted({line.dataset for line in lines}),
         rows=[_row(row, data["columns"]) for row in data["rows"]],
     )
-    write_pieces(out / "index.html", [page])
-    write_json(out / "board.json", data, indent=1)
+    write_files({out / "index.html": [page], out / "board.json": json_text(data, indent=1)})
     return out / "index.html", out / "board.json"
 
 

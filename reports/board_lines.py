@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.json_lines import describe, strict_object
+from eraser_hub.records.lines import reading
 from eraser_hub.records.splits import dataset_split
 
+from .catalogue import metric
 from .metric_runs import score_pairs, score_system
 from .report_inputs import named_systems, read_split
 from .system_scores import ReportSettings
@@ -91,16 +94,14 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
         system, dataset: names that go before those in the file.
 
     Raises:
-        DataError: not JSON, no signature, no dataset named, or a score that is no number.
+        DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, or a score that is no number.
     """
+    with reading(path):
+        text = path.read_bytes()
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"expected a score file, found {error.strerror}", file=path) from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"expected JSON, found {shown(str(error))}", file=path) from None
-    if not isinstance(content, dict):
-        raise DataError(f"expected an object of scores, found {type(content).__name__}", file=path)
+        content = strict_object(text, file=path, number=1)
+    except DataError as error:
+        raise error.at(file=path) from None  # the object is the whole file, no line of it
     return line_of_scores(content, file=path, system=system, dataset=dataset)
 
 
@@ -123,31 +124,24 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
             file=file,
             field="signature",
         )
-    dataset = dataset or str(content.get("config") or content.get("dataset") or "")
+    names = {name: _name(content, name, file) for name in ("system", "dataset", "config", "split")}
+    dataset = dataset or names["config"] or names["dataset"]
     if not dataset:
         raise DataError("expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file", file=file)
     try:
         flat = flat_scores(content)
     except (KeyError, TypeError, AttributeError, ValueError):
         raise DataError("expected the scorer's keys, found another structure below them", file=file) from None
-    scores: dict[str, float | None] = {}
-    intervals: dict[str, tuple[float, float]] = {}
-    for key, value in flat.items():
-        if value is None:
-            scores[key] = None
-        elif isinstance(value, bool):
-            continue
-        elif isinstance(value, int | float):
-            scores[key] = float(value)
-        elif key.endswith("_ci") and _is_interval(value):
-            intervals[key.removesuffix("_ci")] = (float(value[0]), float(value[1]))
-    intervals = {key: pair for key, pair in intervals.items() if key in scores}
+    try:
+        scores, intervals = _numbers(flat)
+    except DataError as error:
+        raise error.at(file=file) from None
     if not any(value is not None for value in scores.values()):
         raise DataError("expected scores, found none", file=file)
     return BoardLine(
-        system=system or str(content.get("system") or file.name.removesuffix(".json").removesuffix(".scores")),
+        system=system or names["system"] or file.name.removesuffix(".json").removesuffix(".scores"),
         dataset=dataset,
-        split=dataset_split(str(content.get("split") or "")),
+        split=dataset_split(names["split"]),
         kind="scored",
         source="scored here",
         detail=" · ".join(signatures),
@@ -156,12 +150,36 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
     )
 
 
-def _is_interval(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == 2
-        and all(isinstance(end, int | float) and not isinstance(end, bool) for end in value)
-    )
+def _name(content: Mapping[str, Any], field: str, file: Path) -> str:
+    value = content.get(field)
+    if value is not None and not isinstance(value, str):
+        raise DataError(f"expected a name, found {describe(value)}", file=file, field=field)
+    return value or ""
+
+
+def _numbers(flat: Mapping[str, Any]) -> tuple[dict[str, float | None], dict[str, tuple[float, float]]]:
+    """Scores and their intervals; a key that the catalogue does not know may hold anything, and counts if it is a number."""
+    scores: dict[str, float | None] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    for key, value in flat.items():
+        known = metric(key.removesuffix("_ci")).family != "other"
+        if known and key.endswith("_ci"):
+            if not isinstance(value, list) or len(value) != 2:
+                raise DataError(f"expected an interval [low, high], found {describe(value)}", field=key)
+            low, high = _number(value[0], key), _number(value[1], key)
+            if low is not None and high is not None:
+                intervals[key.removesuffix("_ci")] = (low, high)
+        elif known or value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            scores[key] = _number(value, key)
+    return scores, {key: pair for key, pair in intervals.items() if key in scores}
+
+
+def _number(value: Any, field: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
+        return float(value)
+    raise DataError(f"expected a number that a float holds, or null, found {describe(value)}", field=field)
 
 
 def signatures_of(content: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, shown, visible
 
 from .marks import MarkedDocument, MarkedInstance, mark
 from .pair_marks import marked_record, pairs_with
@@ -32,27 +32,6 @@ _SHADE_HEX = ("", "#f3e9f2", "#e6cfe3", "#d8b2d3", "#c894c1")
 def group_mark(group: int) -> str:
     """The number of an evidence group as it is printed, counted from 1 and raised."""
     return str(group + 1).translate(_SUPERSCRIPT)
-
-
-def visible(text: str) -> str:
-    """The text with control and direction-changing characters made visible, so that data cannot steer a terminal."""
-    if text.isprintable():
-        return text
-    out = []
-    for character in text:
-        code = ord(character)
-        if code < 0x20:
-            out.append(chr(0x2400 + code))
-        elif code == 0x7F:
-            out.append("␡")
-        elif 0x80 <= code < 0xA0 or code in _STEERING or 0xD800 <= code < 0xE000:
-            out.append(f"<U+{code:04X}>")
-        else:
-            out.append(character)
-    return "".join(out)
-
-
-_STEERING = frozenset([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x2028, 0x2029, 0x061C])
 
 
 @dataclass(frozen=True, slots=True)

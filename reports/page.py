@@ -6,9 +6,11 @@ A Content-Security-Policy in the page allows the one script by its hash: even ma
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -54,17 +56,28 @@ def render(template: str, script: str, styles: Sequence[str], **values: Any) -> 
     )
 
 
-def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Write a text all at once: a reader finds the old page or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # a lone surrogate in a document cannot be written: it is shown as the replacement sign
-    with replacing(path) as beside, beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
-        stream.writelines(pieces)
+def write_files(contents: Mapping[Path, Iterable[str]]) -> None:
+    """Write texts that belong together: readers find the old files or the new ones, and after an error the old ones.
+
+    Raises:
+        OSError: a file cannot be written (a full disk, a folder of its name); it names the file.
+    """
+    for path in contents:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "expected a file's name, found a folder", str(path))
+    with ExitStack() as stack:  # all are written before the first takes its name
+        for path, pieces in contents.items():
+            beside = stack.enter_context(replacing(path))
+            # a lone surrogate in a document cannot be written: it is shown as the replacement sign
+            with beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
+                stream.writelines(pieces)
 
 
-def write_json(path: Path, content: Any, indent: int) -> None:
-    """Write JSON all at once."""
-    write_pieces(path, [json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False), "\n"])
+def json_text(content: Any, indent: int) -> Iterator[str]:
+    """JSON as `write_files` takes it, NaN refused."""
+    yield json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
+    yield "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +101,8 @@ class ReportContent:
     documents_missing: Sequence[str] = ()
 
 
-def write_report(path: Path, content: ReportContent) -> None:
-    """Write a report's page."""
+def write_report(path: Path, content: ReportContent, beside: Mapping[Path, Iterable[str]] | None = None) -> None:
+    """Write a report's page, and the files that belong to it; errors as of `write_files`."""
     from markupsafe import Markup
 
     names = {key: metric(key).label for columns in content.values for key in columns}
@@ -106,4 +119,4 @@ def write_report(path: Path, content: ReportContent) -> None:
     )
     # split from the right: the marker's NUL cannot come from the data, whose control characters are removed by then
     head, _, tail = page.rpartition(_CHUNKS)
-    write_pieces(path, [head, *chunk_elements(content.browsed.packed), tail])
+    write_files({path: [head, *chunk_elements(content.browsed.packed), tail], **(beside or {})})

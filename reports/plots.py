@@ -1,4 +1,4 @@
-"""The report's figures as PNG and SVG files for a paper, drawn by matplotlib (the extra ``plots``).
+"""The report's figures as PNG, SVG and PDF files for a paper, drawn by matplotlib (the extra ``plots``).
 
 The files are deterministic: no date, no random identifiers, one style.
 """
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
 
 from .figures import Figure, style_of
@@ -18,7 +19,7 @@ _MARKS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross"
 
 
 def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
-    """Write each figure as NAME.png (200 dpi) and NAME.svg.
+    """Write each figure as NAME.png (200 dpi), NAME.svg and NAME.pdf.
 
     Args:
         figures: what to draw.
@@ -57,9 +58,10 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
             canvas = Canvas(figsize=(4.4, 3.2 + 0.16 * len(figure.series)), layout="constrained")
             FigureCanvasAgg(canvas)
             _draw(figure, canvas)
-            for suffix, unwanted in ((".png", "Software"), (".svg", "Date")):
+            for suffix, unwanted in ((".png", "Software"), (".svg", "Date"), (".pdf", "CreationDate")):
                 path = folder / f"{figure.name}{suffix}"
-                canvas.savefig(path, dpi=200, metadata={unwanted: None})
+                with replacing(path) as beside:
+                    canvas.savefig(beside, dpi=200, format=suffix[1:], metadata={unwanted: None})
                 written.append(path)
     return written
 

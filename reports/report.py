@@ -12,7 +12,7 @@ from eraser_hub.records.errors import DataError
 from .documents import browse
 from .marks import MarkedInstance, mark, marked_by
 from .metric_runs import score_pairs, score_system
-from .page import ReportContent, write_json, write_report
+from .page import ReportContent, json_text, write_report
 from .pair_marks import marked_pair, pairs_of
 from .report_inputs import ReportedSplit, System, read_split, systems_words
 from .report_tables import instance_values
@@ -82,7 +82,7 @@ def make_report(
         baselines: draws of random rationales, averaged in the curves (those of pairs have none).
         title: the page's title.
         settings: confidence level, resamples and seed.
-        figures: also write each figure there as PNG and SVG.
+        figures: also write each figure there as PNG, SVG and PDF.
 
     Raises:
         DataError: bad data, with file and instance; nothing is written then.
@@ -99,10 +99,9 @@ def make_report(
         from .plots import write_figures
 
         plotted = write_figures([figure for section in content.sections for figure in section.figures], figures)
-    write_report(out / "index.html", content)
-    score_files = [out / f"{system.file_name}.scores.json" for system in systems]
-    for path, scores in zip(score_files, scored, strict=True):
-        write_json(path, scores.as_json(rows), indent=2)
+    names = [out / f"{system.file_name}.scores.json" for system in systems]
+    score_files = {path: json_text(scores.as_json(rows), indent=2) for path, scores in zip(names, scored, strict=True)}
+    write_report(out / "index.html", content, score_files)
     return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .board import NOTE, as_json
 from .board_lines import BoardLine
-from .page import asset, write_pieces
+from .page import asset, json_text, write_files
 
 _CARD = """\
 ---
@@ -62,13 +62,12 @@ def write_space(folder: Path, lines: Sequence[BoardLine], *, title: str = "Resul
     pinned = [line for line in pins.splitlines() if not line.startswith("#")]
     files = {
         "app.py": asset("board_app.py"),
-        "board.json": json.dumps(as_json(lines), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+        "board.json": "".join(json_text(as_json(lines), indent=1)),
         # JSON is YAML: a title with quotes or colons stays one value
         "README.md": _CARD.format(
             title=json.dumps(title, ensure_ascii=False), gradio=version, heading=title, note=NOTE
         ),
         "requirements.txt": "\n".join(pinned) + "\n",
     }
-    for name, text in files.items():
-        write_pieces(folder / name, [text])
+    write_files({folder / name: [text] for name, text in files.items()})
     return [folder / name for name in files]

@@ -9,7 +9,7 @@ import typer
 
 from eraser_hub.conversion import HUB_DATASETS
 
-from .usage import known_configs, one_of
+from .usage import known_configs, one_of, say
 
 
 def build(
@@ -63,7 +63,7 @@ def build(
         include_backup_records=include_backup_records,
     )
     for note in result.notes:
-        typer.echo(note, err=True)
+        say(note)
     for config_name, splits in result.rows.items():
         counts = ", ".join(f"{split} {rows:,}" for split, rows in splits.items())
         typer.echo(f"{result.folder}: {config_name}: {counts}")

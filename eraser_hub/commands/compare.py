@@ -18,6 +18,7 @@ from .scored import (
     check_source,
     settings_of,
 )
+from .usage import say
 
 Results = Annotated[list[Path], typer.Option(help="A system's predictions, jsonl or Parquet; give two or more.")]
 NResamples = Annotated[int, typer.Option(min=1, help="Resamples of either test.")]
@@ -58,6 +59,6 @@ def compare(
     inputs = [Inputs(data_dir, split, path, annotations, dataset=dataset, config=config) for path in results]
     note = inputs[0].labels().note
     if note:
-        typer.echo(note, err=True)
+        say(note)
     result = compare_files(inputs, settings, n_resamples, seed, confidence_level)
     typer.echo(json.dumps(as_json(result), indent=2, ensure_ascii=False) if output == "json" else as_text(result))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .usage import say
+
 if TYPE_CHECKING:
     from tqdm import tqdm
 
@@ -171,12 +173,12 @@ def _run(
         except KeyboardInterrupt:
             bar.close()
             kept = [path for path in outs if path.is_file() or partial_path(path).is_file()]
-            typer.echo("stopped" + (": what is done is kept; --resume goes on with it" if kept else ""), err=True)
+            say("stopped" + (": what is done is kept; --resume goes on with it" if kept else ""))
             raise
         for report in reports:
             bar.close()
             for line in report.lines():
-                typer.echo(line, err=True)
+                say(line)
 
 
 def progress_on(bar: tqdm[Any]) -> Callable[[int, int], None]:

@@ -9,7 +9,7 @@ import typer
 
 from eraser_hub.conversion import HUB_DATASETS
 
-from .usage import known_configs
+from .usage import known_configs, say
 
 
 def export(
@@ -36,6 +36,6 @@ def export(
     known_configs(config, chosen.configs)
     result = chosen.export(dataset, config or None, out=out)
     for note in result.notes:
-        typer.echo(note, err=True)
+        say(note)
     for file in result.files:
         typer.echo(file)

@@ -39,8 +39,8 @@ def highlight(
 
         Console().print(*shown, sep="\n\n")
         return
-    from eraser_hub.reports.page import write_pieces
+    from eraser_hub.reports.page import write_files
 
     pieces = [piece for each in shown for piece in (each._repr_html_(), "\n")]
-    write_pieces(html, ['<!DOCTYPE html>\n<meta charset="utf-8">\n', *pieces])
+    write_files({html: ['<!DOCTYPE html>\n<meta charset="utf-8">\n', *pieces]})
     typer.echo(str(html))

@@ -23,7 +23,7 @@ def report(
         list[str] | None, typer.Option(help="Predictions of random rationales for the curves; several are averaged.")
     ] = None,
     title: Annotated[str, typer.Option(help="The page's title.")] = "",
-    figures: Annotated[Path | None, typer.Option(help="Also write the figures here, as PNG and SVG.")] = None,
+    figures: Annotated[Path | None, typer.Option(help="Also write the figures here, as PNG, SVG and PDF.")] = None,
     confidence_level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,

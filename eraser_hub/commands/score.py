@@ -18,6 +18,7 @@ from .scored import (
     check_source,
     settings_of,
 )
+from .usage import say
 
 Results = Annotated[Path, typer.Option(help="Predictions: ERASER instances, jsonl or Parquet.")]
 ScoreFile = Annotated[Path | None, typer.Option(help="Where the scores go, as JSON.")]
@@ -76,7 +77,7 @@ def score(
     )  # fmt: skip
     scored = run(Inputs(data_dir, split, results, annotations, dataset=dataset, config=config), settings, num_proc)
     if scored.note:
-        typer.echo(scored.note, err=True)
+        say(scored.note)
     scored.extra.update(run_signature(results))
     scores = nested(scored)
     if score_file is not None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from .usage import say
+
 Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser) or Hub id.")]
 Model = Annotated[
     str, typer.Option(help="logistic-regression, random-forest, or a transformers folder or Hub id to fine-tune.")
@@ -80,5 +82,5 @@ def train(
         joiner=joiner, seed=seed, limit=limit, epochs=epochs, max_steps=max_steps, batch_size=batch_size,
         learning_rate=learning_rate, window=window, task=task,
     )  # fmt: skip
-    for line in train_model(recipe, out, train_on, regimes, say=lambda words: typer.echo(words, err=True)):
+    for line in train_model(recipe, out, train_on, regimes, say=say):
         typer.echo(line)

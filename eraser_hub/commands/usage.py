@@ -8,6 +8,12 @@ from pathlib import Path
 import typer
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.records.errors import printable
+
+
+def say(words: str) -> None:
+    """A line on stderr for whoever reads the output: what was left out, guessed or defaulted."""
+    typer.echo(printable(words), err=True)
 
 
 def one_of(value: str, allowed: Sequence[str], option: str) -> None:

@@ -12,7 +12,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
+try:
+    import gradio as gr
+except ImportError as error:
+    raise SystemExit(f"this page needs {error.name}: pip install -r requirements.txt") from None
 
 HERE = Path(__file__).parent
 BOARD = json.loads((HERE / "board.json").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from eraser_hub import __main__ as door
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.version import __version__
 
 
@@ -59,6 +59,12 @@ def test_bad_usage_is_exit_status_2_on_stderr(arguments):
         ),
         (OSError(28, "No space left on device", "hub/x"), "hub/x: No space left on device"),
         (PermissionError(13, "Permission denied", "hub"), "hub: Permission denied"),
+        (PermissionError(13, "Permission denied", "a\x1b[31mb"), "a␛[31mb: Permission denied"),
+        (DataError("expected x, found y", file="a\x1b[31m\u202eb"), "a␛[31m<U+202E>b: expected x, found y"),
+        (
+            UnicodeEncodeError("ascii", "ö.txt", 0, 1, "no"),
+            "ö.txt: a name that the locale (ascii) has no letters for: set PYTHONUTF8=1",
+        ),
     ],
 )
 def test_bad_data_is_one_line_and_exit_status_1(monkeypatch, capsys, error, text):
@@ -82,3 +88,21 @@ def test_importing_a_verb_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_error_of_any_length_is_cut():
+    """A line keeps its head, which says where, and its end, which says what was found."""
+    error = str(DataError(f"expected {'x' * 100_000}, found y", file="p.jsonl", line=3))
+    assert error.startswith("p.jsonl:3: expected x") and error.endswith("found y") and len(error) < 1100
+    many = str(DataErrors([DataError("\n" * 200, instance="i" * 100_000)] * 300))
+    assert len(many) < 20_000 and len(many.splitlines()) < 60
+
+
+def test_a_locale_without_these_letters_prints_their_numbers(tmp_path):
+    """LC_ALL=C without Python's UTF-8 mode: stdout is ASCII."""
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "eraser_hub", "highlight", "--dataset", tmp_path / "\u00fc"],
+        capture_output=True, timeout=120, env=environment, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and b"expected the folder of a built dataset" in done.stderr

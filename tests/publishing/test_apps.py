@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from eraser_hub.publishing.screenshots import (
 )
 from eraser_hub.publishing.spaces import build_metrics, metric_names, metrics_folder
 
+ROOT = Path(__file__).resolve().parents[2]
 gradio = pytest.importorskip("gradio", reason="skipped: gradio is not installed")
 
 
@@ -192,3 +194,10 @@ def test_each_card_shows_a_small_picture(name):
     card = Path(metrics_folder() / "cards" / f"{name}.md").read_text(encoding="utf-8")
     assert f"({name}.png)" in card
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 100_000
+
+
+@pytest.mark.parametrize("app", ["metrics/app.py", "reports/templates/board_app.py"])
+def test_an_app_without_gradio_says_what_to_install(app):
+    code = f"import runpy, sys; sys.modules['gradio'] = None; runpy.run_path({str(ROOT / app)!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "this page needs gradio: pip install -r requirements.txt\n")

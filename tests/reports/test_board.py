@@ -96,15 +96,26 @@ def test_a_score_without_signature_is_refused(tmp_path, signature):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "expected JSON"),
-        ("[]", "expected an object"),
+        ("{", "expected a whole JSON object"),
+        ("[]", "expected a JSON object"),
+        ("", "expected a JSON object"),
+        ('{"signature": "a|b", "signature": "c", "config": "movies", "auprc": 1}', "'signature' twice"),
+        ('{"signature": "a|b", "config": "movies", "auprc": NaN}', "found NaN"),
+        ('{"signature": "a|b", "config": "movies", "auprc": -Infinity}', "found -Infinity"),
+        ('{"signature": "a|b", "config": "movies", "auprc": 1e400}', "found '1e400'"),
+        (f'{{"signature": "a|b", "config": "movies", "auprc": 1{"0" * 400}}}', "auprc: expected a number that a float"),
+        ('{"signature": "a|b", "config": "movies", "auprc": 1, "token_f1": [0.5]}', "token_f1: expected a number"),
+        ('{"signature": "a|b", "config": "movies", "auprc": 1, "auprc_ci": [0, "1"]}', "auprc_ci: expected a number"),
+        ('{"signature": "a|b", "config": "movies", "auprc": 1, "auprc_ci": 0.5}', "auprc_ci: expected an interval"),
+        ('{"signature": "a|b", "config": ["movies"], "auprc": 1}', "config: expected a name"),
+        (f'{{"signature": "a|b", "config": "movies", "auprc": 1, "x": {"[" * 200}{"]" * 200}}}', "nested too deeply"),
         ('{"signature": "a|b", "auprc": 1}', "dataset's name"),
         ('{"signature": "a|b", "config": "movies"}', "expected scores"),
-        ('{"signature": "a|b", "config": "movies", "auprc": "0.99"}', "expected scores"),
-        ('{"signature": "a|b", "config": "movies", "auprc": true}', "expected scores"),
+        ('{"signature": "a|b", "config": "movies", "auprc": "0.99"}', "auprc: expected a number"),
+        ('{"signature": "a|b", "config": "movies", "auprc": true}', "auprc: expected a number"),
         ('{"signature": "a|b", "config": "movies", "iou_scores": [{}]}', "scorer's keys"),
-        ("[" * 100_000, "expected JSON"),
-        ("\ufeff{", "expected JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ("\ufeff{", "expected a JSON object"),
     ],
 )
 def test_score_files_that_are_none(tmp_path, text, words):
@@ -209,3 +220,11 @@ def test_directions_are_those_of_the_modules():
             better.setdefault(key, set()).add({True: "higher", False: "lower", None: ""}[higher])
     for key, presented in METRICS.items():
         assert presented.better in better[key], key
+
+
+def test_page_and_data_are_old_or_new_together(tmp_path):
+    """A value that JSON does not have left the new page beside the old data."""
+    before = [path.write_text("old") and path for path in (tmp_path / "index.html", tmp_path / "board.json")]
+    with pytest.raises(ValueError, match="JSON"):
+        write_board(tmp_path, [entry("ours", auprc=float("nan"))])
+    assert [path.read_text() for path in before] == ["old", "old"] and len(list(tmp_path.iterdir())) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ PREDICTIONS = Path(__file__).resolve().parents[2] / "samples" / "predictions" / 
 
 
 def run(*arguments, **more):
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", **more.pop("locale", {})}
     command = [sys.executable, "-m", "eraser_hub", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False, **more)
 
@@ -232,6 +233,38 @@ def test_figures_beside_the_report(hub, tmp_path):
     assert {"aopc_comprehensiveness.png", "aopc_sufficiency.svg"} <= {
         path.name for path in (tmp_path / "figures").iterdir()
     }
+
+
+def test_a_full_disk_names_the_file(hub, tmp_path):
+    """Files of more than a few bytes cannot be written: as on a full disk, the system's error comes without a name."""
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    report = [
+        "report",
+        "--dataset",
+        hub / "eraser",
+        "--config",
+        "movies",
+        "--split",
+        "val",
+        "--out",
+        tmp_path / "report",
+    ]
+    for arguments, file in (
+        (["board", "--out", tmp_path / "board"], tmp_path / "board" / "index.html"),
+        (report, tmp_path / "report" / "index.html"),
+    ):
+        done = run(*arguments, preexec_fn=small_files)
+        assert done.returncode == 1 and done.stderr.startswith(f"{file}: "), done.stderr
+        assert list(file.parent.iterdir()) == []
+
+
+def test_highlight_where_the_locale_has_ascii_alone(hub):
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = run("highlight", "--dataset", hub / "eraser", "--config", "movies", "--split", "val", locale=locale)
+    assert done.returncode == 0 and "\\u2039" in done.stdout, done.stderr
 
 
 def test_board_of_published_rows_is_the_default(tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eraser_hub.reports.documents import CHUNK_TOKENS, browse, embedded_json, pack, unpack
 from eraser_hub.reports.marks import MarkedDocument, MarkedInstance, mark
-from eraser_hub.reports.page import ReportContent, write_pieces, write_report
+from eraser_hub.reports.page import ReportContent, write_files, write_report
 from eraser_hub.reports.report_tables import Block, Cell, Note, Row, Section
 
 json_values = st.recursive(
@@ -99,5 +99,13 @@ def test_a_page_is_whole_or_not_there(tmp_path):
 
     (tmp_path / "p.html").write_text("old")
     with pytest.raises(KeyboardInterrupt):
-        write_pieces(tmp_path / "p.html", pieces())
+        write_files({tmp_path / "p.html": pieces()})
     assert [p.name for p in tmp_path.iterdir()] == ["p.html"] and (tmp_path / "p.html").read_text() == "old"
+
+
+def test_a_folder_of_a_files_name_leaves_the_other_file_as_it_was(tmp_path):
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "b").mkdir()
+    with pytest.raises(OSError, match="folder") as caught:
+        write_files({tmp_path / "a": ["new"], tmp_path / "b": ["new"]})
+    assert caught.value.filename == str(tmp_path / "b") and (tmp_path / "a").read_text() == "old"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import eraser_hub
-from eraser_hub.reports.highlight import highlight, visible
+from eraser_hub.records.errors import visible
+from eraser_hub.reports.highlight import highlight
 
 NAMES = ("NEG", "POS")
 
