@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from eraser_hub.records.built import BuiltDataset, batches, open_built
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.tables import Cell, Table
 
 from .card import card_faults
 
@@ -88,6 +89,17 @@ class Report:
             for finding in split.findings
             if finding.level == "violation"
         ]
+
+    def table(self) -> Table:
+        """The report as a table: a row a split, with its findings in words; a row a line of ``--leakage``."""
+        table = Table("check", f"{self.dataset}: {self.folder}", ("config", "split"), ("rows", "documents", "found"))
+        for split in self.splits:
+            words = "; ".join(f"{finding.level} {finding.check}: {finding.count:,}" for finding in split.findings)
+            cells = {"rows": Cell(split.rows), "documents": Cell(split.documents), "found": Cell(words or "good")}
+            table.add(split.config, split.split, **cells)
+        table.notes += [f"{finding.check}: {finding.count:,} {finding.why}".rstrip() for finding in self.leakage]
+        table.notes.append(f"{self.violations:,} violations" if self.violations else "no violation")
+        return table
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values, for JSON."""

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from eraser_hub.records.errors import DataError
 
 if TYPE_CHECKING:
+    from eraser_hub.records.tables import Tables
+
     from .checks import Report
-    from .paper_tables import PaperTables
 
 RELEASE = "release.json"
 FORMAT = 2
@@ -77,7 +78,7 @@ class Verbs:
     build: Callable[[Path | None, Sequence[str] | None, Path, BuildOptions], BuildResult]
     export: Callable[[Path, Sequence[str] | None, Path], ExportResult]
     check: Callable[[Path, Sequence[str] | None, bool], Report]
-    stats: Callable[[Path, Sequence[str] | None], PaperTables]
+    stats: Callable[[Path, Sequence[str] | None], Tables]
     is_built: Callable[[Path], bool] = is_built
 
 
@@ -143,7 +144,7 @@ class HubDataset:
         report.folder = Path(folder)
         return report
 
-    def stats(self, folder: Path, configs: Sequence[str] | None = None) -> PaperTables:
+    def stats(self, folder: Path, configs: Sequence[str] | None = None) -> Tables:
         """The paper's tables, recomputed from a built folder, or from one with raw files, which is built aside first.
 
         Raises:

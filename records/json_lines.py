@@ -18,7 +18,8 @@ import numpy as np
 from .errors import DataError, shown
 from .lines import bad_byte
 
-MOST_NESTED = 100
+MOST_NESTED = 64
+TOO_DEEP = f"expected a JSON object, found one that is nested too deeply (more than {MOST_NESTED} levels)"
 
 
 def not_json(error: Exception, line: bytes) -> str:
@@ -72,8 +73,7 @@ def strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
         raise DataError(_why_refused(cause, text), file=file, line=number) from None
     # one bound for every release of Python, below which whoever walks the value meets no recursion limit
     if text.count("[") + text.count("{") > MOST_NESTED and _nested_deeper(value, MOST_NESTED):
-        words = f"expected a JSON object, found one that is nested too deeply (more than {MOST_NESTED} levels)"
-        raise DataError(words, file=file, line=number)
+        raise DataError(TOO_DEEP, file=file, line=number)
     return value
 
 
@@ -81,7 +81,7 @@ def _why_refused(cause: Exception, text: str) -> str:
     if isinstance(cause, _Refused):
         return str(cause)
     if isinstance(cause, RecursionError):
-        return "expected a JSON object, found one that is nested too deeply"
+        return TOO_DEEP
     if not isinstance(cause, json.JSONDecodeError):  # an integer of more digits than Python converts
         return "expected numbers of at most 64 bits, found a longer one"
     where = f"at character {cause.pos + 1} of {len(text)}"
@@ -119,8 +119,8 @@ def _finite_float(digits: str) -> float:
 def _nested_deeper(value: object, most: int) -> bool:
     """Whether lists and objects stand in one another more than ``most`` deep; level by level, so at any depth."""
     level = [value]
-    for _ in range(most + 1):
-        level = [member for each in level for member in _members(each)]
+    for _ in range(most):
+        level = [member for each in level for member in _members(each) if isinstance(member, dict | list)]
         if not level:
             return False
     return True

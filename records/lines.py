@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -65,7 +67,7 @@ def batches_of_lines(
         end: where to stop, which is where a line ends; None goes on to the file's end.
     """
     first = 1
-    with open(path, "rb", buffering=batch_bytes) as file:
+    with reading(path), open(path, "rb", buffering=batch_bytes) as file:
         file.seek(start)
         while end is None or start < end:
             raw = file.readlines(batch_bytes)
@@ -79,14 +81,20 @@ def batches_of_lines(
             yield lines
 
 
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+
+
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Say which file cannot be read, and why.
+def reading(path: str | PathLike[str]) -> Iterator[None]:
+    """Say which file cannot be read, and why; a pipe, which may never end, is not opened.
 
     Raises:
-        DataError: for an OSError of the block.
+        DataError: no file stands there, or an OSError of the block.
     """
     try:
+        kind = stat.S_IFMT(os.stat(path).st_mode)
+        if kind != stat.S_IFREG:
+            raise DataError(f"expected a file, found {_KINDS.get(kind, 'a device')}", file=path)
         yield
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
@@ -98,7 +106,7 @@ def utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
     Raises:
         DataError: broken UTF-8, with line and byte.
     """
-    with Path(path).open("rb") as lines:
+    with reading(path), Path(path).open("rb") as lines:
         for number, raw in enumerate(lines, 1):
             try:
                 text = raw.decode("utf-8")

@@ -6,9 +6,11 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
-from multiprocessing import get_context
+from contextlib import contextmanager, suppress
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.process import BaseProcess
 
 
 def cores() -> int:
@@ -22,7 +24,36 @@ def process_pool(count: int) -> ProcessPoolExecutor:
     They import the program anew: where that cannot be (a script without ``if __name__ == "__main__"``), a task raises
     BrokenProcessPool, and whoever submitted it does it here.
     """
-    return ProcessPoolExecutor(count, get_context("spawn"), _die_with_parent, (os.getpid(),))
+    with _without_working_directory():  # a queue's locks have a process of their own
+        return ProcessPoolExecutor(count, _Context(), _die_with_parent, (os.getpid(),))
+
+
+@contextmanager
+def _without_working_directory() -> Iterator[None]:
+    """Python that starts in this block does not import from where it starts, where anybody's pickle.py may lie.
+
+    They are started as ``python -c``, for which that place is the first to import from. (Python 3.10 does not know the setting.)
+    """
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
+class _Process(SpawnProcess):
+    @staticmethod
+    def _Popen(process_obj: BaseProcess) -> object:
+        with _without_working_directory():
+            return SpawnProcess._Popen(process_obj)  # type: ignore[attr-defined]
+
+
+class _Context(SpawnContext):
+    Process = _Process  # type: ignore[assignment]
 
 
 def _die_with_parent(parent: int) -> None:

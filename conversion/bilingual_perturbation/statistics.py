@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.paper_tables import Cell, PaperTable, PaperTables
 from eraser_hub.papers import paper
 from eraser_hub.records.built import open_built
+from eraser_hub.records.tables import Cell, Table, Tables
 
 from .configs import CONFIGS
 
@@ -81,11 +81,11 @@ def overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, O
     return {name: overview(built.rows(name, "test", COLUMNS)) for name in built.chosen(configs)}
 
 
-def tables(figures_by_config: Mapping[str, Overview]) -> PaperTables:
+def tables(figures_by_config: Mapping[str, Overview]) -> Tables:
     """The figures of configurations beside the paper's Table 3."""
     printed = paper("wang_2022").tables["table_3"]
     columns = ("pairs", "rationale_percent", "rationale_percent_of_one_set", "sets")
-    table = PaperTable("table_3", printed.title, printed.source, ("config",), columns)
+    table = Table("table_3", printed.title, ("config",), columns, printed.source)
     for name, figures in figures_by_config.items():
         row = printed.row(name)
         table.add(
@@ -99,12 +99,12 @@ def tables(figures_by_config: Mapping[str, Overview]) -> PaperTables:
         "Rationale %: mean over the rows with gold of the share of tokens that stand in any set; of one set: the mean "
         "set's share. The paper does not say which of the two it prints."
     )
-    counts = PaperTable(
+    counts = Table(
         "rows",
         "Rows",
-        "no paper counts them",
         ("config", "language", "task"),
         ("rows", "originals", "perturbed", "with_rationales", "tokens"),
+        "no paper counts them",
     )
     for name, figures in figures_by_config.items():
         counts.add(
@@ -115,14 +115,14 @@ def tables(figures_by_config: Mapping[str, Overview]) -> PaperTables:
             with_rationales=Cell(figures.gold),
             tokens=Cell(figures.tokens),
         )
-    return PaperTables("bilingual_perturbation", [table, counts])
+    return Tables("bilingual_perturbation", [table, counts])
 
 
 def _percent(ratio: float | None) -> float | None:
     return None if ratio is None else 100 * ratio
 
 
-def bilingual_perturbation_statistics(folder: Path, configs: Sequence[str] | None = None) -> PaperTables:
+def bilingual_perturbation_statistics(folder: Path, configs: Sequence[str] | None = None) -> Tables:
     """Table 3 of a built folder."""
     return tables(overviews(folder, configs))
 
@@ -140,5 +140,5 @@ def card_tables(folder: Path) -> dict[str, str]:
             f"| `{name}` | {LANGUAGES[config.language]} | {TASKS[config.task]} | {figures.rows:,} "
             f"| {figures.originals:,} | {figures.perturbed:,} | {figures.gold:,} |"
         )
-    table3 = PaperTables("bilingual_perturbation", tables(figures_by_config).tables[:1])
-    return {"splits": "\n".join(splits), "table 3": table3.as_markdown()}
+    table3 = Tables("bilingual_perturbation", tables(figures_by_config).tables[:1])
+    return {"splits": "\n".join(splits), "table 3": table3.written("markdown")}

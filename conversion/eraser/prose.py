@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eraser_hub.conversion.paper_tables import Cell
 from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.tables import Cell
 
 from .configs import CONFIGS
 

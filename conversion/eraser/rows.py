@@ -6,7 +6,7 @@ texts: a split's numbered rows fit into memory, and are put in order there. `ful
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, NoReturn
@@ -63,7 +63,7 @@ class NumberedRows:
         return self.table.num_rows
 
 
-class _Evidences:
+class Evidences:
     """The evidences of a run of annotations, flat.
 
     Attributes:
@@ -91,7 +91,7 @@ class _Evidences:
         self.bounds = np.array(bounds, np.int32).T
 
 
-class _RowDocuments(NamedTuple):
+class RowDocuments(NamedTuple):
     """The documents of a run's rows: those of their docids, then those of their evidences, each once.
 
     Attributes:
@@ -122,9 +122,8 @@ def numbered_rows(
         DataError: an unknown label; a document that does not exist; a span that is reversed, negative or past its
             document's end.
     """
-    records, evidences = run.records, _Evidences(run.records)
-    row_documents = _documents_of(run, evidences, label_numbers, documents)
-    _refuse_spans(run, evidences, row_documents)
+    records = run.records
+    evidences, row_documents = checked(run, label_numbers, documents)
     labels = np.fromiter([label_numbers[record.classification] for record in records], np.int64, len(records))
     states, types = _states(records)
     values: dict[str, pa.Array] = {
@@ -148,6 +147,18 @@ def numbered_rows(
         pairs=len(slots),
         shares=float((marked / np.maximum(row_documents.counts[slots, 0], 1)).sum()),
     )
+
+
+def checked(run: Annotations, labels: Collection[str] | None, documents: Documents) -> tuple[Evidences, RowDocuments]:
+    """The evidences and documents of a run of annotations that are all in order; ``labels`` None: any label is.
+
+    Raises:
+        DataError: as `numbered_rows`.
+    """
+    evidences = Evidences(run.records)
+    row_documents = _documents_of(run, evidences, labels, documents)
+    _refuse_spans(run, evidences, row_documents)
+    return evidences, row_documents
 
 
 def _lists(offsets: np.ndarray, values: pa.Array) -> pa.ListArray:
@@ -180,8 +191,8 @@ def _kept(run: Annotations, sizes: np.ndarray) -> dict[int, dict[str, Any]]:
 
 
 def _documents_of(
-    run: Annotations, evidences: _Evidences, label_numbers: Mapping[str, int], documents: Documents
-) -> _RowDocuments:
+    run: Annotations, evidences: Evidences, labels: Collection[str] | None, documents: Documents
+) -> RowDocuments:
     total = len(run.records)
     lists = [record.docids or _named_by_id(record, documents) for record in run.records]
     docids = list(chain.from_iterable(lists))
@@ -189,15 +200,16 @@ def _documents_of(
     docids += [evidence.docid for evidence in evidences.all]
     number = documents.find(docids)
     row = np.concatenate([np.repeat(np.arange(total), np.fromiter(map(len, lists), np.int64, total)), evidences.row])
-    if (number < 0).any() or any(record.classification not in label_numbers for record in run.records):
-        _refuse_names(run, label_numbers, documents, docids, np.flatnonzero(number < 0), row, listed)
+    unknown = labels is not None and any(record.classification not in labels for record in run.records)
+    if (number < 0).any() or unknown:
+        _refuse_names(run, labels, documents, docids, np.flatnonzero(number < 0), row, listed)
     first = first_places(row * (len(documents) + 1) + number)
     once = np.flatnonzero(first == np.arange(len(first)))
     order = once[np.argsort(row[once], kind="stable")]
     place = np.empty(len(first), np.int64)
     place[order] = np.arange(len(order))
     offsets = offsets_of(np.bincount(row[once], minlength=total))
-    return _RowDocuments(offsets, number[order], place[first[listed:]], documents.counts(number[order]))
+    return RowDocuments(offsets, number[order], place[first[listed:]], documents.counts(number[order]))
 
 
 def _named_by_id(record: Annotation, documents: Documents) -> list[str]:
@@ -212,7 +224,7 @@ def _named_by_id(record: Annotation, documents: Documents) -> list[str]:
 
 def _refuse_names(
     run: Annotations,
-    label_numbers: Mapping[str, int],
+    labels: Collection[str] | None,
     documents: Documents,
     docids: list[str],
     lost: np.ndarray,
@@ -222,23 +234,23 @@ def _refuse_names(
     """The error of the first record that has an unknown label or names a document that is not there.
 
     Args:
-        run, label_numbers, documents: as in `numbered_rows`.
+        run, labels, documents: as in `checked`.
         docids: what the records name: the first ``listed`` in their docids, the others in their evidences.
         lost: those of them that are not there.
         row: the place of each one's record.
     """
-    labels = [record.classification for record in run.records]
-    unknown = next((place for place, label in enumerate(labels) if label not in label_numbers), len(labels))
-    nowhere = int(row[lost].min()) if len(lost) else len(labels)
-    if unknown <= nowhere:
-        expected = ", ".join(map(repr, label_numbers))
-        raise run.error(unknown, f"expected one of {expected}, found {shown(labels[unknown])}", "classification")
+    there = [record.classification for record in run.records]
+    unknown = next((at for at, label in enumerate(there) if labels is not None and label not in labels), len(there))
+    nowhere = int(row[lost].min()) if len(lost) else len(there)
+    if unknown < len(there) and unknown <= nowhere:
+        expected = ", ".join(map(repr, labels or ()))
+        raise run.error(unknown, f"expected one of {expected}, found {shown(there[unknown])}", "classification")
     at = int(lost[row[lost] == nowhere][0])
     words = f"expected a document of {documents.path}, found {shown(docids[at])}, which is not there"
     raise run.error(nowhere, words, "docids") if at < listed else run.evidence_error(at - listed, words, "docid")
 
 
-def _refuse_spans(run: Annotations, evidences: _Evidences, row_documents: _RowDocuments) -> None:
+def _refuse_spans(run: Annotations, evidences: Evidences, row_documents: RowDocuments) -> None:
     start, end = evidences.bounds[:, 0], evidences.bounds[:, 1]
     length = row_documents.counts[row_documents.slots, 0]
     bad = (start < 0) | (end < start) | (end > length)
@@ -256,7 +268,7 @@ def _refuse_spans(run: Annotations, evidences: _Evidences, row_documents: _RowDo
 
 
 def _evidence_lists(
-    run: Annotations, evidences: _Evidences, row_documents: _RowDocuments, inclusive: bool
+    run: Annotations, evidences: Evidences, row_documents: RowDocuments, inclusive: bool
 ) -> pa.ListArray:
     end_sentence = evidences.bounds[:, 3]
     if inclusive:
@@ -274,7 +286,7 @@ def _evidence_lists(
     return _lists(evidences.groups, _lists(evidences.members, structs))
 
 
-def _derived(evidences: _Evidences, row_documents: _RowDocuments) -> dict[str, pa.Array]:
+def _derived(evidences: Evidences, row_documents: RowDocuments) -> dict[str, pa.Array]:
     """The columns that follow from documents and evidences."""
     offsets, slots, counts = row_documents.offsets, row_documents.slots, row_documents.counts
     start, end = evidences.bounds[:, 0], evidences.bounds[:, 1]

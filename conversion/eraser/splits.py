@@ -6,7 +6,7 @@ The arrangement is what makes the Parquet small. It depends on the files alone, 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ from eraser_hub.records.errors import shown
 from .configs import EraserConfig
 from .documents import Documents
 from .format import Annotations, read_annotations
-from .rows import DOCIDS_LIST, DOCIDS_NULL, TYPE_ABSENT, WHOLE_NUMBER, NumberedRows, full_rows, numbered_rows
+from .rows import DOCIDS_LIST, DOCIDS_NULL, TYPE_ABSENT, WHOLE_NUMBER, NumberedRows, checked, full_rows, numbered_rows
 
 SHARD_BYTES = 64 << 20
 BATCH_BYTES = 8 << 20
@@ -52,8 +52,32 @@ def read_backup(path: Path, config: EraserConfig, documents: Documents, known: s
         behind += len(rows)
 
 
+def read_checked(path: Path, labels: Collection[str] | None, documents: Documents) -> Iterator[Annotations]:
+    """The annotations of a split file in its order, some at a time, as strictly as `read_split` reads them.
+
+    Args:
+        path: the file.
+        labels: those that a record may have; None allows any.
+        documents: those that the annotations may name.
+
+    Raises:
+        DataError: at the first record that is not in order, or whose id stands twice.
+    """
+    lines: dict[str, int] = {}
+    for run in read_annotations(path):
+        _refuse_repeated(run, lines)
+        checked(run, labels, documents)
+        yield run
+
+
 def _rows(run: Annotations, lines: dict[str, int], config: EraserConfig, documents: Documents) -> NumberedRows:
-    """The run's rows; ``lines`` has the line of each id so far, and takes up the run's."""
+    _refuse_repeated(run, lines)
+    labels = {name: number for number, name in enumerate(config.label_names)}
+    return numbered_rows(run, labels, documents, inclusive=config.sentence_end_inclusive)
+
+
+def _refuse_repeated(run: Annotations, lines: dict[str, int]) -> None:
+    """Refuse an id that stands twice; ``lines`` has the line of each id so far, and takes up the run's."""
     ids = [str(record.annotation_id) for record in run.records]
     if len(set(ids)) < len(ids) or not lines.keys().isdisjoint(ids):
         for place, (identity, number) in enumerate(zip(ids, run.numbers, strict=True)):
@@ -62,8 +86,6 @@ def _rows(run: Annotations, lines: dict[str, int], config: EraserConfig, documen
                 words = f"{shown(run.records[place].annotation_id)} again (first on line {first})"
                 raise run.error(place, f"expected each annotation id once, found {words}", "annotation_id")
     lines.update(zip(ids, run.numbers, strict=True))
-    labels = {name: number for number, name in enumerate(config.label_names)}
-    return numbered_rows(run, labels, documents, inclusive=config.sentence_end_inclusive)
 
 
 def joined(runs: Sequence[NumberedRows]) -> NumberedRows:

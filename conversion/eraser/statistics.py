@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.paper_tables import Cell, PaperTable, PaperTables
 from eraser_hub.papers import paper
 from eraser_hub.records.built import batches, open_built
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.tables import Cell, Table, Tables
 
 from .check import MAIN_SPLITS
 from .configs import CONFIGS
@@ -103,7 +103,7 @@ def _distinct(names: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[
     return codes.dictionary, np.concatenate(counts)[first]
 
 
-def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> PaperTables:
+def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> Tables:
     """Tables 1, 5 and 6 of the ERASER paper for a built ``hub/eraser``, and Table 2 as printed.
 
     Raises:
@@ -121,11 +121,11 @@ def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> Pap
     return tables_of(by_config)
 
 
-def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> PaperTables:
+def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> Tables:
     """The tables, from the sums of each configuration's splits."""
     printed = paper("eraser_acl_2020").tables
     one, five, six, two = (
-        PaperTable(name, printed[name].title, printed[name].source, left, columns)
+        Table(name, printed[name].title, left, columns, printed[name].source)
         for name, left, columns in (
             ("table_1", ("config",), ("train", "validation", "test", "tokens")),
             (
@@ -152,10 +152,10 @@ def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> PaperTa
     if partial:
         for table in (one, six):
             table.notes.append(f"Over the splits that are there, not over all three: {'; '.join(partial)}.")
-    return PaperTables("eraser", [table for table in (one, five, six, two) if table.rows])
+    return Tables("eraser", [table for table in (one, five, six, two) if table.rows])
 
 
-def _add_sizes(config: str, main: Mapping[str, SplitStatistics], one: PaperTable, six: PaperTable) -> None:
+def _add_sizes(config: str, main: Mapping[str, SplitStatistics], one: Table, six: Table) -> None:
     """A config's rows of Tables 1 and 6, from its train, validation and test as far as they are there."""
     printed = paper("eraser_acl_2020").tables
     first, sixth = printed["table_1"].row(config), printed["table_6"].row(config)

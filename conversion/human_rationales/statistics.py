@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.conversion.dataset import read_release
-from eraser_hub.conversion.paper_tables import Cell, PaperTable, PaperTables
 from eraser_hub.papers import paper
 from eraser_hub.records.built import open_built
+from eraser_hub.records.tables import Cell, Table, Tables
 
 COLUMNS = ("label", "rationale_mask", "rationale_scores")
 
@@ -63,11 +63,11 @@ def lengths_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict
     return figures
 
 
-def tables(figures_by_split: Mapping[tuple[str, str], Lengths]) -> PaperTables:
+def tables(figures_by_split: Mapping[tuple[str, str], Lengths]) -> Tables:
     """The figures beside the paper's Table 2, which is over all splits."""
     printed = paper("carton_2020").tables["table_2"]
     columns = ("rows", "text_length", "rationale_length", "rationale_percent", "score_length", "score_percent")
-    table = PaperTable("table_2", printed.title, printed.source, ("config", "split"), columns)
+    table = Table("table_2", printed.title, ("config", "split"), columns, printed.source)
     for (config, split), figures in figures_by_split.items():
         row = printed.row(config) if split == "all" else {}
         length, ratio = row.get("rationale_length"), row.get("rationale_percent")
@@ -86,10 +86,10 @@ def tables(figures_by_split: Mapping[tuple[str, str], Lengths]) -> PaperTables:
         "Rationale: tokens in the mask. Score: sum of rationale_scores, for trees half the magnitude of the token's "
         "phrase; its figures, not the mask's, are near those that the paper prints for SST."
     )
-    return PaperTables("human_rationales", [table])
+    return Tables("human_rationales", [table])
 
 
-def human_rationales_statistics(folder: Path, configs: Sequence[str] | None = None) -> PaperTables:
+def human_rationales_statistics(folder: Path, configs: Sequence[str] | None = None) -> Tables:
     """Table 2 of a built folder."""
     return tables(lengths_by_split(folder, configs))
 
@@ -111,6 +111,6 @@ def card_tables(folder: Path) -> dict[str, str]:
     ]
     return {
         "splits": "\n".join(splits),
-        "table 2": tables(figures_by_split).as_markdown(),
+        "table 2": tables(figures_by_split).written("markdown"),
         "skipped": "\n".join(skipped) or "- nothing",
     }

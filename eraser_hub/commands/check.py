@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.records.tables import FORMATS, Tables
 
-from .usage import chosen_dataset, known_configs
+from .usage import chosen_dataset, known_configs, one_of
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.checks import Finding, Report
@@ -28,7 +29,7 @@ def check(
         bool, typer.Option("--leakage", help="List repeated documents, and evidence that a text search misplaces.")
     ] = False,
     viewer: Annotated[bool, typer.Option("--viewer", help="Also check what the Hub's dataset viewer needs.")] = False,
-    format: Annotated[str, typer.Option(help="text or json.")] = "text",
+    format: Annotated[str, typer.Option(help=f"{', '.join(FORMATS)}.")] = "text",
 ) -> None:
     """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
 
@@ -43,8 +44,7 @@ def check(
         eraser-hub check bilingual_perturbation --viewer --format json
     """
     name, folder = chosen_dataset(name, dataset)
-    if format not in ("text", "json"):
-        raise typer.BadParameter(f"expected text or json, found {format!r}", param_hint="--format")
+    one_of(format, FORMATS, "--format")
     hub_dataset = HUB_DATASETS[name]
     known_configs(config, hub_dataset.configs)
     report, seen = hub_dataset.check(folder, config or None, leakage=leakage), None
@@ -60,9 +60,12 @@ def check(
             values["viewer"] = {"problems": [str(each) for each in seen.problems], "warnings": list(seen.warnings)}
         typer.echo(json.dumps(values, indent=2, ensure_ascii=False))
     else:
-        _print(report)
+        if format == "text":
+            _print(report)
+        else:
+            typer.echo(Tables(name, [report.table()]).written(format))
         for line in seen.lines() if seen is not None else ():
-            typer.echo(line)
+            typer.echo(line, err=format != "text")
     if report.violations or (seen is not None and seen.problems):
         raise typer.Exit(1)
 

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.records.tables import FORMATS
 
-from .usage import chosen_dataset, known_configs
+from .usage import chosen_dataset, known_configs, one_of
 
 
 def stats(
@@ -18,7 +19,7 @@ def stats(
         Path | None, typer.Option(help="A built folder, or a folder of raw corpora; by default hub/NAME.")
     ] = None,
     config: Annotated[list[str] | None, typer.Option(help="A configuration; repeat it for several.")] = None,
-    format: Annotated[str, typer.Option(help="text, json or markdown.")] = "text",
+    format: Annotated[str, typer.Option(help=f"{', '.join(FORMATS)}.")] = "text",
 ) -> None:
     """Recompute the papers' tables of sizes and evidence, beside the printed figures and with the difference.
 
@@ -29,15 +30,10 @@ def stats(
         eraser-hub stats --dataset hub/eraser --config movies --format markdown
 
         eraser-hub stats human_rationales --format json
+
+        eraser-hub stats --format latex > tables.tex
     """
     name, folder = chosen_dataset(name, dataset)
-    if format not in ("text", "json", "markdown"):
-        raise typer.BadParameter(f"expected text, json or markdown, found {format!r}", param_hint="--format")
+    one_of(format, FORMATS, "--format")
     known_configs(config, HUB_DATASETS[name].configs)
-    statistics = HUB_DATASETS[name].stats(folder, config or None)
-    if format == "json":
-        import json
-
-        typer.echo(json.dumps(statistics.as_dict(), indent=2, ensure_ascii=False))
-    else:
-        typer.echo(statistics.as_markdown() if format == "markdown" else statistics.as_text())
+    typer.echo(HUB_DATASETS[name].stats(folder, config or None).written(format))

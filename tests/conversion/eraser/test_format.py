@@ -14,6 +14,7 @@ from msgspec import UNSET
 from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.export import DocumentWriter
 from eraser_hub.conversion.eraser.format import Annotation, decode_annotations, json_line, read_annotations, safe_name
+from eraser_hub.conversion.eraser.splits import read_checked
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import Lines
 
@@ -87,6 +88,7 @@ def line_error(line: bytes | str, tmp_path: Path) -> DataError:
         ('{"annotation_id": ' + "[" * 100_000, "nested too deeply"),
         ('{"note": ' + "[" * 900 + "]" * 900 + ", " + json.dumps(RECORD)[1:], "nested too deeply"),
         ('{"note": ' + '{"a": ' * 450 + "1" + "}" * 450 + ", " + json.dumps(RECORD)[1:], "nested too deeply"),
+        ('{"note": ' + "[" * 64 + "]" * 64 + ", " + json.dumps(RECORD)[1:], "more than 64 levels"),
         ('{"note": 1e400, ' + json.dumps(RECORD)[1:], "found '1e400'"),
         ('{"note": [-1e400], ' + json.dumps(RECORD)[1:], "found '-1e400'"),
         (json.dumps(RECORD).replace('"x"', "1" + "0" * 30), "64 bits"),
@@ -236,3 +238,33 @@ def test_a_damaged_line_is_a_record_or_an_error_with_its_line(junk, place, gone)
         assert isinstance(run.records[0].query, str)
     except DataError as error:
         assert str(error).startswith("f:7: ")
+
+
+# ------------------------------------------------------------------------------------- the one check of annotations
+
+
+def test_annotations_are_read_as_strictly_as_a_build_reads_them(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "d").write_text("a b\nc", encoding="utf-8")
+
+    def checked(*changes: dict, labels=("POS", "NEG")) -> list[str]:
+        path = tmp_path / "val.jsonl"
+        records = [{**RECORD, "annotation_id": f"v{k}", **change} for k, change in enumerate(changes)]
+        path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+        runs = read_checked(path, labels, read_documents(tmp_path))
+        return [record.annotation_id for run in runs for record in run.records]
+
+    assert checked({}, {"classification": "NEG"}) == ["v0", "v1"]
+    assert checked({"classification": "any"}, labels=None) == ["v0"]
+    for change, said in (
+        ({"classification": "any"}, "v1': classification: expected one of 'POS', 'NEG', found 'any'"),
+        ({"annotation_id": "v0"}, "expected each annotation id once, found 'v0' again (first on line 1)"),
+        ({"docids": ["nowhere"]}, "found 'nowhere', which is not there"),
+        ({"evidences": [[{**EVIDENCE, "docid": "nowhere"}]]}, "evidences[0][0].docid: expected a document of"),
+        ({"evidences": [[{**EVIDENCE, "end_token": 4}]]}, "which has 3 tokens, found the end 4"),
+        ({"evidences": [[{**EVIDENCE, "start_token": 2}]]}, "expected an end at or after the start 2, found 1"),
+        ({"evidences": None}, "evidences: expected a list of evidence groups, found null"),
+    ):
+        with pytest.raises(DataError) as caught:
+            checked({}, change)
+        assert said in str(caught.value) and caught.value.line == 2

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.statistics import eraser_statistics
-from eraser_hub.conversion.paper_tables import Cell, PaperTable, PaperTables
 from eraser_hub.metrics.tokens import sentences_of, tokens_of
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.tables import Cell, Table, Tables
 
 from ...raw_corpora import annotations, documents, evidences
 
@@ -26,7 +26,7 @@ sys.modules["built_for_statistics"] = built
 _spec.loader.exec_module(built)
 
 
-def table(statistics: PaperTables, name: str) -> dict[tuple[str, ...], dict[str, Cell]]:
+def table(statistics: Tables, name: str) -> dict[tuple[str, ...], dict[str, Cell]]:
     return dict(next(table for table in statistics.tables if table.name == name).rows)
 
 
@@ -133,7 +133,7 @@ def test_a_figure_beside_the_printed_one(figure, text, difference):
 
 def test_every_form_holds_every_figure(sample_folder):
     statistics = eraser_statistics(sample_folder, ["movies", "boolq"])
-    text, markdown = statistics.as_text(), statistics.as_markdown()
+    text, markdown = statistics.written("text"), statistics.written("markdown")
     held = json.loads(json.dumps(statistics.as_dict()))
     for name in ("table_1", "table_5", "table_6", "table_2"):
         rows = held["tables"][name]["rows"]
@@ -154,8 +154,8 @@ def test_a_span_outside_of_its_document_is_an_error(tmp_path):
 
 
 def test_markdown_escapes_bars():
-    held = PaperTable("t", "T", "S", ("config",), ("x",), [(("a|b",), {"x": Cell(1)})])
-    assert "| a\\|b | 1 |" in PaperTables("d", [held]).as_markdown()
+    held = Table("t", "T", ("config",), ("x",), rows=[(("a|b",), {"x": Cell(1)})])
+    assert "| a\\|b | 1 |" in Tables("d", [held]).written("markdown")
 
 
 def test_the_command_line(sample_folder):

@@ -1,0 +1,297 @@
+"""Tables of figures, as a terminal, a README, a paper or a spreadsheet wants them: text, JSON, markdown, LaTeX, CSV.
+
+    table = Table("agreement", "Agreement", ("system",), ("token_micro_f1",), better={"token_micro_f1": "high"})
+    table.add("lime", token_micro_f1=Cell(0.31, digits=3, low=0.28, high=0.34))
+    Tables("movies", [table]).written("latex")
+
+Every verb that prints a table with ``--format`` writes it here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+FORMATS = ("text", "json", "markdown", "latex", "csv")
+LEGEND = "Recomputed (printed, difference); =: rounds to what is printed."
+MISSING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One figure of a table.
+
+    Attributes:
+        value: the figure; None where it cannot be computed.
+        printed: what a paper prints there, with its digits; None where it prints nothing.
+        digits: digits after the point to show of a value that has no printed counterpart.
+        low, high: the ends of its interval, if it has one.
+        mark: a sign behind it, e.g. ``*``.
+    """
+
+    value: float | int | str | None
+    printed: str | None = None
+    digits: int = 1
+    low: float | None = None
+    high: float | None = None
+    mark: str = ""
+
+    @property
+    def number(self) -> float | int | None:
+        """The value where it is a number."""
+        there = isinstance(self.value, int | float) and not math.isnan(self.value)
+        return self.value if there else None  # type: ignore[return-value]
+
+    @property
+    def plain(self) -> float | int | str | None:
+        """The value in full, NaN as None."""
+        return self.value if isinstance(self.value, str) else self.number
+
+    @property
+    def printed_value(self) -> float | None:
+        """The printed figure as a number (None where there is none, or it is no plain number)."""
+        try:
+            return float(self.printed) if self.printed is not None else None
+        except ValueError:
+            return None
+
+    @property
+    def difference(self) -> float | None:
+        """Recomputed minus printed, in the printed digits: 0 where the value rounds to what is printed."""
+        if self.number is None or self.printed_value is None or self.printed is None:
+            return None
+        digits = len(self.printed.partition(".")[2])
+        return round(round(self.number, digits) - self.printed_value, digits)
+
+    @property
+    def shown(self) -> str:
+        """The value alone, in its digits."""
+        if isinstance(self.value, str):
+            return self.value
+        if self.number is None:
+            return MISSING
+        return f"{self.number:,}" if isinstance(self.number, int) else f"{self.number:,.{self._digits}f}"
+
+    @property
+    def interval(self) -> str:
+        """``[low, high]``, or nothing."""
+        if self.low is None or self.high is None:
+            return ""
+        return f"[{self.low:.{self._digits}f}, {self.high:.{self._digits}f}]"
+
+    @property
+    def beside(self) -> str:
+        """The printed figure and the difference, or nothing."""
+        if self.printed is None:
+            return ""
+        exact = isinstance(self.number, int) and "." not in self.printed
+        printed = with_commas(self.printed) if exact or self.number is None else self.printed
+        if self.difference is None:
+            return f"({printed})"
+        return "(=)" if self.difference == 0 else f"({printed}, {self.difference:+,.{self._digits}f})"
+
+    @property
+    def _digits(self) -> int:
+        return len((self.printed or "").partition(".")[2]) if self.printed_value is not None else self.digits
+
+    def __str__(self) -> str:
+        if self.value is None and self.beside:
+            return self.beside
+        return " ".join(part for part in (self.shown + self.mark, self.interval, self.beside) if part)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values; an interval where there is one."""
+        values: dict[str, Any] = {
+            "value": self.plain,
+            "printed": self.printed,
+            "difference": self.difference,
+        }
+        return values | ({"low": self.low, "high": self.high} if self.interval else {})
+
+
+def with_commas(printed: str) -> str:
+    """A printed whole number with commas between its thousands; anything else as it is."""
+    return f"{int(printed):,}" if printed.isdigit() else printed
+
+
+@dataclass(slots=True)
+class Table:
+    """A table: rows of (what stands at the left, its figures by column name).
+
+    Attributes:
+        name: its key in JSON, and its label in LaTeX.
+        title: its caption.
+        left, columns: the names of the words at the left, and of the figures.
+        source: where printed figures are from.
+        rows: see `add`.
+        notes: sentences below it.
+        better: column -> ``high`` or ``low``, where its best figure is to stand out.
+    """
+
+    name: str
+    title: str
+    left: tuple[str, ...]
+    columns: tuple[str, ...]
+    source: str = ""
+    rows: list[tuple[tuple[str, ...], dict[str, Cell]]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    better: Mapping[str, str] = field(default_factory=dict)
+
+    def add(self, *left: str, **cells: Cell) -> None:
+        """Take up a row: what stands at its left, and its cells by column name."""
+        self.rows.append((left, cells))
+
+    @property
+    def headings(self) -> list[str]:
+        """The columns in words."""
+        return [name.replace("_percent", " %").replace("_", " ") for name in (*self.left, *self.columns)]
+
+    @property
+    def footer(self) -> list[str]:
+        """The lines below the table: how to read it, and the notes."""
+        printed = any(cell.printed is not None for _, cells in self.rows for cell in cells.values())
+        about = " ".join([*([LEGEND] if printed else []), *([f"Printed: {self.source}."] if self.source else [])])
+        return [*([about] if about else []), *self.notes]
+
+    def cells(self) -> Iterator[tuple[tuple[str, ...], list[Cell]]]:
+        """The rows, with a cell for each column."""
+        for left, figures in self.rows:
+            yield left, [figures.get(column, Cell(None)) for column in self.columns]
+
+    def best(self) -> list[float | int | None]:
+        """The best figure of each column; None where none is to stand out (a single row has none)."""
+        bests: list[float | int | None] = []
+        for column in self.columns:
+            numbers = [n for _, cells in self.rows if column in cells and (n := cells[column].number) is not None]
+            choose = {"high": max, "low": min}.get(self.better.get(column, ""))
+            bests.append(choose(numbers) if choose is not None and len(numbers) > 1 else None)
+        return bests
+
+    def lines(self, word: Callable[[str], str], figure: Callable[[Cell, bool], str]) -> Iterator[list[str]]:
+        """The rows as strings: ``word`` writes what stands at the left, ``figure`` a cell (and whether it is the best)."""
+        bests = self.best()
+        for left, cells in self.cells():
+            pairs = zip(cells, bests, strict=True)
+            yield [*map(word, left), *(figure(cell, best is not None and cell.number == best) for cell, best in pairs)]
+
+
+@dataclass(slots=True)
+class Tables:
+    """Several tables about one thing, e.g. a dataset."""
+
+    dataset: str
+    tables: list[Table] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values: per table its rows, each figure with value, printed and difference."""
+        return {
+            "dataset": self.dataset,
+            "tables": {
+                table.name: {
+                    "title": table.title,
+                    "source": table.source,
+                    "notes": table.notes,
+                    "rows": [
+                        {
+                            **dict(zip(table.left, left, strict=True)),
+                            **{column: figure.as_dict() for column, figure in figures.items()},
+                        }
+                        for left, figures in table.rows
+                    ],
+                }
+                for table in self.tables
+            },
+        }
+
+    def written(self, format: str) -> str:
+        """The tables in one of the `FORMATS`."""
+        if format == "json":
+            return json.dumps(self.as_dict(), indent=2, ensure_ascii=False)
+        writers = {"text": _text, "markdown": _markdown, "latex": _latex, "csv": _csv}
+        return "\n\n".join(map(writers[format], self.tables))
+
+
+def _markdown(table: Table) -> str:
+    def figure(cell: Cell, best: bool) -> str:
+        words = str(cell).replace("*", "\\*")
+        return f"**{words}**" if best else words
+
+    rules = ["---"] * len(table.left) + ["---:"] * len(table.columns)
+    lines = [f"**{table.title}**", "", _bar(table.headings), _bar(rules)]
+    lines += map(_bar, table.lines(str, figure))
+    return "\n".join([*lines, *(f"\n{line}" for line in table.footer)])
+
+
+def _bar(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _text(table: Table) -> str:
+    rows = [table.headings, *table.lines(str, lambda cell, best: f"{cell} <" if best else str(cell))]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = [table.title]
+    for row in rows:
+        aligned = [
+            cell.ljust(width) if k < len(table.left) else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(aligned).rstrip())
+    return "\n".join([*lines, *table.footer])
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "–": "--", "…": r"\dots{}", "±": r"$\pm$", "→": r"$\rightarrow$", "≥": r"$\geq$", "≤": r"$\leq$", "κ": r"$\kappa$",
+    "\n": " ",
+}  # fmt: skip
+
+
+def latex_words(text: str) -> str:
+    """Text with TeX's own signs written out."""
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def _latex(table: Table) -> str:
+    """A table for ``\\usepackage{booktabs}``: the best figure of a column in bold, intervals small."""
+
+    def figure(cell: Cell, best: bool) -> str:
+        if cell.number is None:
+            return latex_words(str(cell))
+        value = cell.shown + (f"$^{{{latex_words(cell.mark)}}}$" if cell.mark else "")
+        value = value.replace("-", "$-$", 1) if value.startswith("-") else value
+        value = rf"\textbf{{{value}}}" if best else value
+        small = " ".join(part for part in (cell.interval, cell.beside) if part)
+        return rf"{value} {{\scriptsize {latex_words(small)}}}" if small else value
+
+    rows = [f"{' & '.join(row)} \\\\" for row in table.lines(latex_words, figure)]
+    return "\n".join([
+        r"\begin{table}[t]", r"\centering",
+        rf"\begin{{tabular}}{{{'l' * len(table.left)}{'r' * len(table.columns)}}}", r"\toprule",
+        f"{' & '.join(map(latex_words, table.headings))} \\\\", r"\midrule", *rows, r"\bottomrule", r"\end{tabular}",
+        rf"\caption{{{latex_words(' '.join([table.title.rstrip('.') + '.', *table.footer]))}}}",
+        rf"\label{{tab:{table.name.replace('_', '-')}}}", r"\end{table}",
+    ])  # fmt: skip
+
+
+def _csv(table: Table) -> str:
+    """Numbers in full; a column ``table`` first, so that several tables can be told apart."""
+    columns: list[tuple[str, str, str]] = []  # heading, column, attribute of the cell
+    for name in table.columns:
+        cells = [cells[name] for _, cells in table.rows if name in cells]
+        columns.append((name, name, "plain"))
+        if any(cell.interval for cell in cells):
+            columns += [(f"{name}_low", name, "low"), (f"{name}_high", name, "high")]
+        if any(cell.printed is not None for cell in cells):
+            columns.append((f"{name}_printed", name, "printed"))
+    out, none = io.StringIO(), Cell(None)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["table", *table.left, *(heading for heading, _, _ in columns)])
+    for left, figures in table.rows:
+        writer.writerow([table.name, *left, *(getattr(figures.get(name, none), what) for _, name, what in columns)])
+    return out.getvalue().rstrip("\n")

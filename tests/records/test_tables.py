@@ -1,0 +1,69 @@
+"""Tables of figures in each form."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import pytest
+
+from eraser_hub.records.tables import FORMATS, Cell, Table, Tables
+
+
+@pytest.fixture
+def tables() -> Tables:
+    table = Table(
+        "scores", "Scores_of 100 %", ("system",), ("f1", "flips"), "a paper", better={"f1": "high", "flips": "low"}
+    )
+    table.add("a & b|c", f1=Cell(0.25, digits=3, low=0.2, high=0.3), flips=Cell(-0.5, digits=2))
+    table.add("d_e", f1=Cell(0.5, digits=3, mark="*"), flips=Cell(math.nan))
+    table.add("f", f1=Cell(0.5, "0.49"), flips=Cell(2.0))
+    table.notes.append("a note")
+    return Tables("movies", [table])
+
+
+TEXT = """\
+Scores_of 100 %
+system                     f1    flips
+a & b|c  0.250 [0.200, 0.300]  -0.50 <
+d_e                  0.500* <        –
+f        0.50 (0.49, +0.01) <      2.0
+Recomputed (printed, difference); =: rounds to what is printed. Printed: a paper.
+a note"""
+
+
+def test_text_marks_the_best_of_a_column(tables):
+    assert tables.written("text") == TEXT
+
+
+def test_latex_is_booktabs_with_the_best_bold_and_intervals_small(tables):
+    latex = tables.written("latex")
+    assert r"\toprule" in latex and r"\begin{tabular}{lrr}" in latex and r"\label{tab:scores}" in latex
+    assert r"a \& b\textbar{}c & 0.250 {\scriptsize [0.200, 0.300]} & \textbf{$-$0.50} \\" in latex
+    assert r"d\_e & \textbf{0.500$^{*}$} & -- \\" in latex
+    assert r"f & \textbf{0.50} {\scriptsize (0.49, +0.01)} & 2.0 \\" in latex
+    assert r"\caption{Scores\_of 100 \%. Recomputed" in latex
+    assert latex.isascii()
+
+
+def test_csv_holds_the_numbers_in_full(tables):
+    rows = list(csv.DictReader(io.StringIO(tables.written("csv"))))
+    assert rows[0] == {
+        "table": "scores", "system": "a & b|c", "f1": "0.25", "f1_low": "0.2", "f1_high": "0.3", "f1_printed": "", "flips": "-0.5",
+    }  # fmt: skip
+    assert (rows[2]["f1_printed"], rows[1]["f1_low"], rows[1]["flips"]) == ("0.49", "", "")
+
+
+def test_json_and_markdown(tables):
+    (row, other, _) = json.loads(tables.written("json"))["tables"]["scores"]["rows"]
+    assert row["f1"] == {"value": 0.25, "printed": None, "difference": None, "low": 0.2, "high": 0.3}
+    assert other["flips"]["value"] is None  # JSON has no NaN
+    markdown = tables.written("markdown")
+    assert "| d_e | **0.500\\*** | – |" in markdown and "a & b\\|c" in markdown and markdown.endswith("\n\na note")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_table_without_rows_is_written(format):
+    assert "x" in Tables("d", [Table("t", "T", ("x",), ("y",))]).written(format) or format == "json"
