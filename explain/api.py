@@ -35,7 +35,8 @@ def explain_texts(
     """Predictions with rationales for texts in memory, in the ERASER results format.
 
     Args:
-        model: an object with ``predict_proba(list of token lists)``, an adapter of :func:`open_model`, a path or a Hub id.
+        model: an object with ``predict_proba(list of token lists)``, a fitted scikit-learn pipeline over strings, an adapter
+            of :func:`open_model`, a path or a Hub id.
         texts: each a string (cut at blanks and line ends, as the documents of the datasets), a list of tokens, or an :class:`Instance` (several documents, an own id).
         queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances, which
             carry their own.
@@ -43,7 +44,7 @@ def explain_texts(
             them for Instances, which carry their own.
         label_names: names of the model's outputs, in its order; () where the model names them itself.
         on_passes: called with the number of forward passes after each batch.
-        settings: those of :class:`ExplainSettings`: ``method="occlusion"``, ``kd=0.1``, ``bins=()``, ``seed=1``, ..
+        settings: those of :class:`ExplainSettings`, with its defaults: ``method="occlusion"``, ``kd=0.1``, ``seed=1``, ..
 
     Returns:
         One prediction for each text, ``annotation_id`` its number in ``texts`` (an Instance's own id). With two classes NEG
@@ -54,9 +55,13 @@ def explain_texts(
              "classification_scores": {"NEG": 0.2, "POS": 0.8}, "comprehensiveness_classification_scores": {..}, ..}
 
     Raises:
-        DataError: queries that are not one for each text, a model that names no labels, unknown settings, and whatever
+        DataError: a string in place of a list of texts, queries that are not one for each text, a model that names no labels, unknown settings, and whatever
             :func:`open_model` and the model's outputs give cause for.
     """
+    if isinstance(texts, str):
+        raise DataError(f"expected a list of texts, found the string {shown(texts)}: put it into a list", field="texts")
+    if isinstance(queries, str):
+        raise DataError(f"expected a list of queries, found the string {shown(queries)}", field="queries")
     if queries and len(queries) != len(texts):
         raise DataError(f"expected one query for each of {len(texts)} texts, found {len(queries)}", field="queries")
     if scores and len(scores) != len(texts):

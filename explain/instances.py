@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, compress
+from itertools import compress
 from typing import Any
 
 from eraser_hub.metrics.tokens import mask, tokens_of
@@ -118,28 +118,38 @@ def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], 
     return tuple(names), tuple(documents)
 
 
-def _marked(
-    groups: Sequence[Sequence[Mapping[str, Any]]],
-    names: Sequence[str],
-    documents: Sequence[Sequence[str]],
-    instance: str,
-) -> Rationale:
-    """The union of groups of evidences as flags; evidence in documents that the row does not hold marks nothing."""
+def _marked(groups: object, names: Sequence[str], documents: Sequence[Sequence[str]], instance: str) -> Rationale:
+    """The union of groups of evidences as flags."""
     sizes = dict(zip(names, map(len, documents), strict=True))
     spans: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
-    for group, evidences in enumerate(groups):
-        for place, evidence in enumerate(evidences):
-            docid, start, end = evidence["docid"], evidence["start_token"], evidence["end_token"]
-            if docid not in spans:
-                continue
-            if start is None or end is None or not 0 <= start <= end <= sizes[docid]:
-                raise DataError(
-                    f"expected 0 <= start_token <= end_token <= {sizes[docid]}, found {shown(start)} and {shown(end)}",
-                    instance=instance,
-                    field=f"evidences[{group}][{place}]",
+    for number, group in enumerate(_listed(groups, instance, "evidences")):
+        for place, evidence in enumerate(_listed(group, instance, f"evidences[{number}]")):
+            field = f"evidences[{number}][{place}]"
+            docid = evidence.get("docid") if isinstance(evidence, Mapping) else None
+            if not isinstance(docid, str) or docid not in spans:
+                known = ", ".join(map(shown, names[:10]))
+                words = f"expected a span in one of the documents {known}, found {shown(evidence)}"
+                raise DataError(words, instance=instance, field=field)
+            start, end = evidence.get("start_token"), evidence.get("end_token")
+            if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= sizes[docid]):
+                words = (
+                    f"expected 0 <= start_token <= end_token <= {sizes[docid]}, found {shown(start)} and {shown(end)}"
                 )
+                raise DataError(words, instance=instance, field=field)
             spans[docid].append((start, end))
     return tuple(tuple(mask(spans[name], sizes[name])) for name in names)
+
+
+def _in_any(sets: object, size: int, instance: str, field: str) -> tuple[bool, ...]:
+    """Flags of the tokens that any gold set of a sequence holds."""
+    flags = [False] * size
+    for number, members in enumerate(_listed(sets, instance, field)):
+        for place in _listed(members, instance, f"{field}[{number}]"):
+            if not isinstance(place, int) or not 0 <= place < size:
+                words = f"expected the index of one of {size} tokens, found {shown(place)}"
+                raise DataError(words, instance=instance, field=f"{field}[{number}]")
+            flags[place] = True
+    return tuple(flags)
 
 
 def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
@@ -175,17 +185,15 @@ def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] 
     names = tuple(f"sequence_{number}" for number in range(len(sequences)))
     rationale = None
     if row.get("rationale_ids") is not None:
-        unions = [set(chain.from_iterable(sets)) for sets in row["rationale_ids"]]
-        if len(unions) != len(sequences):
+        gold = _listed(row["rationale_ids"], identity, "rationale_ids")
+        if len(gold) != len(sequences):
             raise DataError(
-                f"expected gold sets for each of {len(sequences)} sequences, found {len(unions)}",
+                f"expected gold sets for each of {len(sequences)} sequences, found {len(gold)}",
                 instance=identity,
                 field="rationale_ids",
             )
-        rationale = tuple(
-            tuple(place in union for place in range(len(sequence)))
-            for sequence, union in zip(sequences, unions, strict=True)
-        )
+        pairs = enumerate(zip(sequences, gold, strict=True))
+        rationale = tuple(_in_any(sets, len(words), identity, f"rationale_ids[{at}]") for at, (words, sets) in pairs)
     label = label_name(row.get("label"), label_names, instance=identity)
     return Instance(identity, _question(row.get("question"), identity, "question"), names, sequences, label, rationale)
 
@@ -199,12 +207,13 @@ def instance_of_tokens(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
     identity = _identity(row, "id")
     tokens = _words(row["tokens"], identity, "tokens")
     flags = row.get("rationale_mask")
-    if flags is not None and len(flags) != len(tokens):
-        raise DataError(
-            f"expected one flag for each of {len(tokens)} tokens, found {len(flags)}",
-            instance=identity,
-            field="rationale_mask",
-        )
+    if flags is not None:
+        others = [flag for flag in _listed(flags, identity, "rationale_mask") if flag not in (0, 1)]
+        if others or len(flags) != len(tokens):
+            words = f"expected one flag, 0 or 1, for each of {len(tokens)} tokens, found "
+            raise DataError(
+                words + (shown(others[0]) if others else str(len(flags))), instance=identity, field="rationale_mask"
+            )
     label = label_name(row.get("label"), label_names, instance=identity)
     rationale = None if flags is None else (tuple(map(bool, flags)),)
     return Instance(identity, (), (identity,), (tokens,), label, rationale)

@@ -11,7 +11,7 @@ from eraser_hub.records.errors import DataError, shown
 from .adapter import Adapter
 from .extras import need
 from .models.plain_model import PlainModel, ProbabilityModel
-from .models.sklearn_model import PipelineModel, load_pipeline
+from .models.sklearn_model import PipelineModel, load_pipeline, wants_strings
 from .transformers.architectures import open_transformer
 
 TASKS = ("auto", "classification", "multiple-choice", "question-answering")
@@ -22,6 +22,7 @@ def open_model(
     *,
     task: str = "auto",
     trust_pickle: bool = False,
+    trust_remote_code: bool = False,
     uses_query: bool | None = None,
     window: int | None = None,
     device: str | None = None,
@@ -30,9 +31,10 @@ def open_model(
     """Open a model: a folder of ``eraser-hub train``, a skops or joblib file, a transformers folder or Hub id.
 
     Args:
-        model: a path, a Hub id, an object with ``predict_proba``, or an adapter (returned as it is).
+        model: a path, a Hub id, an object with ``predict_proba`` (scikit-learn over strings or token lists), or an adapter (returned as it is).
         task: what a transformers model computes; ``auto`` reads it from its architecture.
         trust_pickle: allow joblib and pickle files, which run code when they are opened.
+        trust_remote_code: run the code that a transformers folder or Hub id brings along.
         uses_query: show the query to the model; None: as it was trained, else no.
         window: longest input in sub-words; None: as it was trained by ``eraser-hub train``, else the model's own limit.
         device: torch device; None: cuda where there is one.
@@ -46,7 +48,8 @@ def open_model(
     if isinstance(model, Adapter):
         return model
     if not isinstance(model, (str, Path)):
-        return PlainModel(model, uses_query=bool(uses_query))
+        kind = PipelineModel if wants_strings(model) else PlainModel
+        return kind(model, uses_query=bool(uses_query))
     path = Path(model)
     facts = _training_facts(path)
     if uses_query is None:
@@ -66,8 +69,9 @@ def open_model(
     # a model of `train` reads as much at a time as it did in training
     window = facts.get("window") if window is None else window
     return open_transformer(
-        str(model), task=task, uses_query=bool(uses_query), window=window, device=device, precision=precision
-    )
+        str(model), task=task, uses_query=bool(uses_query), window=window, device=device, precision=precision,
+        trust_remote_code=trust_remote_code,
+    )  # fmt: skip
 
 
 def _training_facts(model: Path) -> dict[str, Any]:

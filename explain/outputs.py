@@ -59,6 +59,26 @@ def check_format(out: Path) -> None:
         )
 
 
+def refuse_other(out: Path, header: dict[str, Any]) -> None:
+    """Refuse to replace a result that was made otherwise.
+
+    Raises:
+        DataError: says what differs.
+    """
+    try:
+        before = orjson.loads(run_path(out).read_bytes()) if out.is_file() else None
+    except (OSError, orjson.JSONDecodeError):
+        before = {}
+    if before is None:
+        return
+    kept = {key: before.get(key) for key in header} if isinstance(before, dict) else {}
+    words = differences(kept, header)
+    if words:
+        raise DataError(
+            f"--out: a result that was made otherwise lies here: {'; '.join(words)}; --force replaces it", file=out
+        )
+
+
 def refuse_stopped(out: Path) -> None:
     """Refuse to begin where a stopped run lies that could go on.
 

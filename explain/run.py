@@ -24,7 +24,7 @@ from .engine import NEVER_FLIPPED, chunks_of
 from .given import GivenScores
 from .instances import Instance
 from .labels import align_labels
-from .outputs import Partial, check_format, refuse_stopped, run_path, write_predictions
+from .outputs import Partial, check_format, refuse_other, refuse_stopped, run_path, write_predictions
 from .ray_engine import explain_on_ray
 from .settings import GIVEN, ExplainSettings
 from .work import Job, Worker, model_of
@@ -124,6 +124,7 @@ def explain(
     out: Path,
     *,
     resume: bool = False,
+    force: bool = False,
     engine: str = "local",
     workers: int = 2,
     model: Adapter | None = None,
@@ -134,19 +135,29 @@ def explain(
     Args:
         out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it says how it was made.
         resume: go on with a stopped run of the same settings, model and data.
+        force: replace a result that was made by other settings, another model or other data.
         engine: ``local``, or ``ray`` for workers of a Ray cluster.
         workers: of the engine ``ray``, each with a model.
         model: an opened model in place of ``job.model`` (local engine alone).
         on_progress: called with (instances, forward passes) as they are done.
 
     Raises:
-        DataError: anything wrong with data, model or settings; a stopped run that was made otherwise.
+        DataError: anything wrong with data, model or settings; a stopped run, or without ``force`` a result, that was made
+            otherwise.
     """
     check_format(out)
     if engine not in ENGINES:
         raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}")
-    plan = plan_of(job, settings)
+    split = open_split(job.dataset, job.config, job.split)
+    job = settled(job, split)
+    if engine == "local":
+        # before the data are read through: what is wrong with the model or its labels is said at once
+        model = model_of(job, split.label_names) if model is None else model
+        align_labels(model, split.label_names, job.labels)
+    plan = plan_of(job, settings, split)
     header = plan.header()
+    if not force:
+        refuse_other(out, header)
     if resume and (report := _report_of(out, header)) is not None:
         return report
     partial = Partial(out, header, resume)
@@ -155,12 +166,10 @@ def explain(
         chunks = chunks_of(plan.instances(), settings.chunk)
         todo = (chunk for chunk in chunks if chunk[0] not in partial.places)
         on_passes = functools.partial(on_progress, 0)
-        if engine == "ray":
+        if model is None:
             folder = partial.path.with_name(out.name + ".ray")
             results = explain_on_ray(plan.job, plan.settings, plan.split, todo, folder, workers, on_passes)
         else:
-            model = model_of(plan.job, plan.split.label_names) if model is None else model
-            align_labels(model, plan.split.label_names, job.labels)
             worker = Worker(model, plan.settings, plan.split.kind, on_passes)
             results = (worker.explain(*chunk) for chunk in todo)
         start, inputs, passes = time.perf_counter(), 0, 0
@@ -181,21 +190,19 @@ def explain(
         partial.close(remove=not partial.places)
 
 
-def plan_of(job: Job, settings: ExplainSettings) -> Plan:
-    """Open the split, and decide what it decides.
+def plan_of(job: Job, settings: ExplainSettings, split: Split) -> Plan:
+    """Decide what the split decides.
 
     Raises:
-        DataError: no such split; settings that its results have no place for; an instance without scores where they come
+        DataError: settings that its results have no place for; an instance without scores where they come
             from elsewhere.
     """
-    split = open_split(job.dataset, job.config, job.split)
-    job, settings = settled(job, split), settings.for_kind(split.kind)
+    settings = settings.for_kind(split.kind)
     if job.scores is None:
         return Plan(job, settings, split, None)
     scores = GivenScores(job.scores)
     plan = Plan(job, replace(settings, method=GIVEN, scores=scores.digest), split, scores)
-    for _ in plan.instances():  # what is missing is said now and not after hours
-        pass
+    scores.check(islice(split.instances(), job.limit), partly=job.limit is not None)
     return plan
 
 
@@ -270,6 +277,7 @@ def explain_draws(
     outs: Sequence[Path],
     *,
     resume: bool = False,
+    force: bool = False,
     engine: str = "local",
     workers: int = 2,
     on_progress: OnProgress = lambda instances, passes: None,
@@ -290,7 +298,7 @@ def explain_draws(
         model = model_of(job, split.label_names)
     return [
         explain(
-            job, replace(settings, seed=settings.seed + draw), out, resume=resume, engine=engine, workers=workers,
+            job, replace(settings, seed=settings.seed + draw), out, resume=resume, force=force, engine=engine, workers=workers,
             model=model, on_progress=on_progress,
         )
         for draw, out in enumerate(outs)

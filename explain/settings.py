@@ -41,7 +41,7 @@ class ExplainSettings:
         scores: method ``given``: which scores they are (the file's digest), for the signature.
     """
 
-    method: str = "random"
+    method: str = "occlusion"
     seed: int = 1
     kd: float = 0.1
     bins: tuple[float, ...] = AOPC_THRESHOLDS

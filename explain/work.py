@@ -28,7 +28,7 @@ class Job:
     Attributes:
         dataset, config, split: a dataset folder or Hub id, and the part of it.
         model: a model folder, file or Hub id.
-        task, trust_pickle, window, device: as for :func:`open_model`.
+        task, trust_pickle, trust_remote_code, window, device: as for :func:`open_model`.
         labels: the dataset's name of each of the model's outputs, where the model does not say them.
         query: whether the model sees the query; None: as it was trained, and for a transformers model without such a
             record, when the queries of the split differ.
@@ -45,6 +45,7 @@ class Job:
     model: str
     task: str = "auto"
     trust_pickle: bool = False
+    trust_remote_code: bool = False
     labels: tuple[str, ...] = ()
     query: bool | None = None
     window: int | None = None
@@ -101,7 +102,7 @@ def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
         limit_threads(job.threads)
     model = open_model(
         job.model, task=job.task, trust_pickle=job.trust_pickle, uses_query=job.query, window=job.window,
-        device=job.device, precision=job.precision,
+        device=job.device, precision=job.precision, trust_remote_code=job.trust_remote_code,
     )  # fmt: skip
     if job.threads:
         limit_threads(job.threads)  # once more: opening the model has loaded libraries with threads of their own

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,10 +63,14 @@ Precision = Annotated[
     str, typer.Option(help="transformers: float32, bfloat16, or auto: bfloat16 on a GPU that has it.")
 ]
 TrustPickle = Annotated[bool, typer.Option("--trust-pickle", help="Open joblib and pickle files, which run code.")]
+TrustRemoteCode = Annotated[
+    bool, typer.Option("--trust-remote-code", help="transformers: run the code that a model brings along.")
+]
 BatchSize = Annotated[int, typer.Option(min=1, help="Full-length inputs at a time.")]
 Chunk = Annotated[int, typer.Option(min=1, help="Instances worked on, and written, together.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Explain the first so many instances.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a result that was made otherwise.")]
 Engine = Annotated[str, typer.Option(help="local, or ray.")]
 Workers = Annotated[int, typer.Option(min=1, help="--engine ray: workers, each with a model.")]
 Threads = Annotated[int, typer.Option(min=0, help="Processor threads of a model (0: as torch sees fit).")]
@@ -81,8 +84,9 @@ def explain(
     random_kind: RandomKind = "tokens", fidelity_trials: FidelityTrials = 0, fidelity_rates: FidelityRates = None,
     steps: Steps = 300, lime_samples: LimeSamples = 5000, lime_tokens: LimeTokens = 10, task: Task = "auto",
     labels: Labels = None, query: Query = None, window: Window = None, device: Device = None,
-    precision: Precision = "auto", trust_pickle: TrustPickle = False, batch_size: BatchSize = 32, chunk: Chunk = 16,
-    limit: Limit = None, resume: Resume = False, engine: Engine = "local", workers: Workers = 2, threads: Threads = 0,
+    precision: Precision = "auto", trust_pickle: TrustPickle = False,
+    trust_remote_code: TrustRemoteCode = False, batch_size: BatchSize = 32, chunk: Chunk = 16,
+    limit: Limit = None, resume: Resume = False, force: Force = False, engine: Engine = "local", workers: Workers = 2, threads: Threads = 0,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Explain a model's predictions, and write what `score` and the metric modules take as it is.
@@ -113,7 +117,7 @@ def explain(
     _refuse_unknown(method, erase, task, engine, precision, random_kind)
     _refuse(out, draws, method, kd)
     job = Job(
-        dataset=dataset, config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
+        dataset=dataset, config=config, split=split, model=model, task=task, trust_pickle=trust_pickle, trust_remote_code=trust_remote_code,
         labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
         device=device, precision=precision, limit=limit, threads=threads, scores=scores,
     )  # fmt: skip
@@ -127,7 +131,8 @@ def explain(
     )  # fmt: skip
     outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
     total = rows.size if limit is None or rows.size is None else min(limit, rows.size)
-    _run(job, settings, outs, resume, engine, workers, None if total is None else total * draws, quiet)
+    bar = Bar(None if total is None else total * draws, quiet)
+    _run(job, settings, outs, bar, resume=resume, force=force, engine=engine, workers=workers)
 
 
 def _refuse_unknown(method: str, erase: str, task: str, engine: str, precision: str, random_kind: str) -> None:
@@ -155,47 +160,52 @@ def _refuse(out: Path, draws: int, method: str, kd: float | None) -> None:
         raise typer.BadParameter(f"expected a share from 0 to 1, found {kd}", param_hint="--kd")
 
 
-def _run(
-    job: Job, settings: ExplainSettings, outs: list[Path], resume: bool, engine: str, workers: int, total: int | None,
-    quiet: bool,
-) -> None:  # fmt: skip
+def _run(job: Job, settings: ExplainSettings, outs: list[Path], bar: Bar, **how: Any) -> None:
     """Explain with a progress bar, and print what the runs report."""
-    from tqdm import tqdm
-
     from eraser_hub.explain.outputs import partial_path
     from eraser_hub.explain.run import explain_draws
 
-    with tqdm(total=total, unit=" instances", disable=quiet, mininterval=0.5, smoothing=0) as bar:
-        try:
-            reports = explain_draws(
-                job, settings, outs, resume=resume, engine=engine, workers=workers, on_progress=progress_on(bar)
-            )
-        except KeyboardInterrupt:
-            bar.close()
-            kept = [path for path in outs if path.is_file() or partial_path(path).is_file()]
-            say("stopped" + (": what is done is kept; --resume goes on with it" if kept else ""))
-            raise
-        for report in reports:
-            bar.close()
-            for line in report.lines():
-                say(line)
+    try:
+        reports = explain_draws(job, settings, outs, on_progress=bar.show, **how)
+    except KeyboardInterrupt:
+        bar.close()
+        kept = [path for path in outs if path.is_file() or partial_path(path).is_file()]
+        say("stopped" + (": what is done is kept; --resume goes on with it" if kept else ""))
+        raise
+    finally:
+        bar.close()
+    for report in reports:
+        for line in report.lines():
+            say(line)
 
 
-def progress_on(bar: tqdm[Any]) -> Callable[[int, int], None]:
-    """Shows finished instances and the rate of forward passes on a bar."""
-    total = 0
+class Bar:
+    """Finished instances and the rate of forward passes; it appears with the first of them.
 
-    def show(instances: int, passes: int) -> None:
-        nonlocal total
-        if not total:
-            bar.unpause()  # opening the model is not counted: the clock starts with the first result
-        total += passes
-        elapsed = bar.format_dict["elapsed"]
+    What is wrong with model, labels or data is said before it, and the opening of a model is not in its rate.
+    """
+
+    def __init__(self, total: int | None, quiet: bool) -> None:
+        self._total, self._quiet, self._passes = total, quiet, 0
+        self._bar: tqdm[Any] | None = None
+
+    def show(self, instances: int, passes: int) -> None:
+        """Count instances and forward passes that were done."""
+        from tqdm import tqdm
+
+        if self._bar is None:
+            total = self._total
+            self._bar = tqdm(total=total, unit=" instances", disable=self._quiet, mininterval=0.5, smoothing=0)
+        self._passes += passes
+        elapsed = self._bar.format_dict["elapsed"]
         if elapsed > 0.1:
-            bar.set_postfix_str(f"{total / elapsed:.0f} passes/s", refresh=False)
-        bar.update(instances)
+            self._bar.set_postfix_str(f"{self._passes / elapsed:.0f} passes/s", refresh=False)
+        self._bar.update(instances)
 
-    return show
+    def close(self) -> None:
+        """Leave it as it stands."""
+        if self._bar is not None:
+            self._bar.close()
 
 
 def percents(text: str | None, option: str) -> tuple[float, ...]:

@@ -33,7 +33,9 @@ Query = Annotated[
 Features = Annotated[str, typer.Option(help="Baselines: words, or characters (1- and 2-grams of the text).")]
 Joiner = Annotated[str | None, typer.Option(help="What stands between tokens; by default nothing for characters.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Train on the first so many rows.")]
+Limit = Annotated[
+    int | None, typer.Option(min=1, help="Train on so many instances, drawn by seed with each label's share.")
+]
 Epochs = Annotated[float, typer.Option(min=0.0, help="Fine-tuning: epochs.")]
 MaxSteps = Annotated[int, typer.Option(min=0, help="Fine-tuning: stop after so many steps (0: by epochs).")]
 BatchSize = Annotated[int, typer.Option(min=1, help="Fine-tuning: windows a step.")]
@@ -46,13 +48,17 @@ Task = Annotated[
     ),
 ]
 
+TrustRemoteCode = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Fine-tuning: run the code that the model brings along.")
+]
+
 
 def train(
     dataset: Dataset, model: Model, out: Out, config: Config = None, split: Split = "train",
     eval_split: EvalSplit = None, train_on: TrainOn = "full", regimes: Regimes = False, query: Query = None,
     features: Features = "words", joiner: Joiner = None, seed: Seed = 1, limit: Limit = None, epochs: Epochs = 3.0,
     max_steps: MaxSteps = 0, batch_size: BatchSize = 16, learning_rate: LearningRate = 2e-5, window: Window = None,
-    task: Task = "auto",
+    task: Task = "auto", trust_remote_code: TrustRemoteCode = False,
 ) -> None:  # fmt: skip
     """Train a classifier on a config, for `eraser-hub explain`.
 
@@ -80,7 +86,7 @@ def train(
     recipe = Recipe(
         dataset=dataset, config=config, split=split, eval_split=eval_split, model=model, query=query, features=features,
         joiner=joiner, seed=seed, limit=limit, epochs=epochs, max_steps=max_steps, batch_size=batch_size,
-        learning_rate=learning_rate, window=window, task=task,
+        learning_rate=learning_rate, window=window, task=task, trust_remote_code=trust_remote_code,
     )  # fmt: skip
     for line in train_model(recipe, out, train_on, regimes, say=say):
         typer.echo(line)

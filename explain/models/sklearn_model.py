@@ -102,6 +102,19 @@ def check_tree(tree: Any, path: Path) -> None:
         )
 
 
+def wants_strings(model: Any) -> bool:
+    """Whether an object of scikit-learn's (or with its interface) predicts on strings alone, not on token lists."""
+    if not (callable(getattr(model, "get_params", None)) and hasattr(model, "classes_")):
+        return False
+    for example in (["a", "b"], "a b"):
+        try:
+            model.predict_proba([example])
+        except Exception:  # a vectoriser raises what its own splitting of the text raises
+            continue
+        return isinstance(example, str)
+    return False
+
+
 @dataclass(slots=True)
 class _Bag(Encoded):
     instance: Instance

@@ -9,18 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from eraser_hub.explain.adapter import Adapter
 from eraser_hub.explain.dataset import Split
 from eraser_hub.explain.erasure import full
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.models.sklearn_model import BLANK_SPLIT
-from eraser_hub.explain.open import open_model
 from eraser_hub.explain.runner import Runner
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
@@ -44,19 +43,24 @@ class Evaluation:
 
 
 def examples(
-    split: Split, *, rationale_only: bool = False, uses_query: bool = False, limit: int | None = None
+    split: Split, *, rationale_only: bool = False, uses_query: bool = False, limit: int | None = None, seed: int = 1
 ) -> tuple[list[Instance], list[str]]:
     """Labelled instances of a split, and their labels; instances without a label are left out, and it must not be all.
 
     Args:
         rationale_only: the human rationale's tokens in place of the documents.
         uses_query: keep the query.
-        limit: look at the first so many rows.
+        limit: so many of them, each label's share as in the split (:func:`stratified`); None: all.
+        seed: of that draw.
 
     Raises:
         DataError: no labels at all; an instance without rationale when ``rationale_only``.
     """
-    rows = (one for one in islice(split.instances(), limit) if one.label is not None)
+    rows = (one for one in split.instances() if one.label is not None)
+    if limit is not None:
+        # the labels alone first: the rows of a large split are not held to choose some of them
+        chosen = stratified([str(one.label) for one in split.instances() if one.label is not None], limit, seed)
+        rows = (one for place, one in enumerate(rows) if place in chosen)
     if rationale_only:
         rows = (one.rationale_only() for one in rows)
     if not uses_query:
@@ -65,6 +69,27 @@ def examples(
     if not instances:
         raise DataError("expected labelled instances, found none", file=split.name, field="classification")
     return instances, [str(one.label) for one in instances]
+
+
+def stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
+    """Places of ``limit`` of the labels, drawn by seed, each label with its share of all.
+
+    The shares are rounded by largest remainders, and no label goes out while there is room for each.
+
+    >>> sorted(stratified(["a"] * 6 + ["b"] * 3, 3, seed=1))[-1] > 5
+    True
+    """
+    names = sorted(set(labels))
+    places = {name: [place for place, label in enumerate(labels) if label == name] for name in names}
+    least = 1 if limit >= len(names) else 0
+    exact = {name: limit * len(places[name]) / max(len(labels), 1) for name in names}
+    counts = {name: min(len(places[name]), max(least, int(exact[name]))) for name in names}
+    while (over := sum(counts.values()) - min(limit, len(labels))) != 0:
+        free = [name for name in names if (counts[name] > least if over > 0 else counts[name] < len(places[name]))]
+        name = (max if over > 0 else min)(free, key=lambda name: counts[name] - exact[name])
+        counts[name] -= 1 if over > 0 else -1
+    random = np.random.default_rng(seed)
+    return {place for name in names for place in random.permutation(places[name])[: counts[name]].tolist()}
 
 
 def text_of(one: Instance, joiner: str = " ") -> str:
@@ -108,14 +133,12 @@ def fit_baseline(
         The fitted pipeline and the facts for ``model.json``.
 
     Raises:
-        DataError: unknown names, fewer than two labels, no text at all.
+        DataError: unknown names, no text at all.
     """
     if baseline not in BASELINES:
         raise DataError(f"--model: expected one of {', '.join(BASELINES)} or a transformers model; found {baseline!r}")
     if features not in FEATURES:
         raise DataError(f"--features: expected one of {', '.join(FEATURES)}; found {features!r}")
-    if len(set(labels)) < 2:
-        raise DataError(f"expected at least two labels to tell apart, found {', '.join(sorted(set(labels)))}")
     texts = [text_of(one, joiner) for one in instances]
     if not any(one.query or one.tokens for one in instances):
         raise DataError(f"expected text to train on, found none in {len(instances)} instances", field="documents")
@@ -177,11 +200,10 @@ def write_facts(facts: dict[str, Any], out: Path) -> None:
         )
 
 
-def evaluate_on(model_path: Path, split: Split, *, rationale_only: bool) -> Evaluation:
+def evaluate_on(model: Adapter, split: Split, *, rationale_only: bool) -> Evaluation:
     """How a trained model does on a split's full text or on its rationales alone."""
     from sklearn.metrics import accuracy_score, f1_score
 
-    model = open_model(model_path)
     align_labels(model, split.label_names)
     instances, gold = examples(split, rationale_only=rationale_only, uses_query=model.uses_query)
     runner = Runner(model, "remove", batch_size=32)

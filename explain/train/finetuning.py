@@ -16,8 +16,7 @@ from eraser_hub.explain.transformers.devices import runs_bf16
 from eraser_hub.explain.transformers.multiple_choice import ChoiceModel, Choices
 from eraser_hub.explain.transformers.pieces import Window
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
-from eraser_hub.explain.transformers.words import load_tokenizer
-from eraser_hub.records.errors import DataError, first_line
+from eraser_hub.explain.transformers.words import load_tokenizer, not_opened
 
 from .baselines import write_facts
 from .recipe import MULTIPLE_CHOICE, Recipe
@@ -84,15 +83,15 @@ def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool) -> 
     try:
         if recipe.task == MULTIPLE_CHOICE:
             network = transformers.AutoModelForMultipleChoice.from_pretrained(
-                recipe.model, ignore_mismatched_sizes=True
+                recipe.model, ignore_mismatched_sizes=True, trust_remote_code=recipe.trust_remote_code
             )
         else:
             network = transformers.AutoModelForSequenceClassification.from_pretrained(
-                recipe.model, ignore_mismatched_sizes=True, **head
+                recipe.model, ignore_mismatched_sizes=True, trust_remote_code=recipe.trust_remote_code, **head
             )
-        tokenizer = load_tokenizer(recipe.model)
-    except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        raise DataError(f"cannot open the model: {first_line(error)}", file=recipe.model) from error
+        tokenizer = load_tokenizer(recipe.model, recipe.trust_remote_code)
+    except Exception as error:  # transformers raises many kinds
+        raise not_opened(error, recipe.model) from error
     more: dict[str, Any] = {"window": recipe.window, "description": Path(recipe.model).name, "precision": "float32"}
     if recipe.task != MULTIPLE_CHOICE:
         return SequenceModel(network, tokenizer, uses_query=uses_query, **more)

@@ -19,11 +19,12 @@ class Recipe:
         query: show the query; None: when queries differ.
         features, joiner: of the baselines: words or characters, and what stands between tokens.
         seed: of all that is drawn.
-        limit: train on the first so many rows.
+        limit: train on so many instances, drawn by seed with each label's share.
         epochs, max_steps, batch_size, learning_rate: of fine-tuning; ``max_steps`` 0: as many as ``epochs`` ask for. The
             learning rate is paper 004's (appendix A).
         window: of fine-tuning: the longest training example in sub-words; None: the model's own limit.
         task: of fine-tuning, one of :data:`TASKS`; auto: by the data.
+        trust_remote_code: run the code that the model to fine-tune brings along.
     """
 
     dataset: str
@@ -42,3 +43,4 @@ class Recipe:
     learning_rate: float = 2e-5
     window: int | None = None
     task: str = "auto"
+    trust_remote_code: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from eraser_hub.explain.dataset import Split, open_split, queries_differ
 from eraser_hub.explain.extras import need
 from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.open import looks_like_a_path
+from eraser_hub.explain.open import looks_like_a_path, open_model
 from eraser_hub.explain.transformers.multiple_choice import answers_of
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
@@ -56,12 +57,12 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
         if recipe.eval_split is None:
             say("not evaluated: no other split with labels; --eval-split names one")
         return
-    yield from _figures(out, train_on, evaluated)
+    yield from _figures(recipe, out, train_on, evaluated)
     if regimes:
         other = "rationale" if train_on == "full" else "full"
         with tempfile.TemporaryDirectory(dir=out, prefix=".regime-") as folder:
             _fit(recipe, data, Path(folder), other, query, say)
-            yield from _figures(Path(folder), other, evaluated)
+            yield from _figures(recipe, Path(folder), other, evaluated)
 
 
 def evaluation_split(recipe: Recipe) -> Split | None:
@@ -89,14 +90,15 @@ def evaluation_split(recipe: Recipe) -> Split | None:
     return split if has_labels(split) else None
 
 
-def _figures(model: Path, train_on: str, split: Split) -> Iterator[str]:
+def _figures(recipe: Recipe, model: Path, train_on: str, split: Split) -> Iterator[str]:
     for seen in ("full", "rationale"):
         name = REGIMES.get((train_on, seen))
         if name is None:
             continue
         if seen == "rationale" and not has_rationales(split):
             continue
-        figures = evaluate_on(model, split, rationale_only=seen == "rationale")
+        adapter = open_model(model, trust_remote_code=recipe.trust_remote_code)
+        figures = evaluate_on(adapter, split, rationale_only=seen == "rationale")
         yield f"{name}: accuracy {figures.accuracy:.3f}, macro F1 {figures.macro_f1:.3f} ({figures.instances} instances)"
 
 
@@ -117,7 +119,14 @@ def has_rationales(split: Split) -> bool:
 
 
 def _fit(recipe: Recipe, data: Split, out: Path, train_on: str, query: bool, say: Callable[[str], None]) -> None:
-    instances, labels = examples(data, rationale_only=train_on == "rationale", uses_query=query, limit=recipe.limit)
+    instances, labels = examples(data, rationale_only=train_on == "rationale", uses_query=query, limit=recipe.limit,
+                                 seed=recipe.seed)  # fmt: skip
+    among = Counter(labels)
+    if len(among) < 2:
+        raise DataError(f"expected at least two labels to tell apart, found {', '.join(among)}", file=data.name)
+    if recipe.limit is not None:
+        counts = ", ".join(f"{number} {label}" for label, number in sorted(among.items()))
+        say(f"--limit: {len(labels)} labelled instances, drawn by seed {recipe.seed} with each label's share: {counts}")
     facts: dict[str, Any] = {
         "dataset": Path(recipe.dataset).name, "config": data.config, "split": recipe.split, "train_on": train_on,
         "uses_query": query, "instances": len(instances), "label_names": list(data.label_names) or sorted(set(labels)),

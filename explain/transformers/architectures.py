@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.errors import DataError, first_line
+from eraser_hub.records.errors import DataError
 
 from .multiple_choice import ChoiceModel
 from .question_answering import AnswerModel
 from .sequence_model import SequenceModel
-from .words import load_tokenizer
+from .words import load_tokenizer, not_opened
 
 # the end of an architecture's name -> what it computes
 TASKS = {
@@ -27,11 +27,12 @@ def open_transformer(
     window: int | None = None,
     device: str | None = None,
     precision: str = "auto",
+    trust_remote_code: bool = False,
 ) -> SequenceModel:
     """Open a local folder or Hub id as the adapter that its architecture asks for.
 
     Args:
-        name, task, window, device, precision: as for :func:`eraser_hub.explain.open_model`.
+        name, task, window, device, precision, trust_remote_code: as for :func:`eraser_hub.explain.open_model`.
         uses_query: show the query to a classifier; the other tasks have the query as a part of their input.
 
     Raises:
@@ -42,8 +43,8 @@ def open_transformer(
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     try:
-        config = transformers.AutoConfig.from_pretrained(name)
-        tokenizer = load_tokenizer(name)
+        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
+        tokenizer = load_tokenizer(name, trust_remote_code)
         architecture = (config.architectures or ["an encoder without a task"])[0]
         if task == "auto":
             task = next((task for ending, task in TASKS.items() if architecture.endswith(ending)), "")
@@ -53,11 +54,11 @@ def open_transformer(
                 f"{architecture}; fine-tune it first (eraser-hub train --model {name})"
             )
         ending = next(ending for ending, name_of_task in TASKS.items() if name_of_task == task)
-        network = getattr(transformers, f"AutoModel{ending}").from_pretrained(name)
+        network = getattr(transformers, f"AutoModel{ending}").from_pretrained(name, trust_remote_code=trust_remote_code)
     except DataError:
         raise
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        raise DataError(f"cannot open the model: {first_line(error)}", file=name) from error
+        raise not_opened(error, name) from error
     more: dict[str, Any] = {
         "window": window, "device": device, "precision": precision, "description": f"{architecture} {Path(name).name}",
     }  # fmt: skip

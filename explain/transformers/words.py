@@ -6,17 +6,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, first_line
 
 
-def load_tokenizer(name: str) -> Any:
+def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
     """The tokenizer of a model, set to take words (byte-level tokenizers need a blank before each)."""
     import transformers
 
-    tokenizer = transformers.AutoTokenizer.from_pretrained(name)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
     if getattr(tokenizer, "add_prefix_space", None) is False:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name, add_prefix_space=True)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            name, add_prefix_space=True, trust_remote_code=trust_remote_code
+        )
     return tokenizer
+
+
+def not_opened(error: Exception, name: str) -> DataError:
+    """What to say of a model that transformers did not open: its first line names what is missing."""
+    if "trust_remote_code" in str(error):
+        return DataError(
+            "the model brings its own code, which was not run: say --trust-remote-code if you trust its source",
+            file=name,
+        )
+    return DataError(f"cannot open the model: {first_line(error)}", file=name)
 
 
 @dataclass(frozen=True, slots=True)

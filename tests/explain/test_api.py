@@ -51,8 +51,35 @@ class Nameless:
         return np.full((len(token_lists), 2), 0.5)
 
 
+def test_the_default_method_is_occlusion_as_the_command_line_s():
+    assert explain_texts(CountingModel(), TEXTS) == explain_texts(CountingModel(), TEXTS, method="occlusion")
+
+
+def test_a_pipeline_over_strings_is_taken_as_it_is():
+    pytest.importorskip("sklearn")
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+
+    texts, labels = ["a good film", "a bad film", "good plot", "bad plot"], ["POS", "NEG"] * 2
+    strings = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, labels)
+    (one,) = explain_texts(strings, ["a good film"], kd=0.3)
+    assert one["classification"] == "POS"
+    assert one["rationales"][0]["hard_rationale_predictions"] == [{"start_token": 1, "end_token": 2}]
+    search = GridSearchCV(strings, {"logisticregression__C": [1.0]}, cv=2).fit(texts, labels)
+    assert explain_texts(search, ["a good film"], kd=0.3) == [one]
+    # one that splits nothing takes token lists, as any other object does
+    lists = make_pipeline(CountVectorizer(analyzer=list), LogisticRegression()).fit([t.split() for t in texts], labels)
+    assert explain_texts(lists, ["a good film"], kd=0.3)[0]["classification"] == "POS"
+
+
 def test_bad_input_is_refused():
     model = CountingModel()
+    with pytest.raises(DataError, match="texts: expected a list of texts, found the string 'good film'"):
+        explain_texts(model, "good film")
+    with pytest.raises(DataError, match="queries: expected a list of queries, found the string 'q'"):
+        explain_texts(model, ["a"], queries="q")
     with pytest.raises(DataError, match="expected one query for each of 2 texts, found 1"):
         explain_texts(model, ["a", "b"], queries=["q"])
     with pytest.raises(DataError, match=r"expected settings among method, .*found 'metod'"):

@@ -11,6 +11,7 @@ from eraser_hub.explain.engine import explain_instances
 from eraser_hub.explain.erasure import empty, full, only, without
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.labels import align_labels
+from eraser_hub.explain.open import open_model
 from eraser_hub.explain.runner import Runner
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
@@ -168,3 +169,24 @@ def test_input_times_gradient_is_the_networks_own(opened):
         np.testing.assert_allclose(
             found["rationales"][0]["soft_rationale_predictions"], expected, rtol=0, atol=close(name)
         )
+
+
+def test_a_model_s_own_code_runs_only_when_it_is_trusted(tmp_path, monkeypatch):
+    import io
+
+    folder, ran = tmp_path / "own", tmp_path / "it ran"
+    folder.mkdir()
+    (folder / "config.json").write_text(
+        '{"model_type": "own", "architectures": ["OwnForSequenceClassification"], "auto_map": {"AutoConfig": "own.Own"}}'
+    )
+    (folder / "own.py").write_text(
+        f"from transformers import PretrainedConfig\nopen({str(ran)!r}, 'w')\nclass Own(PretrainedConfig):\n    model_type = 'own'\n"
+    )
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 9))
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    with pytest.raises(DataError, match=r"brings its own code, which was not run: say --trust-remote-code"):
+        open_model(folder)
+    assert not ran.exists()
+    with pytest.raises(DataError, match="cannot open the model"):  # it has no weights; but its code was run
+        open_model(folder, trust_remote_code=True)
+    assert ran.exists()

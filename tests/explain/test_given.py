@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 import typer
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from eraser_hub.commands.explain import explain as explain_verb
 from eraser_hub.explain import Instance, explain_texts
+from eraser_hub.explain.dataset import open_split
 from eraser_hub.explain.given import GivenScores
 from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import ExplainSettings
@@ -59,11 +61,18 @@ def row(name="x", scores=(0.1, 0.2), docid="d", **more):
         ([json.dumps({"annotation_id": "x"})], "rationales"),
         ([json.dumps({"annotation_id": "x", "rationales": [{"docid": "d"}]})], r"rationales\[0\].*found none"),
         ([json.dumps(row()), "", json.dumps(row())], r"s\.jsonl:3.*expected each id once"),
-        ([json.dumps(row(scores=["a", 1]))], r"s\.jsonl:1.*soft_rationale_predictions"),
+        ([json.dumps(row(scores=["0.5", 1]))], r"s\.jsonl:1: instance 'x': .*soft_rationale_predictions"),
         ([json.dumps({**row(), "rationales": row()["rationales"] * 2})], "expected each document once"),
         ([json.dumps(row(name="other"))], "expected token scores for each instance, found none"),
-        ([json.dumps(row(docid="other"))], "expected token scores for document 'd', found none"),
-        ([json.dumps(row(scores=[1]))], "expected 2 finite scores for the tokens of 'd', found 1"),
+        (
+            [json.dumps(row(docid="other"))],
+            r"s\.jsonl:1: instance 'x': rationales: expected documents among 'd', found 'other'",
+        ),
+        ([json.dumps({"annotation_id": "x", "rationales": []})], "expected token scores for document 'd', found none"),
+        (
+            [json.dumps(row(scores=[1]))],
+            r"s\.jsonl:1: instance 'x': soft_rationale_predictions: expected 2 finite scores for the tokens of 'd', found 1",
+        ),
         ([json.dumps(row()).replace("0.1", "1e999")], "s.jsonl.*(finite|out of range)"),
     ],
 )
@@ -83,9 +92,22 @@ def test_a_document_without_tokens_needs_no_scores(tmp_path):
 
 def test_a_missing_instance_is_told_before_anything_is_explained(job, tmp_path):
     (tmp_path / "s.jsonl").write_text(json.dumps(row("none of these")) + "\n", "utf-8")
-    with pytest.raises(DataError, match="expected token scores for each instance"):
+    with pytest.raises(DataError, match="none of its ids occur: another corpus or split"):
         explain(replace(job, scores=tmp_path / "s.jsonl"), SETTINGS, tmp_path / "p.jsonl")
     assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
+
+
+def test_all_that_is_missing_is_told_at_once(job, tmp_path):
+    explain(job, SETTINGS, tmp_path / "whole.jsonl")
+    lines = (tmp_path / "whole.jsonl").read_text().splitlines()
+    (tmp_path / "s.jsonl").write_text("\n".join(lines[15:]))
+    with pytest.raises(DataError) as error:
+        explain(replace(job, scores=tmp_path / "s.jsonl"), SETTINGS, tmp_path / "p.jsonl")
+    assert str(error.value).count("\n") == 10 and "… and 5 more (15 in all)" in str(error.value)
+    first = islice(open_split(job.dataset, "movies", "val").instances(), 20)
+    with pytest.raises(DataError, match=r"whole\.jsonl:21: .*expected an instance of the split, found another"):
+        GivenScores(tmp_path / "whole.jsonl").check(first, partly=False)
+    explain(replace(job, scores=tmp_path / "whole.jsonl", limit=4), SETTINGS, tmp_path / "p.jsonl")
 
 
 def test_the_command_line_takes_a_method_or_scores(job, tmp_path):

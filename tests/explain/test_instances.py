@@ -55,7 +55,7 @@ def test_rows_of_one_text():
     row = {"id": "s1", "tokens": ["a", "b"], "label": 0, "rationale_mask": [True, False]}
     one = instance_of_tokens(row, ("negative", "positive"))
     assert one.documents == (("a", "b"),) and one.names == ("s1",) and one.rationale == ((True, False),)
-    with pytest.raises(DataError, match="expected one flag for each of 2 tokens"):
+    with pytest.raises(DataError, match="expected one flag, 0 or 1, for each of 2 tokens, found 1"):
         instance_of_tokens({**row, "rationale_mask": [True]})
 
 
@@ -115,6 +115,14 @@ D = {"docid": "d", "text": "a b"}
         ({"evidences": [[{"docid": "d", "start_token": -1, "end_token": 1}]]}, r"evidences\[0\]\[0\]: expected 0 <= "),
         ({"evidences": [[{"docid": "d", "start_token": 1, "end_token": 0}]]}, "found 1 and 0"),
         ({"evidences": [[{"docid": "d", "start_token": 0, "end_token": 3}]]}, "end_token <= 2, found 0 and 3"),
+        ({"evidences": [[{"docid": "d", "start_token": "0", "end_token": 1}]]}, "found '0' and 1"),
+        (
+            {"evidences": [[{"docid": "e", "start_token": 0, "end_token": 1}]]},
+            "a span in one of the documents 'd', found",
+        ),
+        ({"evidences": [["d"]]}, r"evidences\[0\]\[0\]: expected a span in one of the documents 'd', found 'd'"),
+        ({"evidences": [None]}, r"evidences\[0\]: expected a list, found None"),
+        ({"evidences": "d"}, "evidences: expected a list, found 'd'"),
     ],
 )
 def test_rows_that_are_none(change, says):
@@ -128,6 +136,12 @@ def test_rows_of_tokens_that_are_none():
         instance_of_tokens({"id": "s", "tokens": ["a", None]})
     with pytest.raises(DataError, match="expected a list, found None"):
         instance_of_perturbation({"id": "s", "tokens": [["a"], None]})
+    for flags, found in (([1, 0, 1], "3"), ([1, None], "None"), ("ab", "'ab'")):
+        with pytest.raises(DataError, match=rf"instance 's': rationale_mask: expected .*, found {found}"):
+            instance_of_tokens({"id": "s", "tokens": ["a", "b"], "rationale_mask": flags})
+    for gold, found in (([[[0, 2]]], "2"), ([[["0"]]], "'0'"), ([[0]], "0"), ([None], "None"), ({}, "{}")):
+        with pytest.raises(DataError, match=rf"instance 's': rationale_ids.*: expected .*, found {found}"):
+            instance_of_perturbation({"id": "s", "tokens": [["a", "b"]], "rationale_ids": gold})
     with pytest.raises(DataError, match="expected gold sets for each of 1 sequences, found 2"):
         instance_of_perturbation({"id": "s", "tokens": [["a"]], "rationale_ids": [[], []]})
 

@@ -12,14 +12,16 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
-from eraser_hub.explain.outputs import Partial, partial_path
+from eraser_hub.explain.outputs import Partial, partial_path, run_path
 from eraser_hub.explain.run import explain, explain_draws, model_digest
 from eraser_hub.explain.settings import ExplainSettings
+from eraser_hub.explain.train.baselines import stratified
 from eraser_hub.explain.work import Job
 from eraser_hub.records.errors import BusyError, DataError
 
@@ -155,6 +157,33 @@ def test_a_file_that_no_run_wrote_is_not_replaced(job, hub, tmp_path):
     assert out.read_bytes() == before and len(list(out.parent.iterdir())) == 2
 
 
+def test_another_result_is_replaced_by_force_alone(job, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    explain(job, SETTINGS, out)
+    explain(job, SETTINGS, out)  # the same settings replace it
+    with pytest.raises(
+        DataError, match=r"--out: a result that was made otherwise lies here: .*kd was 0.1, now 0.2; --force"
+    ):
+        explain(job, replace(SETTINGS, kd=0.2), out)
+    with pytest.raises(DataError, match="limit was None, now 3"):
+        explain(replace(job, limit=3), SETTINGS, out, resume=True)
+    assert out.read_bytes() == whole
+    assert explain(job, replace(SETTINGS, kd=0.2), out, force=True).instances == 21
+    run_path(out).unlink()
+    with pytest.raises(DataError, match="expected a new file or an earlier result"):
+        explain(job, SETTINGS, out, force=True)
+
+
+def test_a_wrong_model_is_told_before_the_data_are_read(job, tmp_path, monkeypatch):
+    def read(*_: object) -> str:
+        raise AssertionError("the data were read first")
+
+    monkeypatch.setattr("eraser_hub.explain.dataset.Split.fingerprint", read)
+    for wrong in ({"model": "./nowhere"}, {"labels": ("GOOD", "BAD")}):
+        with pytest.raises(DataError, match=r"no such model|expected the labels NEG, POS"):
+            explain(replace(job, **wrong), SETTINGS, tmp_path / "p.jsonl")
+
+
 def test_of_several_draws_none_begins_where_one_was_stopped(job, tmp_path):
     outs = [tmp_path / f"r{draw}.jsonl" for draw in range(2)]
     with pytest.raises(Stop):
@@ -165,8 +194,6 @@ def test_of_several_draws_none_begins_where_one_was_stopped(job, tmp_path):
 
 
 def test_labels_in_another_order_are_other_data(job, hub, tmp_path):
-    import pyarrow.parquet as pq
-
     data = tmp_path / hub.name
     shutil.copytree(hub, data)
     out = tmp_path / "p.jsonl"
@@ -220,8 +247,6 @@ def test_a_line_that_no_run_wrote_is_written_again(job, tmp_path, whole):
 
 
 def test_parquet_holds_the_same(job, tmp_path, whole):
-    import pyarrow.parquet as pq
-
     out = tmp_path / "p.parquet"
     settings = replace(SETTINGS, tokens_to_flip=True, fidelity_trials=1, fidelity_rates=(0.0, 1.0))
     explain(job, settings, out)
@@ -340,6 +365,7 @@ def test_training_twice_gives_the_same_model(hub, tmp_path, linear):
         (("--model", "random-forest", "--seed", "4294967296"), "--seed: expected 0 to 4294967295"),
         (("--model", "logistic-regression", "--features", "syllables"), "expected one of words, characters"),
         (("--model", "logistic-regression", "--limit", "1"), "at least two labels"),
+        (("--model", "bert", "--limit", "1"), "at least two labels"),
         (("--model", "logistic-regression", "--split", "test"), "expected one of train, validation"),
         (("--model", "logistic-regression", "--eval-split", "test"), "expected one of train, validation"),
     ],
@@ -347,6 +373,38 @@ def test_training_twice_gives_the_same_model(hub, tmp_path, linear):
 def test_train_says_what_is_wrong(hub, tmp_path, words, says):
     found = call("--dataset", str(hub), "--out", str(tmp_path / "m"), *words, verb="train")
     assert isinstance(found.exception, DataError) and says in str(found.exception)
+
+
+def test_a_limit_takes_each_label_s_share(hub, tmp_path):
+    """The splits of the releases are sorted by label: the first so many rows are of one class."""
+    data = tmp_path / "hub"
+    shutil.copytree(hub, data)
+    path = data / "movies" / "train-00000-of-00001.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.sort_by("classification"), path)
+    options = (
+        "--dataset",
+        str(data),
+        "--model",
+        "logistic-regression",
+        "--out",
+        str(tmp_path / "m"),
+        "--eval-split",
+        "",
+    )
+    done = call(*options, "--limit", "10", verb="train")
+    assert done.exit_code == 0, done.output
+    assert "--limit: 10 labelled instances, drawn by seed 1 with each label's share: 5 NEG, 5 POS" in done.stderr
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 10, 25])
+def test_a_stratified_draw(limit):
+    labels = ["a"] * 13 + ["b"] * 5 + ["c"] * 2
+    places = stratified(labels, limit, seed=3)
+    counts = {label: sum(labels[place] == label for place in places) for label in "abc"}
+    assert len(places) == min(limit, 20) and places == stratified(labels, limit, seed=3)
+    assert limit < 3 or min(counts.values()) >= 1
+    assert all(abs(counts[label] - min(limit, 20) * labels.count(label) / 20) < 1 for label in "abc") or limit in (3, 7)
 
 
 def changed(hub: Path, folder: Path, split: str, **columns: object) -> Path:
