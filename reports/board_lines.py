@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -51,39 +51,34 @@ class BoardLine:
 _SOFT = ("auprc", "average_precision", "roc_auc_score")
 
 
-def flat_scores(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A score file's numbers under the metric modules' flat keys; a flat file stays as it is.
+def flat_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """A score file's values under the metric modules' flat keys; a flat file stays as it is, and a key may come twice.
 
-    The reference scorer nests them (``token_prf.instance_macro.f1``), the modules do not (``token_macro_f1``).
+    The reference scorer nests them (``token_prf.instance_macro.f1``), the modules do not (``token_macro_f1``); the scorer
+    writes the modules' own flat results beside the reference's keys.
     """
-    out: dict[str, Any] = {}
     for key, value in content.items():
         if key in ("rationale_prf", "token_prf", "sentence_prf") and isinstance(value, Mapping):
             kind = {"rationale_prf": "exact", "token_prf": "token", "sentence_prf": "sentence"}[key]
             for average, parts in value.items():
                 for part, number in parts.items():
-                    out[f"{kind}_{average.removeprefix('instance_')}_{part}"] = number
+                    yield f"{kind}_{average.removeprefix('instance_')}_{part}", number
         elif key == "iou_scores" and isinstance(value, Sequence):
             for item in value:
                 at = "" if abs(item["threshold"] - 0.5) < 1e-9 else f"@{item['threshold']:g}"
                 for average in ("micro", "macro"):
                     for part, number in item.get(average, {}).items():
-                        out[f"iou_{average}_{part}{at}"] = number
+                        yield f"iou_{average}_{part}{at}", number
         elif key in ("token_soft_metrics", "sentence_soft_metrics") and isinstance(value, Mapping):
             prefix = "" if key == "token_soft_metrics" else "sentence_"
-            out.update({f"{prefix}{name}": number for name, number in value.items() if name.split("_ci")[0] in _SOFT})
+            yield from ((f"{prefix}{name}", number) for name, number in value.items() if name.split("_ci")[0] in _SOFT)
         elif key in ("agreement", "faithfulness") and isinstance(value, Mapping):
-            # beside the reference's nested keys the scorer writes the modules' own flat results
-            out.update({k: v for k, v in value.items() if k not in ("signature", "per_instance", "by")})
+            yield from ((k, v) for k, v in value.items() if k not in ("signature", "per_instance", "by"))
         elif key == "classification_scores" and isinstance(value, Mapping):
             for name, number in value.items():
-                if name == "prf":
-                    out["macro_f1"] = number["macro avg"]["f1-score"]
-                else:
-                    out[name] = number
+                yield ("macro_f1", number["macro avg"]["f1-score"]) if name == "prf" else (name, number)
         else:
-            out[key] = value
-    return out
+            yield key, value
 
 
 def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> BoardLine:
@@ -129,13 +124,11 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
     if not dataset:
         raise DataError("expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file", file=file)
     try:
-        flat = flat_scores(content)
-    except (KeyError, TypeError, AttributeError, ValueError):
-        raise DataError("expected the scorer's keys, found another structure below them", file=file) from None
-    try:
-        scores, intervals = _numbers(flat)
+        scores, intervals = _numbers(flat_scores(content))
     except DataError as error:
         raise error.at(file=file) from None
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise DataError("expected the scorer's keys, found another structure below them", file=file) from None
     if not any(value is not None for value in scores.values()):
         raise DataError("expected scores, found none", file=file)
     return BoardLine(
@@ -157,11 +150,11 @@ def _name(content: Mapping[str, Any], field: str, file: Path) -> str:
     return value or ""
 
 
-def _numbers(flat: Mapping[str, Any]) -> tuple[dict[str, float | None], dict[str, tuple[float, float]]]:
+def _numbers(flat: Iterable[tuple[str, Any]]) -> tuple[dict[str, float | None], dict[str, tuple[float, float]]]:
     """Scores and their intervals; a key that the catalogue does not know may hold anything, and counts if it is a number."""
     scores: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
-    for key, value in flat.items():
+    for key, value in flat:
         known = metric(key.removesuffix("_ci")).family != "other"
         if known and key.endswith("_ci"):
             if not isinstance(value, list) or len(value) != 2:

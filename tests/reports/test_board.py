@@ -108,6 +108,10 @@ def test_a_score_without_signature_is_refused(tmp_path, signature):
         ('{"signature": "a|b", "config": "movies", "auprc": 1, "auprc_ci": [0, "1"]}', "auprc_ci: expected a number"),
         ('{"signature": "a|b", "config": "movies", "auprc": 1, "auprc_ci": 0.5}', "auprc_ci: expected an interval"),
         ('{"signature": "a|b", "config": ["movies"], "auprc": 1}', "config: expected a name"),
+        (
+            '{"signature": "a|b", "config": "movies", "token_soft_metrics": {"auprc": true}, "agreement": {"auprc": 1}}',
+            "auprc: expected a number",
+        ),
         (f'{{"signature": "a|b", "config": "movies", "auprc": 1, "x": {"[" * 200}{"]" * 200}}}', "nested too deeply"),
         ('{"signature": "a|b", "auprc": 1}', "dataset's name"),
         ('{"signature": "a|b", "config": "movies"}', "expected scores"),
@@ -133,7 +137,7 @@ def test_no_such_file(tmp_path):
 
 def test_the_reference_scorers_nested_keys(reference_scores):
     nested = json.loads((reference_scores / "movies" / "scores.json").read_text())
-    flat = flat_scores(nested)
+    flat = dict(flat_scores(nested))
     assert flat["token_macro_f1"] == nested["token_prf"]["instance_macro"]["f1"]
     assert flat["exact_micro_p"] == nested["rationale_prf"]["instance_micro"]["p"]
     assert flat["iou_macro_f1"] == nested["iou_scores"][1]["macro"]["f1"]
