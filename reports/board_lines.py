@@ -197,7 +197,7 @@ def submitted_lines(
     Args:
         submissions: ``SYSTEM=FILE`` or ``FILE``; never numbers.
         dataset, config, split: what they answer.
-        settings: confidence level, resamples, seed.
+        settings: confidence level, resamples, seed, and whether a part of the split may be scored.
 
     Raises:
         DataError: predictions that the scorer does not take, with file and instance.
@@ -206,7 +206,7 @@ def submitted_lines(
     score = score_pairs if rows.holds_pairs else score_system
     lines = []
     for system in named_systems(submissions, draws=True):
-        scores = score(system, rows, list(system.answers(rows).values()), settings)
+        scores = score(system, rows, list(system.predictions(rows).values()), settings)
         lines.append(line_of_scores(scores.as_json(rows), file=system.path))
     return lines
 

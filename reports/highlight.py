@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from eraser_hub.records.errors import DataError, shown, visible
 
 from .marks import MarkedDocument, MarkedInstance, mark
+from .metric_runs import method_of
 from .pair_marks import marked_record, pairs_with
 from .report_inputs import ReportedSplit, System, as_eraser_row, is_token_row
 
@@ -105,13 +106,20 @@ class Highlight:
     Attributes:
         instance: the marked instance.
         fold: whether sentences far from any mark are folded away.
+        method: how the predictions were made, in the words of the run that wrote them.
     """
 
     instance: MarkedInstance
     fold: bool = True
+    method: tuple[str, ...] = ()
+
+    @property
+    def small_print(self) -> list[str]:
+        """What stands below the texts: the legend, and the method."""
+        return [legend(self.instance), *map(visible, self.method)]
 
     def _repr_html_(self) -> str:
-        return _html(self.instance, fold=self.fold)
+        return _html(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
@@ -122,7 +130,7 @@ class Highlight:
             yield _terminal(document, fold=self.fold)
             if top := _top(self.instance, place):
                 yield Text(top, style="dim")
-        yield Text("\n" + legend(self.instance), style="dim")
+        yield Text("\n" + "\n".join(self.small_print), style="dim")
 
     def __str__(self) -> str:
         import io
@@ -188,12 +196,13 @@ def highlights(
     if not split.rows:
         raise DataError(f"expected instances in {where}, found none", file=split.folder)
     answers = None if system is None else system.predictions(split)
+    method = () if system is None else tuple(method_of(system.path))
     if split.holds_pairs:
         try:
             marked = pairs_with(split.rows, identity, answers, split.label_names)
         except DataError as error:
             raise error.at(file=split.folder if system is None or error.instance is None else system.path) from None
-        return [Highlight(instance, fold) for instance in marked]
+        return [Highlight(instance, fold, method) for instance in marked]
     row = next((row for row in split.rows if identity in (None, str(row["annotation_id"]))), None)
     if row is None:
         raise DataError(f"expected an annotation id of {where}, found {shown(identity)}", file=split.folder)
@@ -203,7 +212,11 @@ def highlights(
         if instance is None:
             words = "expected a prediction for this annotation, found none"
             raise DataError(words, file=system.path, instance=row["annotation_id"])
-    return [highlight(row, instance, label_names=split.label_names, fold=fold)]
+    try:
+        marked = [mark(row, instance, label_names=split.label_names)]
+    except DataError as error:
+        raise error.at(file=split.folder if system is None else system.path) from None
+    return [Highlight(each, fold, method) for each in marked]
 
 
 def legend(instance: MarkedInstance) -> str:
@@ -302,8 +315,9 @@ def _style(piece: Piece) -> str:
 _LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # evidence groups, told apart without colour
 
 
-def _html(instance: MarkedInstance, *, fold: bool) -> str:
+def _html(shown: Highlight) -> str:
     """Self-contained markup: inline styles alone, no script, every text escaped."""
+    instance = shown.instance
 
     def say(text: str) -> str:
         return html.escape(visible(text), quote=True)
@@ -321,15 +335,16 @@ def _html(instance: MarkedInstance, *, fold: bool) -> str:
         out.append(f'<p style="margin:.2em 0"><i>query:</i> {say(instance.query)}</p>')
     for place, document in enumerate(instance.documents):
         out.append(f'<p style="margin:.6em 0 0;color:#555">{say(_title(instance, place))}</p>')
-        for folded, lines in stretches(document, fold):
-            shown = "".join(f'<p style="margin:0">{" ".join(_html_token(p, say) for p in line)}</p>' for line in lines)
+        for folded, lines in stretches(document, shown.fold):
+            text = "".join(f'<p style="margin:0">{" ".join(_html_token(p, say) for p in line)}</p>' for line in lines)
             if folded:
                 summary = f'<summary style="color:#555">{_skipped(len(lines)).strip()}</summary>'
-                shown = f"<details>{summary}{shown}</details>"
-            out.append(shown)
+                text = f"<details>{summary}{text}</details>"
+            out.append(text)
         if top := _top(instance, place):
             out.append(f'<p style="margin:0;color:#555;font-size:85%">{say(top)}</p>')
-    out.append(f'<p style="margin:.6em 0;color:#555;font-size:85%">{say(legend(instance))}</p></div>')
+    small = "<br>".join(map(say, shown.small_print))
+    out.append(f'<p style="margin:.6em 0;color:#555;font-size:85%">{small}</p></div>')
     return "".join(out)
 
 

@@ -30,15 +30,15 @@ def score_system(
     Args:
         system: the file, and the system's name.
         split: the split that it answers.
-        instances: the predictions in the file, in the rows' order.
-        settings: level, resamples, seed.
+        instances: the predictions in the file.
+        settings: level, resamples, seed, and whether a part may be scored.
         plain: the scores alone, without intervals, per-instance values and classes (for a baseline).
 
     Raises:
         DataError: what the scorer refuses, in its words.
     """
     scores = SystemScores(system.name, missing=missing_parts(instances))
-    options = {} if plain else {"per_instance": True, "by": "classification", **settings.as_options()}
+    options = settings.part if plain else {"per_instance": True, "by": "classification", **settings.as_options()}
     thresholds = _thresholds(instances)
     # rows that are not on disk as they are scored go to the metric modules themselves
     if split.converted:
@@ -47,7 +47,7 @@ def score_system(
         _run_scorer(scores, system.path, split, {**options, **thresholds})
         if _fidelity_is_there(instances):
             scores.add(_compute("normalized_fidelity", instances, split.labelled(), system.path, **options), split.ids)
-        scores.signatures.extend(_run_signature(system.path))
+    scores.signatures.extend(method_of(system.path))
     return scores
 
 
@@ -80,7 +80,8 @@ def _class_name(key: str, names: Sequence[str]) -> str:
     return names[int(key)] if key not in names and key.isdecimal() and int(key) < len(names) else key
 
 
-def _run_signature(path: Path) -> list[str]:
+def method_of(path: Path) -> list[str]:
+    """What the run that wrote the predictions says of itself; nothing where it said nothing."""
     from eraser_hub.scoring.result import run_signature
 
     return list(map(str, run_signature(path).values()))
@@ -104,7 +105,8 @@ def _run_modules(
         modules["normalized_fidelity"] = {}
     for module, own in modules.items():
         scores.add(_compute(module, instances, references, path, **options, **own), split.ids)
-        scores.statistics[module] = metric_module(module).statistics(instances, references, **own)
+        part = {name: options[name] for name in ("only_predicted",) if name in options}
+        scores.statistics[module] = metric_module(module).statistics(instances, references, **part, **own)
 
 
 def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: ReportSettings) -> SystemScores:
@@ -121,7 +123,8 @@ def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: Repo
             scores.missing.append(why)
         else:
             scores.add(_compute(module, predictions, references, system.path, **options), split.ids)
-            scores.statistics[module] = metric_module(module).statistics(predictions, references)
+            scores.statistics[module] = metric_module(module).statistics(predictions, references, **settings.part)
+    scores.signatures.extend(method_of(system.path))
     return scores
 
 

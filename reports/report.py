@@ -50,6 +50,7 @@ PAIR_DISTRIBUTIONS = ("map", "token_f1", "sufficiency", "comprehensiveness")
 PAIRS_BY_CLASS = ("iou_f1", "map", "token_f1")
 
 Answers = Mapping[str, Mapping[str, Any]]
+Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +91,10 @@ def make_report(
     settings, rows = settings or ReportSettings(), read_split(dataset, config, split)
     if rows.holds_pairs:
         scored, content = _of_pairs(rows, systems, settings, title)
-    elif rows.rows and "evidences" in rows.rows[0]:
+    elif rows.rows:
         scored, content = _of_annotations(rows, systems, baselines, settings, title)
     else:
-        raise DataError("expected rows with documents and evidences, or original/perturbed pairs", file=dataset)
+        raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", file=dataset)
     plotted: list[Path] = []
     if figures is not None:
         from .plots import write_figures
@@ -112,21 +113,25 @@ def _of_annotations(
     settings: ReportSettings,
     title: str,
 ) -> tuple[list[SystemScores], ReportContent]:
-    answers = [system.answers(split) for system in systems]
+    answers = [system.predictions(split) for system in systems]
     scored = [
         score_system(system, split, list(held.values()), settings)
         for system, held in zip(systems, answers, strict=True)
     ]
-    chance = [score_system(s, split, list(s.answers(split).values()), settings, plain=True) for s in baselines]
+    chance = [score_system(s, split, list(s.predictions(split).values()), settings, plain=True) for s in baselines]
 
     def marked(row: Mapping[str, Any], held: Answers | None) -> MarkedInstance:
-        instance = None if held is None else held[str(row["annotation_id"])]
+        instance = None if held is None else held.get(str(row["annotation_id"]))
         return mark(row, instance, label_names=split.label_names)
 
-    rows = marked_by(systems, answers, split.rows, marked)
+    # only where a part may be scored are there annotations that nobody answers
+    places = [
+        place for place, identity in enumerate(split.ids) if not systems or any(identity in held for held in answers)
+    ]
+    rows = marked_by(systems, answers, [split.rows[place] for place in places], marked)
     return scored, ReportContent(
         title=title or f"Rationales on {split.folder.resolve().name} {split.config}, {split.split}",
-        subtitle=f"{len(rows)} instances · {systems_words(systems)}",
+        subtitle=f"{_of_all(len(rows), len(split.rows))} instances · {systems_words(systems)}",
         sections=[
             scores_section(scored),
             comparison_section(scored, settings),
@@ -136,9 +141,13 @@ def _of_annotations(
             class_section(scored, BY_CLASS, "There are no scores by class."),
         ],
         browsed=browse(rows, [system.name for system in systems], split.label_names or ()),
-        values=instance_values(scored, range(len(rows))),
+        values=instance_values(scored, places),
         documents_missing=_unmarked(systems, answers),
     )
+
+
+def _of_all(count: int, total: int) -> str:
+    return str(count) if count == total else f"{count} of {total}"
 
 
 def _unmarked(systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
@@ -162,16 +171,24 @@ def _of_pairs(
     pairs = pairs_of(split.rows)
     if not pairs:
         raise DataError("expected original records with perturbed ones, found no pair", file=split.folder)
-    answers = [system.answers(split) for system in systems]
+    answers = [system.predictions(split) for system in systems]
     scored = [
         score_pairs(system, split, list(held.values()), settings) for system, held in zip(systems, answers, strict=True)
     ]
-    marked = marked_by(systems, answers, pairs, lambda pair, held: marked_pair(pair, held, split.label_names))
+    count = len(pairs)
+    if settings.only_predicted:
+        pairs = [pair for pair in pairs if not systems or any(_answers_both(held, pair) for held in answers)]
+
+    def marked_of(pair: Pair, held: Answers | None) -> MarkedInstance:
+        alone = settings.only_predicted and held is not None and not _answers_both(held, pair)
+        return marked_pair(pair, None if alone else held, split.label_names)
+
+    marked = marked_by(systems, answers, pairs, marked_of)
     # a record's own scores stand beside each of its pairs
     place = {identity: k for k, identity in enumerate(split.ids)}
     return scored, ReportContent(
         title=title or f"Perturbation pairs of {split.config}, {split.split}",
-        subtitle=f"{len(pairs)} pairs of {len(split.rows)} records · {systems_words(systems)}",
+        subtitle=f"{_of_all(len(pairs), count)} pairs of {len(split.rows)} records · {systems_words(systems)}",
         sections=[
             scores_section(scored),
             comparison_section(scored, settings),
@@ -187,6 +204,10 @@ def _of_pairs(
         documents_title="Pairs",
         documents_missing=_unmarked_pairs(split, systems, answers),
     )
+
+
+def _answers_both(held: Answers, pair: Pair) -> bool:
+    return all(str(row["id"]) in held for row in pair)
 
 
 def _unmarked_pairs(split: ReportedSplit, systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:

@@ -15,6 +15,63 @@ from eraser_hub.records.predictions import instances, plain_rows
 from eraser_hub.records.splits import dataset_split
 
 Rows = Sequence[Mapping[str, Any]]
+Label = str | int | None
+
+
+# ------------------------------------------------------------------------- what has to stand in a row before it is drawn
+class _Document(msgspec.Struct):
+    docid: str
+    text: str
+
+
+class _Evidence(msgspec.Struct):
+    docid: str
+    start_token: int
+    end_token: int
+
+
+class _Annotation(msgspec.Struct):
+    annotation_id: str
+    documents: list[_Document]
+    evidences: list[list[_Evidence]]
+    classification: Label = None
+    query: str | None = None
+
+
+class _Record(msgspec.Struct):
+    id: str
+    tokens: list[list[str]]
+    sample_type: str
+    rel_ids: list[str] | None = None
+    rationale_ids: list[list[list[int]]] | None = None
+    label: Label = None
+
+
+class _Tokens(msgspec.Struct):
+    id: str
+    tokens: list[str]
+    rationale_mask: list[bool] | None
+    label: Label = None
+
+
+def _check_rows(rows: Rows, file: Path) -> None:
+    """Refuse rows of none of the datasets, and cells of another type, before anything of them is drawn.
+
+    Raises:
+        DataError: with the row's number.
+    """
+    for number, row in enumerate(rows, 1):
+        kind = next((kind for column, kind in _KINDS.items() if column in row), None)
+        if kind is None:
+            message = f"expected one of the columns {', '.join(_KINDS)}, found {', '.join(row)}"
+            raise DataError(message, file=file, line=number)
+        try:
+            msgspec.convert(row, kind)
+        except msgspec.ValidationError as error:
+            raise DataError(str(error), file=file, line=number) from None
+
+
+_KINDS = {"evidences": _Annotation, "sample_type": _Record, "rationale_mask": _Tokens}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +125,13 @@ def read_split(dataset: Path, config: str | None, split: str) -> ReportedSplit:
         split: ``validation`` or ``val``, both are understood.
 
     Raises:
-        DataError: no such folder, config or split, naming those that are there.
+        DataError: no such folder, config or split, naming those that are there; a row that is not of its dataset.
     """
     built = open_built(dataset)
     if config is None:
         config = built.default_config
     held = built.rows(config, split)
+    _check_rows(held, built.files(config, split)[0])
     converted = bool(held) and is_token_row(held[0])
     if converted:
         held = [as_eraser_row(row) for row in held]
@@ -163,26 +221,6 @@ class System:
         if not predictions:
             raise DataError("expected predictions, found an empty file", file=self.path)
         return predictions
-
-    def answers(self, split: ReportedSplit) -> dict[str, dict[str, Any]]:
-        """The predictions by id; where they answer annotations (not pairs), one for each, in the rows' order.
-
-        Raises:
-            DataError: as of `predictions`; an annotation without prediction, or the other way round.
-        """
-        predictions = self.predictions(split)
-        if split.holds_pairs:
-            return predictions
-        wanted = dict.fromkeys(split.ids)
-        for identity in wanted:
-            if identity not in predictions:
-                message = "expected a prediction for every annotation, found none"
-                raise DataError(message, file=self.path, instance=identity)
-        for identity in predictions:
-            if identity not in wanted:
-                message = "expected an annotation of this split, found none"
-                raise DataError(message, file=self.path, instance=identity)
-        return {identity: predictions[identity] for identity in wanted}
 
 
 def _instance_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -7,20 +7,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eraser_hub.metrics.pool import Statistics
+
 from .report_inputs import ReportedSplit
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSettings:
-    """Level of the intervals, number of resamples, and their seed."""
+    """How systems are scored.
+
+    Attributes:
+        confidence_level, n_resamples, seed: of the intervals.
+        only_predicted: leave out annotations that a system has no prediction for.
+    """
 
     confidence_level: float = 0.95
     n_resamples: int = 1000
     seed: int = 0
+    only_predicted: bool = False
+
+    @property
+    def part(self) -> dict[str, Any]:
+        """The keyword argument that lets a part of the annotations be scored."""
+        return {"only_predicted": True} if self.only_predicted else {}
 
     def as_options(self) -> dict[str, Any]:
         """As the keyword arguments common to all metric modules."""
-        return {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
+        level = {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
+        return level | self.part
 
 
 @dataclass(slots=True)
@@ -123,7 +137,8 @@ def _plain(value: Any) -> Any:
 def compare_systems(systems: Sequence[SystemScores], settings: ReportSettings) -> dict[str, Any] | None:
     """Paired comparison of all pairs of systems, as `eraser-hub compare` makes it; None where they share no block.
 
-    A block of scores enters where every system has it with the same optional fields.
+    A block of scores enters where every system has it with the same optional fields, and, of systems that answer a part
+    of the annotations, with the annotations that all of them answer.
     """
     from eraser_hub.scoring.comparison import compare_blocks
 
@@ -135,9 +150,23 @@ def compare_systems(systems: Sequence[SystemScores], settings: ReportSettings) -
     ]
     if not blocks:
         return None
+    statistics = [[system.statistics[block] for system in systems] for block in blocks]
+    if settings.only_predicted:
+        statistics = [own for block in statistics if (own := _shared(block))[0].ids]
+        if not statistics:
+            return None
     return compare_blocks(
-        {system.name: [system.statistics[block] for block in blocks] for system in systems},
+        {system.name: list(own) for system, own in zip(systems, zip(*statistics, strict=True), strict=True)},
         settings.n_resamples,
         settings.seed,
         settings.confidence_level,
     )
+
+
+def _shared(block: Sequence[Statistics]) -> list[Statistics]:
+    """The systems' statistics of the annotations that all of them answer."""
+    shared = set.intersection(*(set(statistics.ids) for statistics in block))
+    return [
+        statistics.take([place for place, identity in enumerate(statistics.ids) if identity in shared])
+        for statistics in block
+    ]

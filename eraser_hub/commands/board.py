@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from .usage import OnlyPredicted, default_split
+
 
 def board(
     out: Annotated[Path, typer.Option(help="Folder to write index.html and board.json to.")],
@@ -24,9 +26,10 @@ def board(
     ] = None,
     dataset: Annotated[Path | None, typer.Option(help="Folder of the built dataset that submissions answer.")] = None,
     config: Annotated[str | None, typer.Option(help="Config of the submissions; the default if not given.")] = None,
-    split: Annotated[str, typer.Option(help="Split of the submissions.")] = "test",
+    split: Annotated[str | None, typer.Option(help="Split of the submissions; test by default.")] = None,
     published: Annotated[bool, typer.Option(help="Also the papers' printed results.")] = True,
     space: Annotated[Path | None, typer.Option(help="Also write the board as a gradio Space to this folder.")] = None,
+    only_predicted: OnlyPredicted = False,
     title: Annotated[str, typer.Option(help="The board's title.")] = "Results board",
 ) -> None:
     """Write the results board: every system by every metric by every dataset, none of them first by default.
@@ -44,12 +47,15 @@ def board(
     """
     from eraser_hub.reports.board import board_lines, write_board
     from eraser_hub.reports.board_lines import named_score_file, submitted_lines
+    from eraser_hub.reports.system_scores import ReportSettings
 
     if submission and dataset is None:
         raise typer.BadParameter("submissions are scored against a dataset: give --dataset", param_hint="--submission")
     lines = [named_score_file(argument) for argument in scores or []]
     if submission and dataset is not None:
-        lines.extend(submitted_lines(submission, dataset=dataset, config=config, split=split))
+        settings = ReportSettings(only_predicted=only_predicted)
+        split = default_split() if split is None else split
+        lines.extend(submitted_lines(submission, dataset=dataset, config=config, split=split, settings=settings))
     lines = board_lines(lines, published=published)
     if not lines:
         raise typer.BadParameter("nothing to show: give --scores or --submission", param_hint="--no-published")

@@ -14,11 +14,10 @@ from .scored import (
     DataDir,
     Dataset,
     IouThresholds,
-    Split,
     check_source,
     settings_of,
 )
-from .usage import say
+from .usage import Split, say
 
 Results = Annotated[list[Path], typer.Option(help="A system's predictions, jsonl or Parquet; give two or more.")]
 NResamples = Annotated[int, typer.Option(min=1, help="Resamples of either test.")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .usage import say
+from .usage import Split, say
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -20,7 +20,6 @@ Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser) or Hub i
 Model = Annotated[str, typer.Option(help="Model folder of `eraser-hub train`, .skops file, or transformers id.")]
 Out = Annotated[Path, typer.Option(help="Predictions: a file ending in .jsonl or .parquet.")]
 Config = Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")]
-Split = Annotated[str, typer.Option(help="Split (val and validation are one).")]
 Method = Annotated[
     str | None,
     typer.Option(

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from .usage import Split
+
 
 def highlight(
     dataset: Annotated[Path, typer.Option(help="Folder of a built dataset.")],
     config: Annotated[str | None, typer.Option(help="Config; the card's default if not given.")] = None,
-    split: Annotated[str, typer.Option(help="Split: validation, val, test, ..")] = "validation",
+    split: Split = "test",
     id: Annotated[str | None, typer.Option("--id", help="The instance's id; the split's first if not given.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="A model's output, jsonl or Parquet.")] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Show whole documents, nothing folded away.")] = False,

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from .usage import OnlyPredicted, Split
+
 
 def report(
     dataset: Annotated[Path, typer.Option(help="Folder of a built dataset.")],
@@ -18,7 +20,7 @@ def report(
         list[str] | None, typer.Argument(metavar="[PREDICTIONS]..", help="Further predictions, as after --predictions.")
     ] = None,
     config: Annotated[str | None, typer.Option(help="Config; the card's default if not given.")] = None,
-    split: Annotated[str, typer.Option(help="Split: validation, val, test, ..")] = "validation",
+    split: Split = "test",
     baseline: Annotated[
         list[str] | None, typer.Option(help="Predictions of random rationales for the curves; several are averaged.")
     ] = None,
@@ -27,6 +29,7 @@ def report(
     confidence_level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    only_predicted: OnlyPredicted = False,
 ) -> None:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
@@ -56,7 +59,9 @@ def report(
         baselines=named_systems(baseline or []),
         out=out,
         title=title,
-        settings=ReportSettings(confidence_level=confidence_level, n_resamples=resamples, seed=seed),
+        settings=ReportSettings(
+            confidence_level=confidence_level, n_resamples=resamples, seed=seed, only_predicted=only_predicted
+        ),
         figures=figures,
     )
     for path in (written.page, *written.score_files, *written.figures):

@@ -14,11 +14,10 @@ from .scored import (
     DataDir,
     Dataset,
     IouThresholds,
-    Split,
     check_source,
     settings_of,
 )
-from .usage import say
+from .usage import Split, say
 
 Results = Annotated[Path, typer.Option(help="Predictions: ERASER instances, jsonl or Parquet.")]
 ScoreFile = Annotated[Path | None, typer.Option(help="Where the scores go, as JSON.")]

@@ -17,7 +17,6 @@ Config = Annotated[
     str | None,
     typer.Option(help="The configuration of --dataset, e.g. movies; with --data-dir the one whose labels count."),
 ]
-Split = Annotated[str, typer.Option(help="train, val (or validation), test, or a split of the corpus' own.")]
 Annotations = Annotated[Path | None, typer.Option(help="An annotation file other than SPLIT.jsonl.")]
 IouThresholds = Annotated[list[float] | None, typer.Option(help="IOU threshold; repeat for several.")]
 AopcThresholds = Annotated[list[float] | None, typer.Option(help="AOPC threshold; repeat for several.")]

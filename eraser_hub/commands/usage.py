@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -14,6 +15,29 @@ from eraser_hub.records.errors import printable
 def say(words: str) -> None:
     """A line on stderr for whoever reads the output: what was left out, guessed or defaulted."""
     typer.echo(printable(words), err=True)
+
+
+def default_split() -> str:
+    """The split of all verbs that read predictions where none is named, which is said."""
+    say("split: test (--split names another)")
+    return "test"
+
+
+def _said_if_default(context: typer.Context, split: str) -> str:
+    source = context.get_parameter_source("split")
+    return default_split() if source is not None and source.name == "DEFAULT" else split
+
+
+Split = Annotated[
+    str,
+    typer.Option(callback=_said_if_default, help="test, validation (or val), train, or a split of the dataset's own."),
+]
+
+
+OnlyPredicted = Annotated[
+    bool,
+    typer.Option("--only-predicted", help="Score the annotations that have a prediction; the output says how many."),
+]
 
 
 def one_of(value: str, allowed: Sequence[str], option: str) -> None:

@@ -269,3 +269,14 @@ def test_tables_fit_into_the_page(opened):
         "return [...document.querySelectorAll('main th')].filter(th => th.scrollWidth > th.clientWidth + 1).length"
     )
     assert (wide, crossing) == (0, 0)
+
+
+def test_a_figure_alone_has_the_size_of_its_neighbours(opened):
+    """MAP's histogram stands alone in a section, and filled the page's whole width."""
+    alone = opened.execute_script(
+        "const all = [...document.querySelectorAll('.figures')].find(d => d.children.length > 1);"
+        "const before = all.children[0].getBoundingClientRect().width;"
+        "while (all.children.length > 1) all.lastElementChild.remove();"
+        "return [before, all.children[0].getBoundingClientRect().width]"
+    )
+    assert alone[0] == alone[1]

@@ -110,6 +110,7 @@ def test_every_config(hub, tmp_path, config):
         (["--config", "nothing"], 1, "expected one of the configs"),
         (["--config", "../eraser"], 1, "expected one of the configs"),
         (["--config", "movies", "--split", "nothing"], 1, "expected one of the splits"),
+        (["--config", "movies"], 0, "split: test (--split names another)"),
         (["--config", "movies", "--predictions", "none.jsonl"], 1, "none.jsonl: cannot be read"),
         (["--config", "movies", "--confidence-level", "2"], 2, "between 0 and 1"),
         (["--config", "movies", "--resamples", "0"], 2, "1 or more"),
@@ -118,7 +119,7 @@ def test_every_config(hub, tmp_path, config):
 def test_what_report_refuses(hub, tmp_path, arguments, status, words):
     done = run("report", "--dataset", hub / "eraser", "--out", tmp_path / "out", *arguments)
     assert done.returncode == status and words in done.stderr and "Traceback" not in done.stderr
-    assert not (tmp_path / "out").exists(), "nothing half-written"
+    assert (tmp_path / "out").exists() == (status == 0), "nothing half-written"
 
 
 @pytest.mark.parametrize(
@@ -128,14 +129,24 @@ def test_what_report_refuses(hub, tmp_path, arguments, status, words):
         ("{", "p.jsonl:1"),
         ("[]\n", "p.jsonl:1: expected `object`, got `array`"),
         ('{"rationales": []}\n', "p.jsonl:1: annotation_id: expected a string or an integer"),
-        ('{"annotation_id": "unknown", "rationales": []}\n', "expected a prediction for every annotation"),
+        ('{"annotation_id": "unknown", "rationales": []}\n', "'unknown'"),
     ],
 )
 def test_predictions_that_are_none(hub, tmp_path, text, words):
     path = tmp_path / "p.jsonl"
     path.write_text(text)
     done = run(
-        "report", "--dataset", hub / "eraser", "--config", "movies", "--predictions", path, "--out", tmp_path / "out"
+        "report",
+        "--dataset",
+        hub / "eraser",
+        "--config",
+        "movies",
+        "--split",
+        "val",
+        "--predictions",
+        path,
+        "--out",
+        tmp_path / "out",
     )
     assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
@@ -184,7 +195,17 @@ def test_broken_utf8_names_its_line(hub, tmp_path):
     path = tmp_path / "p.jsonl"
     path.write_bytes(b'{"annotation_id": "a"}\n{"annotation_id": "\xff"}\n')
     done = run(
-        "report", "--dataset", hub / "eraser", "--config", "movies", "--predictions", path, "--out", tmp_path / "out"
+        "report",
+        "--dataset",
+        hub / "eraser",
+        "--config",
+        "movies",
+        "--split",
+        "val",
+        "--predictions",
+        path,
+        "--out",
+        tmp_path / "out",
     )
     assert done.returncode == 1 and "p.jsonl:2" in done.stderr
 
@@ -204,6 +225,8 @@ def test_highlight(hub, tmp_path):
         hub / "eraser",
         "--config",
         "movies",
+        "--split",
+        "val",
         "--predictions",
         PREDICTIONS / "movies.val.jsonl",
     )
@@ -226,7 +249,7 @@ def test_board_refuses_a_bare_number(tmp_path):
 def test_figures_beside_the_report(hub, tmp_path):
     pytest.importorskip("matplotlib", reason="skipped: no matplotlib")
     done = run(
-        "report", "--dataset", hub / "eraser", "--config", "movies", "--predictions", PREDICTIONS / "movies.val.jsonl",
+        "report", "--dataset", hub / "eraser", "--config", "movies", "--split", "val", "--predictions", PREDICTIONS / "movies.val.jsonl",
         "--resamples", 20, "--figures", tmp_path / "figures", "--out", tmp_path / "report",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
