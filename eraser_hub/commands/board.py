@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .usage import OnlyPredicted, default_split
+from .usage import default_split
 
 
 def board(
@@ -29,7 +29,6 @@ def board(
     split: Annotated[str | None, typer.Option(help="Split of the submissions; test by default.")] = None,
     published: Annotated[bool, typer.Option(help="Also the papers' printed results.")] = True,
     space: Annotated[Path | None, typer.Option(help="Also write the board as a gradio Space to this folder.")] = None,
-    only_predicted: OnlyPredicted = False,
     title: Annotated[str, typer.Option(help="The board's title.")] = "Results board",
 ) -> None:
     """Write the results board: every system by every metric by every dataset, none of them first by default.
@@ -47,15 +46,13 @@ def board(
     """
     from eraser_hub.reports.board import board_lines, write_board
     from eraser_hub.reports.board_lines import named_score_file, submitted_lines
-    from eraser_hub.reports.system_scores import ReportSettings
 
     if submission and dataset is None:
         raise typer.BadParameter("submissions are scored against a dataset: give --dataset", param_hint="--submission")
     lines = [named_score_file(argument) for argument in scores or []]
     if submission and dataset is not None:
-        settings = ReportSettings(only_predicted=only_predicted)
         split = default_split() if split is None else split
-        lines.extend(submitted_lines(submission, dataset=dataset, config=config, split=split, settings=settings))
+        lines.extend(submitted_lines(submission, dataset=dataset, config=config, split=split))
     lines = board_lines(lines, published=published)
     if not lines:
         raise typer.BadParameter("nothing to show: give --scores or --submission", param_hint="--no-published")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .usage import OnlyPredicted, Split
+from .usage import Split
 
 
 def report(
@@ -29,7 +29,6 @@ def report(
     confidence_level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
-    only_predicted: OnlyPredicted = False,
 ) -> None:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
@@ -59,9 +58,7 @@ def report(
         baselines=named_systems(baseline or []),
         out=out,
         title=title,
-        settings=ReportSettings(
-            confidence_level=confidence_level, n_resamples=resamples, seed=seed, only_predicted=only_predicted
-        ),
+        settings=ReportSettings(confidence_level=confidence_level, n_resamples=resamples, seed=seed),
         figures=figures,
     )
     for path in (written.page, *written.score_files, *written.figures):

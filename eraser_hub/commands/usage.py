@@ -34,12 +34,6 @@ Split = Annotated[
 ]
 
 
-OnlyPredicted = Annotated[
-    bool,
-    typer.Option("--only-predicted", help="Score the annotations that have a prediction; the output says how many."),
-]
-
-
 def one_of(value: str, allowed: Sequence[str], option: str) -> None:
     """Refuse a value that is none of those allowed."""
     if value not in allowed:
