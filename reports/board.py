@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.papers import PAPERS, paper
+from eraser_hub.records.tables import Cell, Table, Tables
 
 from .board_lines import BoardLine, averaged
 from .catalogue import FAMILIES, interval_text, metric, number
@@ -78,6 +79,41 @@ def as_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
             for line in lines
         ],
     }
+
+
+def board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables:
+    """A table for each dataset, a line for each system, as the papers print them.
+
+    Args:
+        lines: as `board_lines` gives them.
+        whole: every score, columns named by key; by default the scores that the papers' own tables have, by label.
+    """
+    printed = {key for line in published_lines() for key in line.scores}
+    tables = Tables("board")
+    for dataset in dict.fromkeys(line.dataset for line in lines):
+        held = [line for line in lines if line.dataset == dataset]
+        keys = columns(held)
+        shown = keys if whole else [key for key in keys if key in printed] or keys
+        names = {key: key if whole else metric(key).label for key in shown}
+        better = {names[key]: {"higher": "high", "lower": "low", "": ""}[metric(key).better] for key in shown}
+        left = {"split": [line.split for line in held], "source": [line.source for line in held]}
+        # what is the same in all lines stands in the title
+        common = [values[0] for name, values in left.items() if values[0] and len(set(values)) == 1 and not whole]
+        varying = {name: values for name, values in left.items() if len(set(values)) > 1 or whole}
+        title = ", ".join([dataset, *common])
+        table = Table(dataset, title, ("system", *varying), tuple(names.values()), better=better)
+        for place, line in enumerate(held):
+            table.add(line.system, *(values[place] for values in varying.values()), **_figures(line, names))
+        tables.tables.append(table)
+    return tables
+
+
+def _figures(line: BoardLine, names: Mapping[str, str]) -> dict[str, Cell]:
+    figures = {}
+    for key, name in names.items():
+        low, high = line.intervals.get(key, (None, None))
+        figures[name] = Cell(line.scores.get(key), digits=3, low=low, high=high)
+    return figures
 
 
 def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results board") -> tuple[Path, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
@@ -70,14 +71,19 @@ def run_signature(results: Path) -> dict[str, object]:
     return {"run": told} if isinstance(told, str) else {}
 
 
+def as_json(scores: Mapping[str, object]) -> bytes:
+    """Scores as JSON; NaN and infinity become null."""
+    # orjson writes null for both
+    return orjson.dumps(scores, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
 def write_scores(path: Path, scores: dict[str, object]) -> None:
     """Write scores as JSON; NaN and infinity become null, keys are in order.
 
     Raises:
         DataError: the file cannot be written; nothing half-written stays behind.
     """
-    # orjson writes null for NaN and for infinity
-    data = orjson.dumps(scores, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    data = as_json(scores)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, data)

@@ -11,7 +11,7 @@ from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import check_settings
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.splits import release_split
+from eraser_hub.records.splits import dataset_split, release_split
 
 from .labels import LabelNames, labels_of_corpus
 
@@ -102,6 +102,15 @@ class Inputs:
     label_names: tuple[str, ...] | None = None
     dataset: Path | None = None
     config: str | None = None
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What is answered, as score files say it: the dataset (where it is a built one), config and split."""
+        if self.dataset is not None:
+            built = {"dataset": self.dataset.resolve().name, "config": self.config or ""}
+        else:
+            built = {"config": self.config or self.corpus.resolve().name}
+        return built | {"split": dataset_split(self.split)}
 
     @property
     def corpus(self) -> Path:

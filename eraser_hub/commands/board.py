@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
-from .usage import default_split
+from eraser_hub.records.tables import FORMATS
+
+from .usage import default_split, one_of, print_tables
 
 
 def board(
-    out: Annotated[Path, typer.Option(help="Folder to write index.html and board.json to.")],
+    out: Annotated[Path | None, typer.Option(help="Folder to write index.html and board.json to.")] = None,
     scores: Annotated[
         list[str] | None,
         typer.Option(
@@ -30,6 +32,12 @@ def board(
     published: Annotated[bool, typer.Option(help="Also the papers' printed results.")] = True,
     space: Annotated[Path | None, typer.Option(help="Also write the board as a gradio Space to this folder.")] = None,
     title: Annotated[str, typer.Option(help="The board's title.")] = "Results board",
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Print a table for each dataset ({', '.join(FORMATS)}): the papers' scores; csv and json have all."
+        ),
+    ] = None,
 ) -> None:
     """Write the results board: every system by every metric by every dataset, none of them first by default.
 
@@ -42,11 +50,17 @@ def board(
 
         eraser-hub board --scores report/ours.scores.json --scores "LIME@movies=scores.json" --out board --space space
 
+        eraser-hub board --scores report/ours.scores.json --scores report/theirs.scores.json --no-published --format latex
+
         eraser-hub board --submission ours=P.jsonl --dataset hub/eraser --config movies --split test --out board
     """
-    from eraser_hub.reports.board import board_lines, write_board
+    from eraser_hub.reports.board import as_json, board_lines, board_tables, write_board
     from eraser_hub.reports.board_lines import named_score_file, submitted_lines
 
+    if format is not None:
+        one_of(format, FORMATS, "--format")
+    if out is None and space is None and format is None:
+        raise typer.BadParameter("expected where to write to (--out, --space) or --format", param_hint="--out")
     if submission and dataset is None:
         raise typer.BadParameter("submissions are scored against a dataset: give --dataset", param_hint="--submission")
     lines = [named_score_file(argument) for argument in scores or []]
@@ -56,10 +70,14 @@ def board(
     lines = board_lines(lines, published=published)
     if not lines:
         raise typer.BadParameter("nothing to show: give --scores or --submission", param_hint="--no-published")
-    for written in write_board(out, lines, title=title):
-        typer.echo(str(written))
+    if out is not None:
+        for written in write_board(out, lines, title=title):
+            typer.echo(str(written), err=format is not None)
     if space is not None:
         from eraser_hub.reports.space import write_space
 
         for written in write_space(space, lines, title=title):
-            typer.echo(str(written))
+            typer.echo(str(written), err=format is not None)
+    if format is not None:
+        details = [f"{line.system}, {line.dataset}: {line.detail}" for line in lines]
+        print_tables(board_tables(lines, whole=format == "csv"), format, as_json(lines), details)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.records.tables import FORMATS, Tables
+from eraser_hub.records.tables import Tables
 
-from .usage import chosen_dataset, known_configs, one_of
+from .usage import Format, chosen_dataset, known_configs
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.checks import Finding, Report
@@ -29,7 +29,7 @@ def check(
         bool, typer.Option("--leakage", help="List repeated documents, and evidence that a text search misplaces.")
     ] = False,
     viewer: Annotated[bool, typer.Option("--viewer", help="Also check what the Hub's dataset viewer needs.")] = False,
-    format: Annotated[str, typer.Option(help=f"{', '.join(FORMATS)}.")] = "text",
+    format: Format = "text",
 ) -> None:
     """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
 
@@ -44,7 +44,6 @@ def check(
         eraser-hub check bilingual_perturbation --viewer --format json
     """
     name, folder = chosen_dataset(name, dataset)
-    one_of(format, FORMATS, "--format")
     hub_dataset = HUB_DATASETS[name]
     known_configs(config, hub_dataset.configs)
     report, seen = hub_dataset.check(folder, config or None, leakage=leakage), None

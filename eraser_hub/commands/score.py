@@ -17,7 +17,7 @@ from .scored import (
     check_source,
     settings_of,
 )
-from .usage import Split, say
+from .usage import Format, Split, print_tables, say
 
 Results = Annotated[Path, typer.Option(help="Predictions: ERASER instances, jsonl or Parquet.")]
 ScoreFile = Annotated[Path | None, typer.Option(help="Where the scores go, as JSON.")]
@@ -48,7 +48,7 @@ def score(
     aopc_thresholds: AopcThresholds = None, strict: Strict = False, auprc_policy: AuprcPolicy = "reference",
     random_baseline: RandomBaseline = 0, sentence_threshold: SentenceThreshold = 0.5,
     confidence_level: ConfidenceLevel = None, n_resamples: NResamples = None, ci_method: CiMethod = "percentile",
-    seed: Seed = 0, per_instance: PerInstance = False, by: By = None, num_proc: NumProc = 0,
+    seed: Seed = 0, per_instance: PerInstance = False, by: By = None, num_proc: NumProc = 0, format: Format = "text",
 ) -> None:  # fmt: skip
     """Score predictions against a corpus: the reference scorer's keys, and more.
 
@@ -63,8 +63,8 @@ def score(
     """
     from eraser_hub.scoring.result import nested, run_signature, write_scores
     from eraser_hub.scoring.score import score as run
+    from eraser_hub.scoring.score_tables import score_tables
     from eraser_hub.scoring.settings import Inputs
-    from eraser_hub.scoring.terminal import print_scores
 
     check_source(data_dir, dataset, config, annotations)
     if strict and not iou_thresholds:
@@ -74,11 +74,13 @@ def score(
         sentence_threshold=sentence_threshold, per_instance=per_instance, confidence_level=confidence_level,
         n_resamples=n_resamples, seed=seed, ci_method=ci_method, by=by, totals_only=True,
     )  # fmt: skip
-    scored = run(Inputs(data_dir, split, results, annotations, dataset=dataset, config=config), settings, num_proc)
+    inputs = Inputs(data_dir, split, results, annotations, dataset=dataset, config=config)
+    scored = run(inputs, settings, num_proc)
     if scored.note:
         say(scored.note)
-    scored.extra.update(run_signature(results))
+    scored.extra.update(inputs.names | run_signature(results))
     scores = nested(scored)
     if score_file is not None:
         write_scores(score_file, scores)
-    print_scores(scored, scores)
+    tables = score_tables(scored, scores, ", ".join(inputs.names.values()))
+    print_tables(tables, format, scores, [str(scores["signature"])])

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.records.tables import FORMATS
 
-from .usage import chosen_dataset, known_configs, one_of
+from .usage import Format, chosen_dataset, known_configs
 
 
 def stats(
@@ -19,7 +18,7 @@ def stats(
         Path | None, typer.Option(help="A built folder, or a folder of raw corpora; by default hub/NAME.")
     ] = None,
     config: Annotated[list[str] | None, typer.Option(help="A configuration; repeat it for several.")] = None,
-    format: Annotated[str, typer.Option(help=f"{', '.join(FORMATS)}.")] = "text",
+    format: Format = "text",
 ) -> None:
     """Recompute the papers' tables of sizes and evidence, beside the printed figures and with the difference.
 
@@ -34,6 +33,5 @@ def stats(
         eraser-hub stats --format latex > tables.tex
     """
     name, folder = chosen_dataset(name, dataset)
-    one_of(format, FORMATS, "--format")
     known_configs(config, HUB_DATASETS[name].configs)
     typer.echo(HUB_DATASETS[name].stats(folder, config or None).written(format))

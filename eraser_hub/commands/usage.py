@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.records.errors import printable
+from eraser_hub.records.errors import printable, visible
+from eraser_hub.records.tables import FORMATS, Tables
+
+
+def _one_of_the_formats(format: str) -> str:
+    one_of(format, FORMATS, "--format")
+    return format
 
 
 def say(words: str) -> None:
     """A line on stderr for whoever reads the output: what was left out, guessed or defaulted."""
     typer.echo(printable(words), err=True)
+
+
+Format = Annotated[str, typer.Option(callback=_one_of_the_formats, help=f"{', '.join(FORMATS)}.")]
+
+
+def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signatures: Sequence[str]) -> None:
+    """Write tables to stdout, and their signatures where these do not disturb the form.
+
+    Args:
+        content: what is printed as JSON.
+        signatures: stand below a text, in comments of LaTeX, on stderr beside CSV.
+    """
+    if format == "json":
+        from eraser_hub.scoring.result import as_json
+
+        typer.echo(as_json(content), nl=False)
+        return
+    if format == "latex":
+        typer.echo("\n".join(f"% {visible(line)}" for line in signatures))
+    typer.echo(tables.written(format))
+    if format == "csv":
+        say("\n".join(signatures))
+    elif format != "latex":
+        quote = "`" if format == "markdown" else ""
+        typer.echo("\n" + "\n".join(f"{quote}{visible(line)}{quote}" for line in signatures))
 
 
 def default_split() -> str:

@@ -1,0 +1,90 @@
+"""Scores as tables, in the forms that `records.tables` writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from eraser_hub.records.tables import Cell, Table, Tables
+
+from .score import Scored
+
+TITLES = {"agreement": "Agreement with human rationales", "faithfulness": "Faithfulness"}
+DIGITS = 4
+# what stands beside the scores in a flat result
+BESIDE = ("by", "per_instance", "signature", "aopc_thresholds")
+
+
+def shown(value: object) -> str:
+    """A score to four digits; what is undefined is a dash."""
+    if isinstance(value, float):
+        return "–" if math.isnan(value) else f"{value:.{DIGITS}f}"
+    if isinstance(value, list):
+        return " ".join(shown(part) for part in value)
+    return str(value)
+
+
+def score_tables(scored: Scored, scores: Mapping[str, object], about: str = "") -> Tables:
+    """A table of each block of flat scores, with intervals, and one of its breakdown where there is one.
+
+    Args:
+        scored: what was scored.
+        scores: what `result.nested` made of it.
+        about: the dataset, config and split, for the titles.
+    """
+    tables = Tables(about)
+    for name, title in TITLES.items():
+        flat = scores.get(name)
+        if not isinstance(flat, Mapping):
+            continue
+        title = f"{title}: {about}" if about else title
+        table = Table(name, title, ("score",), ("value",))
+        for key, cell in _cells(flat, flat.get("aopc_thresholds")):
+            table.add(key, value=cell)
+        tables.tables.append(table)
+        groups = flat.get("by")
+        if isinstance(groups, Mapping):
+            tables.tables.append(_breakdown(f"{name}_by", f"{title}, by {scored.settings.by}", groups, flat))
+    if tables.tables:
+        tables.tables[-1].notes += _against_chance(scored)
+    return tables
+
+
+def _cells(flat: Mapping[str, object], thresholds: object) -> Iterator[tuple[str, Cell]]:
+    """Each score; of a list of points one for each threshold, named ``KEY@THRESHOLD``."""
+    for key, value in flat.items():
+        if key in BESIDE or key.endswith("_ci"):
+            continue
+        bounds = flat.get(f"{key}_ci")
+        if isinstance(value, list) and isinstance(thresholds, list) and len(value) == len(thresholds):
+            for at, threshold in enumerate(thresholds):
+                yield f"{key}@{threshold:g}", _cell(value[at], bounds[at] if isinstance(bounds, list) else None)
+        else:
+            yield key, _cell(value, bounds)
+
+
+def _cell(value: object, bounds: object) -> Cell:
+    if not isinstance(value, int | float):
+        return Cell(shown(value))
+    low, high = bounds if isinstance(bounds, list) else (None, None)
+    return Cell(value, digits=DIGITS, low=low, high=high)
+
+
+def _breakdown(name: str, title: str, groups: Mapping[str, Mapping[str, object]], flat: Mapping[str, object]) -> Table:
+    table = Table(name, title, ("score",), tuple(groups))
+    rows: dict[str, dict[str, Cell]] = {}
+    for group, scores in groups.items():
+        for key, cell in _cells(scores, flat.get("aopc_thresholds")):
+            rows.setdefault(key, {})[group] = cell
+    for key, cells in rows.items():
+        table.add(key, **cells)
+    return table
+
+
+def _against_chance(scored: Scored) -> list[str]:
+    return [
+        f"{side} against {chance['draws']} random rationales: p {shown(chance['p_value'])}, "
+        f"win rate {shown(chance['win_rate'])}, effect size {shown(chance['effect_size'])} "
+        f"(mean win rate per instance {shown(chance['mean_win_rate'])})"
+        for side, chance in scored.chance.items()
+    ]

@@ -1,0 +1,103 @@
+"""Scores as tables: text, JSON, markdown, LaTeX, CSV, as `score` and `board` print them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from eraser_hub.__main__ import _register, app
+
+
+@pytest.fixture(scope="module")
+def scored(samples, tmp_path_factory):
+    """(arguments of `score` on the sample movies, the scores that it writes)."""
+    _register()
+    path = tmp_path_factory.mktemp("scores") / "ours.json"
+    arguments = [
+        "score", "--data-dir", str(samples / "eraser" / "movies"), "--split", "val", "--confidence-level", "0.9",
+        "--results", str(samples / "predictions" / "eraser" / "movies.val.jsonl"), "--by", "classification",
+    ]  # fmt: skip
+    done = CliRunner().invoke(app, [*arguments, "--score-file", str(path)])
+    assert done.exit_code == 0, done.output
+    return arguments, path
+
+
+def printed(scored, format):
+    done = CliRunner().invoke(app, [*scored[0], "--format", format])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_json_is_the_score_file(scored):
+    assert json.loads(printed(scored, "json")) == json.loads(scored[1].read_bytes())
+
+
+def test_csv_holds_all_digits_and_the_intervals(scored):
+    flat = json.loads(scored[1].read_bytes())
+    rows = {
+        (row["table"], row["score"]): row
+        for text in printed(scored, "csv").split("\n\n")
+        for row in csv.DictReader(io.StringIO(text))
+    }
+    for block in ("agreement", "faithfulness"):
+        for key, value in flat[block].items():
+            if isinstance(value, float):
+                row = rows[block, key]
+                assert float(row["value"]) == value
+                assert [float(row["value_low"]), float(row["value_high"])] == flat[block][f"{key}_ci"]
+        for group, scores in flat[block]["by"].items():
+            assert (
+                float(rows[f"{block}_by", "accuracy" if block == "faithfulness" else "auprc"][group])
+                == (scores["accuracy" if block == "faithfulness" else "auprc"])
+            )
+    points = flat["faithfulness"]["sufficiency_aopc_points"]
+    named = [f"sufficiency_aopc_points@{t:g}" for t in flat["faithfulness"]["aopc_thresholds"]]
+    assert [float(rows["faithfulness", name]["value"]) for name in named] == points
+
+
+@pytest.mark.parametrize(
+    ("format", "words"),
+    [
+        ("text", ["Faithfulness: movies, validation\n", "\ntoken_macro_f1", "\neraser_agreement|iou:0.5"]),
+        ("markdown", ["**Faithfulness: movies, validation**", "| token_macro_f1 | 0.7563 [", "\n`eraser_agreement|"]),
+        ("latex", ["% eraser_agreement|", r"\toprule", r"token\_macro\_f1 & 0.7563 {\scriptsize ["]),
+    ],
+)
+def test_the_other_forms_name_title_scores_and_signature(scored, format, words):
+    text = printed(scored, format)
+    assert all(word in text for word in words), text
+
+
+def test_an_unknown_form_is_bad_usage(scored):
+    done = CliRunner().invoke(app, [*scored[0], "--format", "xml"])
+    assert done.exit_code == 2 and "'xml'" in done.output
+
+
+def test_a_score_file_says_what_it_answers(scored):
+    names = json.loads(scored[1].read_bytes())
+    assert (names["config"], names["split"], "dataset" in names) == ("movies", "validation", False)
+
+
+def test_board_prints_a_papers_table(scored, tmp_path):
+    other = tmp_path / "lime.json"
+    content = json.loads(scored[1].read_bytes())
+    content["agreement"] |= {"auprc": 1.0, "auprc_ci": [0.9, 1.0]}
+    content["token_soft_metrics"]["auprc"] = 1.0
+    other.write_text(json.dumps(content))
+    files = ["--scores", str(scored[1]), "--scores", str(other), "--no-published"]
+    latex = CliRunner().invoke(app, ["board", *files, "--format", "latex"])
+    assert latex.exit_code == 0, latex.output
+    assert r"lime & \textbf{1.000} {\scriptsize [0.900, 1.000]} &" in latex.stdout
+    assert (
+        r"system & AUPRC & IOU F1 (macro) &" in latex.stdout
+        and r"\caption{movies, validation, scored here.}" in latex.stdout
+    )
+    table = CliRunner().invoke(app, ["board", *files, "--format", "csv"])
+    (lime, ours) = csv.DictReader(io.StringIO(table.stdout))
+    assert (ours["system"], lime["auprc"]) == ("ours", "1.0") and "token_micro_p" in ours
+    assert float(ours["auprc"]) == json.loads(scored[1].read_bytes())["agreement"]["auprc"]
+    assert CliRunner().invoke(app, ["board", *files]).exit_code == 2, "nowhere to write to"
