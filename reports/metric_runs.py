@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +72,6 @@ def _run_scorer(scores: SystemScores, path: Path, split: ReportedSplit, options:
             scores.add(scored.flat(block), split.ids)
             scores.statistics[block] = statistics
     scores.chance = dict(scored.chance)
-    names = split.label_names or ()
-    scores.by_class = {_class_name(key, names): part for key, part in scores.by_class.items()}
-
-
-def _class_name(key: str, names: Sequence[str]) -> str:
-    return names[int(key)] if key not in names and key.isdecimal() and int(key) < len(names) else key
 
 
 def method_of(path: Path) -> list[str]:

@@ -19,7 +19,6 @@ from eraser_hub.metrics.offences import Offences, Rows, cut
 from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.records.json_lines import not_json
 from eraser_hub.records.lines import Lines, batches_of_lines, check_utf8, reading
-from eraser_hub.records.splits import dataset_split
 
 from .documents import CorpusDocuments
 from .settings import Inputs
@@ -61,7 +60,7 @@ def read_gold(inputs: Inputs, by: str | None = None) -> Gold:
     Raises:
         DataError: a file cannot be read, or something in it is not as it should be; at most ten offences.
     """
-    return _of_corpus(inputs, by) if inputs.dataset is None else _of_dataset(inputs, inputs.dataset, by)
+    return _of_corpus(inputs, by) if inputs.dataset is None else _of_dataset(inputs, by)
 
 
 def raise_offences(offences: Offences, files: dict[str, Path]) -> None:
@@ -164,12 +163,12 @@ def _value(row: dict[str, Any], by: str, path: Path, line: int) -> object:
 
 
 # ------------------------------------------------------------------------------------------------------ a built dataset
-def _of_dataset(inputs: Inputs, dataset: Path, by: str | None) -> Gold:
+def _of_dataset(inputs: Inputs, by: str | None) -> Gold:
     # the Arrow libraries are slow to import: only where they are needed
     from eraser_hub.metrics.flatten_arrow import references_from_arrow
     from eraser_hub.records.built import batches
 
-    labels, files = inputs.labels(), _files(dataset, inputs.config or "", inputs.split)
+    labels, files = inputs.labels(), inputs.built.files(inputs.built_config, inputs.split)
     offences, parts = Offences(), list[References]()
     values: list[object] = []
     first = 1
@@ -194,14 +193,3 @@ def _of_dataset(inputs: Inputs, dataset: Path, by: str | None) -> Gold:
     raise_offences(offences, {"reference": files[0]})
     by_values = None if by is None else values
     return Gold(references, Documents(references), files[0], range(1, first), labels.names, by_values, labels.note)
-
-
-def _files(dataset: Path, config: str, split: str) -> list[Path]:
-    """The Parquet files of a split of a built dataset."""
-    name = dataset_split(split)
-    files = sorted((dataset / config).glob(f"{name}-?????-of-?????.parquet"))
-    if not files:
-        splits = sorted({path.name.split("-")[0] for path in (dataset / config).glob("*-?????-of-?????.parquet")})
-        known = ", ".join(splits) or "nothing"
-        raise DataError(f"expected Parquet files of the split {name!r}, found {known}", file=dataset / config)
-    return files

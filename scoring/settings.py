@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.metrics.agreement import AgreementSettings
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.metrics.rankings import check_policy
@@ -14,6 +15,9 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.splits import dataset_split, release_split
 
 from .labels import LabelNames, labels_of_corpus
+
+if TYPE_CHECKING:
+    from eraser_hub.records.built import BuiltDataset
 
 
 @dataclass(frozen=True)
@@ -137,11 +141,25 @@ class Inputs:
         message = f"no annotation file {release_split(self.split)}.jsonl for the split {self.split!r}"
         raise DataError(message, file=self.corpus)
 
+    @cached_property
+    def built(self) -> BuiltDataset:
+        """The built dataset, which its card describes."""
+        # the Arrow libraries are slow to import: only where they are needed
+        from eraser_hub.records.built import open_built
+
+        if self.dataset is None:
+            raise ValueError("expected a dataset, found none")
+        return open_built(self.dataset)
+
+    @property
+    def built_config(self) -> str:
+        """The config of the built dataset: as given, else its card's default."""
+        return self.built.default_config if self.config is None else self.config
+
     def labels(self) -> LabelNames:
-        """The labels: as given, else as `labels.labels_of_corpus` or a built dataset's config has them."""
+        """The labels: as given, else as `labels.labels_of_corpus` or a built dataset's card has them."""
         if self.label_names is not None:
             return LabelNames(self.label_names)
         if self.dataset is not None:
-            config = CONFIGS.get(self.config or "")
-            return LabelNames(config.label_names if config else None)
+            return LabelNames(self.built.label_names(self.built_config))
         return labels_of_corpus(self.corpus, self.config, self.annotation_file)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from eraser_hub.conversion.card import verify_folder
 from eraser_hub.conversion.dataset import ExportResult
@@ -66,9 +65,8 @@ def _export_config(dataset: Path, name: str, entry: dict[str, Any], folder: Path
                 documents.add(docid, text)
         positions = None
         if not entry["documents"]["in_order"]:
-            referenced = pq.read_table(dataset / "documents" / f"{name}.order.parquet")["position"].to_numpy()
-            others = pq.read_table(dataset / "documents" / f"{name}.parquet", columns=["position"])["position"]
-            positions = np.concatenate([referenced, others.to_numpy()])
+            order = [dataset / "documents" / f"{name}{part}.parquet" for part in (".order", "")]
+            positions = np.concatenate([batch["position"].to_numpy() for batch in batches(order, ["position"])])
         documents.finish(positions, entry["documents"]["final_newline"])
         names.append("docs.jsonl" if documents.spool else "docs")
     return names
@@ -78,9 +76,9 @@ def _exceptions(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
     """split -> position -> the record that differs from the split's facts."""
     records: dict[str, dict[int, dict[str, Any]]] = {}
     if path.is_file():
-        table = pq.read_table(path).to_pydict()
-        for split, position, record in zip(table["split"], table["position"], table["record"], strict=True):
-            records.setdefault(split, {})[position] = json.loads(record)
+        for batch in batches([path], ["split", "position", "record"]):
+            for row in batch.to_pylist():
+                records.setdefault(row["split"], {})[row["position"]] = json.loads(row["record"])
     return records
 
 

@@ -22,6 +22,11 @@ from ..metrics.eraser_rows import ERASED, LABELS, random_case
 from .small_corpora import compare, written
 
 Rows = list[dict[str, Any]]
+CARD = """---
+configs:
+- {config_name: built, data_files: [{split: validation, path: built/validation-*.parquet}]}
+---
+"""
 
 
 @pytest.fixture
@@ -156,6 +161,7 @@ def test_part_by_part_is_everything_at_once(
     built = datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in references])
     built = built.cast_column("classification", datasets.ClassLabel(names=LABELS))
     built.to_parquet(str(tmp_path / "built" / "validation-00000-of-00001.parquet"))
+    (tmp_path / "README.md").write_text(CARD, "utf-8")
     names = (*LABELS, "NEITHER") if change is labels_of_their_own else tuple(LABELS)
     of_dataset = Inputs(None, "val", inputs.results, label_names=names, dataset=tmp_path, config="built")
     if "agreement" in expected:

@@ -93,7 +93,7 @@ def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> 
     expected = nested(score(Inputs(samples / "eraser" / "movies", "val", results), settings))
     built = Inputs(None, "val", results, dataset=tmp_path / "eraser", config="movies")
     assert json.dumps(nested(score(built, settings))) == json.dumps(expected)
-    with pytest.raises(DataError, match="split 'dev'"):
+    with pytest.raises(DataError, match="one of the splits train, validation, test, found 'dev'"):
         score(Inputs(None, "dev", results, dataset=tmp_path / "eraser", config="movies"))
 
 
