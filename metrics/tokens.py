@@ -88,7 +88,7 @@ def token_starts(content: np.ndarray, bounds: np.ndarray) -> TokenStarts:
     line_end = content == LINE_END
     inside = ~(line_end | (content == BLANK))
     opens = inside.copy()
-    opens[1:] &= ~inside[:-1]
+    np.greater(inside[1:], inside[:-1], out=opens[1:])
     heads = bounds[:-1][bounds[:-1] < bounds[1:]]
     opens[heads] = inside[heads]  # a text's first byte follows no other
     start = np.flatnonzero(opens)
@@ -111,11 +111,11 @@ class TextSizes(NamedTuple):
 def text_sizes(content: np.ndarray, bounds: np.ndarray) -> TextSizes:
     """Count the tokens and sentences of many texts at once; arguments as for `token_starts`."""
     starts = token_starts(content, bounds)
-    sentences_before = np.concatenate([[0], np.cumsum(starts.opens_sentence)])
+    sentence_starts = np.flatnonzero(starts.opens_sentence)
     return TextSizes(
         np.diff(starts.first_token),
-        np.diff(sentences_before[starts.first_token]),
-        np.diff(np.flatnonzero(starts.opens_sentence), append=starts.start.size),
+        np.diff(np.searchsorted(sentence_starts, starts.first_token)),
+        np.diff(sentence_starts, append=starts.start.size),
     )
 
 

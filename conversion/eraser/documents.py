@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from itertools import repeat
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -130,11 +131,10 @@ class DocumentLines(Documents):
         with reading(path):
             for batch in batches_of_lines(path):
                 records = decode_documents(batch, file=path)
-                for number, record in enumerate(records, len(first)):
-                    before = first.setdefault(record.docid, number)
-                    if before != number:
-                        words = f"{shown(record.docid)} again (first on line {before + 1})"
-                        raise DataError(f"expected each document once, found {words}", file=path, line=number + 1)
+                ids = [record.docid for record in records]
+                if len(set(ids)) < len(ids) or not first.keys().isdisjoint(ids):
+                    _refuse_twice(ids, first, path)
+                first.update(zip(ids, range(len(first), len(first) + len(ids)), strict=True))
                 texts = strings([record.document for record in records])
                 data += memoryview(string_data(texts))
                 sizes.append(string_sizes(texts))
@@ -148,6 +148,17 @@ class DocumentLines(Documents):
     def texts(self, chosen: np.ndarray) -> pa.StringArray:
         """The texts of some, by their numbers."""
         return self._texts.take(numbers(chosen)).cast(pa.string())
+
+
+def _refuse_twice(ids: list[str], first: dict[str, int], path: Path) -> NoReturn:
+    """The error of the first id that is already in ``first`` (with the number of its document) or among those before."""
+    known = dict(first)
+    for number, identity in enumerate(ids, len(first)):
+        before = known.setdefault(identity, number)
+        if before != number:
+            words = f"{shown(identity)} again (first on line {before + 1})"
+            raise DataError(f"expected each document once, found {words}", file=path, line=number + 1)
+    raise ValueError("expected an id that stands twice")
 
 
 def read_documents(folder: Path, advance: Callable[[int], object] = lambda _: None) -> Documents:

@@ -143,15 +143,16 @@ def decode_annotations(batch: Lines, *, file: Path, double: bool) -> Annotations
     Raises:
         DataError: at the first line that is not a record, with file, line and field.
     """
-    lines = batch.lines
-    numbers, sizes = list(batch.numbers), [len(line) + 1 for line in lines]
+    numbers, sizes = list(batch.numbers), list(map(len, batch.raw))
+    sizes[-1] += not batch.ends_with_newline
     with suppress(*_FAILURES):
         # where this fails, the strict way below finds the line and says what is wrong with it
-        plain = [_STRING.decode(line).encode() for line in lines] if double else lines
+        plain = [_STRING.decode(line).encode() for line in batch.raw] if double else batch.raw
         records = list(map(_ANNOTATION.decode, plain))
         if quotes_are(b"\n".join(plain) if double else batch.data, _strings_in(records)):
             return Annotations(file, numbers, records, {}, sizes)
-    checked = [_checked_annotation(line, file, number, double) for line, number in zip(lines, numbers, strict=True)]
+    pairs = zip(batch.lines, numbers, strict=True)
+    checked = [_checked_annotation(line, file, number, double) for line, number in pairs]
     extras = {place: extra for place, (_, extra) in enumerate(checked) if extra}
     return Annotations(file, numbers, [record for record, _ in checked], extras, sizes)
 
@@ -175,7 +176,7 @@ def _strings_in(records: list[Annotation]) -> int:
 def decode_documents(batch: Lines, *, file: Path) -> list[Document]:
     """A run of docs.jsonl's lines; DataError with file and line at the first that is none."""
     with suppress(*_FAILURES):
-        documents = list(map(_DOCUMENT.decode, batch.lines))
+        documents = list(map(_DOCUMENT.decode, batch.raw))
         if quotes_are(batch.data, 4 * len(documents)):
             return documents
     return [_checked_document(line, file, number) for line, number in zip(batch.lines, batch.numbers, strict=True)]

@@ -183,10 +183,10 @@ def _states(records: list[Annotation]) -> tuple[np.ndarray, pa.StringArray]:
 def _kept(run: Annotations, sizes: np.ndarray) -> dict[int, dict[str, Any]]:
     """`NumberedRows.kept`; ``sizes`` are the numbers of each row's documents."""
     kept = {place: dict(extra) for place, extra in run.extras.items()}
-    for place, (record, size) in enumerate(zip(run.records, sizes.tolist(), strict=True)):
-        docids = record.docids
-        if type(docids) is list and not len(docids) == size == len(set(docids)):
-            kept.setdefault(place, {})["docids"] = docids
+    lists = [record.docids for record in run.records]
+    pairs = enumerate(zip(lists, sizes.tolist(), strict=True))
+    for place in [at for at, (ids, size) in pairs if type(ids) is list and not len(ids) == size == len(set(ids))]:
+        kept.setdefault(place, {})["docids"] = lists[place]
     return kept
 
 
