@@ -23,8 +23,8 @@ from eraser_hub.records.errors import DataError, raise_all
 from eraser_hub.version import __version__
 
 from .card import content_version
+from .dataset import CROISSANT
 
-FILE = "croissant.json"
 CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -83,7 +83,7 @@ def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None =
     Raises:
         DataError: no card, a card without configs, a config without files.
     """
-    path = Path(folder) / FILE
+    path = Path(folder) / CROISSANT
     text = json.dumps(croissant(Path(folder), name, digests or {}), ensure_ascii=False, indent=1)
     atomic_write(path, (text + "\n").encode())
     return path
@@ -121,7 +121,7 @@ def croissant(folder: Path, name: str, digests: Mapping[str, str]) -> dict[str, 
 
 def verify_digests(folder: Path) -> None:
     """Raise a DataError when a data file is not the one that ``build`` wrote down in ``croissant.json``."""
-    path = folder / FILE
+    path = folder / CROISSANT
     try:
         written = json.loads(path.read_bytes())
         digests = {
@@ -147,7 +147,7 @@ def verify_digests(folder: Path) -> None:
 def _data_files(folder: Path) -> list[str]:
     """All that build wrote but the card: Parquet, of configs and of documents that no row refers to, and release.json."""
     files = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".parquet", ".json"))
-    return sorted(path.as_posix() for path in files if path.name != FILE and not path.name.startswith("."))
+    return sorted(path.as_posix() for path in files if path.name != CROISSANT and not path.name.startswith("."))
 
 
 # -- the parts --------------------------------------------------------------------------------------------------------

@@ -7,22 +7,30 @@ verbs need is imported when one of them is called.
 from __future__ import annotations
 
 import json
+import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from codecs import BOM_UTF8
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from eraser_hub.records.errors import DataError
+import msgspec
+
+from eraser_hub.records.atomic import carry_over
+from eraser_hub.records.errors import BusyError, DataError, DataErrors, raise_all, shown
+from eraser_hub.records.json_lines import strict_object
+from eraser_hub.records.lines import reading
 
 if TYPE_CHECKING:
     from eraser_hub.records.tables import Tables
 
     from .checks import Report
 
-RELEASE = "release.json"
+RELEASE, CROISSANT = "release.json", "croissant.json"
 FORMAT = 2
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +50,13 @@ class BuildResult:
         folder: the finished dataset folder.
         rows: config -> split (the dataset's names) -> number of rows.
         notes: lines for the user: files that were skipped and why, digests recorded, what the viewer will not like.
+        failed: config -> why it could not be built; what stood there of it is as it was.
     """
 
     folder: Path
     rows: dict[str, dict[str, int]]
     notes: list[str] = field(default_factory=list)
+    failed: dict[str, DataError] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,41 @@ class ExportResult:
     folder: Path
     files: list[Path]
     notes: list[str] = field(default_factory=list)
+
+
+class PartlyBuilt(DataErrors):
+    """Some configurations could not be built; the others were.
+
+    Attributes:
+        result: what was built.
+    """
+
+    def __init__(self, result: BuildResult) -> None:
+        super().__init__(list(result.failed.values()))
+        self.result = result
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.result,)
+
+
+def each_of(names: Sequence[str], build: Callable[[str], T]) -> tuple[dict[str, T], dict[str, DataError]]:
+    """What ``build`` makes of each configuration, and the errors of those that it cannot make.
+
+    Raises:
+        DataError: none could be built; BusyError when another build is at work.
+    """
+    done: dict[str, T] = {}
+    failed: dict[str, DataError] = {}
+    for name in names:
+        try:
+            done[name] = build(name)
+        except BusyError:
+            raise
+        except DataError as error:
+            failed[name] = error
+    if not done:
+        raise_all(list(failed.values()))
+    return done, failed
 
 
 def is_built(folder: Path) -> bool:
@@ -119,10 +164,15 @@ class HubDataset:
             include_backup_records: take up records that stand in a release's backup file alone (movies' test.jsonl.bak).
 
         Raises:
-            DataError: bad input; BusyError when another build is at work in ``out/NAME``.
+            DataError: bad input; BusyError when another build is at work in ``out/NAME``; PartlyBuilt when some
+                configurations could be built, and are, and others not.
         """
         options = BuildOptions(num_proc, progress, include_backup_records)
-        return self.verbs().build(None if source is None else Path(source), configs, Path(out), options)
+        result = self.verbs().build(None if source is None else Path(source), configs, Path(out), options)
+        if result.failed:
+            result.notes.extend(f"{name}: not built, for the error below" for name in result.failed)
+            raise PartlyBuilt(result)
+        return result
 
     def export(self, dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
         """Write the raw files of a built dataset folder back, below ``out/CONFIG``; nothing that stands there is overwritten."""
@@ -162,29 +212,75 @@ class HubDataset:
             yield self.build(configs, out=Path(aside), source=folder).folder
 
 
+def standing(target: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
+    """``release.json`` of the folder that a build is to replace; nothing where there is none, or an empty one.
+
+    Args:
+        target: the folder.
+        entry: as in `read_release`.
+
+    Raises:
+        DataError: a folder that no build wrote: it holds somebody's files, and is not replaced.
+    """
+    if not target.is_dir() or not any(target.iterdir()):
+        return {}
+    try:
+        return read_release(target, entry)
+    except DataError as error:
+        if (target / RELEASE).exists():
+            raise
+        raise DataError(
+            f"{error.message}; what stands there is not replaced: take another --out", file=target
+        ) from None
+
+
+def keep_others(target: Path, folder: Path, folders: Collection[str]) -> None:
+    """Give ``folder``, which is to take ``target``'s place, what people put there beside the files of a build.
+
+    Args:
+        target: the built folder that stands.
+        folder: the new one, which is finished.
+        folders: those that a build writes Parquet into.
+    """
+
+    def is_built(path: PurePath) -> bool:
+        if len(path.parts) == 1:
+            return path.name in ("README.md", RELEASE, CROISSANT)
+        return len(path.parts) == 2 and path.parts[0] in folders and path.suffix == ".parquet"
+
+    carry_over(target, folder, is_built)
+
+
 def write_release(folder: Path, configs: Mapping[str, Any]) -> None:
     """Write ``release.json``: config -> what its rows cannot hold."""
     text = json.dumps({"format": FORMAT, "configs": dict(configs)}, ensure_ascii=False, indent=1)
     (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
 
 
-def read_release(folder: Path) -> dict[str, Any]:
+def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     """What `write_release` wrote: config -> what its rows cannot hold.
 
+    Args:
+        folder: the built folder.
+        entry: what has to stand there of each config.
+
     Raises:
-        DataError: the file is missing or damaged, or another version of this project wrote it.
+        DataError: the file is missing or damaged, lacks something, or another version of this project wrote it.
     """
     path = folder / RELEASE
-    try:
-        release = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise DataError(f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}", file=folder) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"expected {RELEASE} of a built dataset, found {error}", file=path) from None
-    configs = release.get("configs") if isinstance(release, dict) else None
+    if not os.path.lexists(path):
+        raise DataError(f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}", file=folder)
+    with reading(path):
+        release = strict_object(path.read_bytes().removeprefix(BOM_UTF8), file=path, number=1)
+    configs = release.get("configs")
     if not isinstance(configs, dict):
-        raise DataError("expected a JSON object with configs", file=path)
+        raise DataError("expected an object with configs, found none", file=path)
     if release.get("format") != FORMAT:
-        message = f"expected the format {FORMAT}, found {release.get('format')!r}, which another version wrote"
+        message = f"expected the format {FORMAT}, found {shown(release.get('format'))}, which another version wrote"
         raise DataError(f"{message}; remove the folder and build it anew", file=path)
+    try:
+        msgspec.convert(configs, dict[str, entry])  # type: ignore[valid-type]
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at `$")
+        raise DataError(message[:1].lower() + message[1:], file=path, field=f"configs{place.rstrip('`')}") from None
     return configs

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from eraser_hub.records.atomic import link_or_copy, rebuilding
@@ -22,12 +23,30 @@ from eraser_hub.records.errors import DataError
 
 from .card import card_text, content_version, verify_folder, with_configs
 from .croissant import write_croissant
-from .dataset import RELEASE, BuildResult, read_release, write_release
+from .dataset import RELEASE, BuildResult, each_of, keep_others, read_release, standing, write_release
 from .features import yaml_features
 from .parquet import write_parquet
 
 RECORDS = pa.schema([("file", pa.string()), ("line", pa.int32()), ("text", pa.string())])
 CARDS = Path(__file__).resolve().parent.parent / "datasets_scripts" / "cards"
+
+
+class ReleasedFile(msgspec.Struct):
+    """What ``release.json`` holds of a released file: its manner, the split or the kind that it is, what was left out of it."""
+
+    file: str
+    byte_order_mark: bool
+    final_newline: bool
+    lines: int
+    split: str | None = None
+    kind: str | None = None
+    skipped: dict[str, int] = {}
+
+
+class Entry(msgspec.Struct):
+    """What ``release.json`` holds of a configuration."""
+
+    files: list[ReleasedFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +94,25 @@ class SmallDataset:
     tables: Callable[[Path], Mapping[str, str]]
 
 
-def write_dataset(
-    dataset: SmallDataset, configs: Mapping[str, ConfigTables], out: Path, notes: Sequence[str] = ()
+def build_small(
+    dataset: SmallDataset, names: Sequence[str], tables_of: Callable[[str], ConfigTables], out: Path, notes: list[str]
 ) -> BuildResult:
-    """Write ``out/NAME`` with these configurations; others that stand there are kept. ``notes`` go into the result.
+    """Write ``out/NAME`` with these configurations; others that stand there are kept.
+
+    Args:
+        dataset: what is built.
+        names: the configurations.
+        tables_of: reads the files of one; ``notes``, which goes into the result, may receive lines.
 
     Raises:
         DataError: the folder cannot be written, or what was written does not agree with its card; BusyError when
             another build is at work there. The old folder then stands as it was.
     """
     target = Path(out) / dataset.name
+    standing(target, Entry)  # somebody else's folder is not replaced
+    configs, failed = each_of(names, tables_of)
     with rebuilding(target) as folder:
-        release = read_release(target) if (target / RELEASE).is_file() else {}
+        release = standing(target, Entry)
         kept = {name: open_built(target).info(name) for name in release.keys() - configs.keys()}
         infos: list[Mapping[str, Any]] = []
         for name in dataset.configs:
@@ -101,8 +127,9 @@ def write_dataset(
         _write_card(dataset, infos, folder)
         verify_folder(folder, dataset.schema)
         write_croissant(folder, dataset.name)
+        keep_others(target, folder, (*dataset.configs, "records"))
     rows = {name: {split: part.num_rows for split, part in of.splits.items()} for name, of in configs.items()}
-    return BuildResult(target, rows, list(notes))
+    return BuildResult(target, rows, notes, failed)
 
 
 def _write_config(dataset: SmallDataset, config: str, tables: ConfigTables, folder: Path) -> dict[str, Any]:
@@ -167,7 +194,7 @@ def export_files(
     Raises:
         DataError: a configuration that is not there, a damaged folder, a file that stands there already.
     """
-    release = read_release(dataset)
+    release = read_release(dataset, Entry)
     contents: dict[Path, bytes] = {}
     for config in configs or release:
         if config not in release:

@@ -13,12 +13,12 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.atomic import rebuilding
+from eraser_hub.records.atomic import carry_over, rebuilding
 from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError, DataErrors, raise_all
 
@@ -71,7 +71,11 @@ def build_metrics(
         except DataError as error:
             errors.append(error)
     raise_all(errors)
-    return [_write_folder(out / name, files_of) for name, files_of in contents.items()]
+    for name in contents:
+        _refuse_others(out / name, name)
+    written = {path.name for path in source.iterdir()} | {path.name for path in (source / "cards").iterdir()}
+    written |= {"README.md", *(path for files_of in contents.values() for path in files_of)}
+    return [_write_folder(out / name, files_of, written) for name, files_of in contents.items()]
 
 
 def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
@@ -217,10 +221,19 @@ def _read(path: Path) -> str:
         raise DataError(f"no UTF-8: {error}", file=path) from None
 
 
-def _write_folder(folder: Path, contents: dict[str, bytes]) -> Path:
+def _refuse_others(folder: Path, name: str) -> None:
+    """Refuse a folder that is no Space of this metric: it holds somebody's files."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise DataError("expected a folder or nothing, found a file or a link", file=folder)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / f"{name}.py").is_file():
+        message = f"expected a folder that `build metrics` wrote, found no {name}.py; what stands there is not replaced"
+        raise DataError(f"{message}: take another --out", file=folder)
+
+
+def _write_folder(folder: Path, contents: dict[str, bytes], written: Collection[str]) -> Path:
+    """Write a Space's folder; files of other names than builds write are people's, and stay."""
     with rebuilding(folder) as building:
         for name, content in contents.items():
             (building / name).write_bytes(content)
+        carry_over(folder, building, lambda path: len(path.parts) == 1 and path.name in written)
     return folder

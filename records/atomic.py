@@ -15,8 +15,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
 
 from .errors import DataError
 from .locks import exclusive
@@ -91,7 +91,7 @@ def sync_tree(folder: Path) -> None:
     for place, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):
-                handle = os.open(os.path.join(place, name), os.O_RDONLY)
+                handle = os.open(os.path.join(place, name), os.O_RDONLY | os.O_NONBLOCK)  # of a pipe, too
                 try:
                     os.fsync(handle)
                 finally:
@@ -109,9 +109,11 @@ def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
 
     Raises:
         BusyError: another run builds the same folder.
-        DataError: the disk is full, or the folder cannot be written. The old folder stands as it was.
+        DataError: the disk is full, the folder cannot be written, or a file stands there. What stood there is as it was.
     """
     target = Path(target)
+    if target.exists() and not target.is_dir():
+        raise DataError("expected a folder or nothing, found a file", file=target)
     if target.is_symlink():  # what changes is the folder, where it lies; the link goes on leading there
         target = Path(os.path.realpath(target))
     new_parents = _missing_parents(target.parent)
@@ -168,6 +170,31 @@ def _remove_empty(folders: list[Path]) -> None:
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.rmdir()
+
+
+def carry_over(old: Path, new: Path, is_built: Callable[[PurePath], bool]) -> None:
+    """Give the folder ``new``, which is to take ``old``'s place, the files in ``old`` that people put there.
+
+    Args:
+        old: the folder that stands; nothing happens where there is none.
+        new: the folder that was built.
+        is_built: whether a build writes a file of such a path in the folder.
+    """
+    for place, folders, names in os.walk(old):
+        here = Path(place)
+        links = [name for name in folders if (here / name).is_symlink()]
+        for name in (*names, *links):
+            path = (here / name).relative_to(old)
+            if is_built(path) or os.path.lexists(new / path):
+                continue
+            if (here / name).is_symlink():
+                (new / path).parent.mkdir(parents=True, exist_ok=True)
+                os.symlink(os.readlink(here / name), new / path)
+            else:
+                link_or_copy(here / name, new / path)
+        for name in folders:
+            if not any((here / name).iterdir()) and name not in links:
+                (new / (here / name).relative_to(old)).mkdir(parents=True, exist_ok=True)
 
 
 def link_or_copy(old: Path, new: Path) -> None:

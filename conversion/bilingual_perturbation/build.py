@@ -10,9 +10,9 @@ from eraser_hub.conversion.dataset import BuildOptions, BuildResult, ExportResul
 from eraser_hub.conversion.small_dataset import (
     ConfigTables,
     SmallDataset,
+    build_small,
     ends_of,
     export_files,
-    write_dataset,
 )
 from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError
@@ -77,12 +77,13 @@ def build_bilingual_perturbation(
         *inputs.notes,
         *(["--include-backup-records: this dataset has no backup files"] * options.include_backup_records),
     ]
-    tables = {}
-    for name, sources in inputs.sources.items():
-        joined = load_examples(sources, CONFIGS[name])
-        notes += [f"{name}: {report}" for report in joined.reports]
-        tables[name] = _tables(joined.examples, sources, inputs.folder, CONFIGS[name])
-    return write_dataset(DATASET, tables, out, notes)
+
+    def tables_of(name: str) -> ConfigTables:
+        joined = load_examples(inputs.sources[name], CONFIGS[name])
+        notes.extend(f"{name}: {report}" for report in joined.reports)
+        return _tables(joined.examples, inputs.sources[name], inputs.folder, CONFIGS[name])
+
+    return build_small(DATASET, list(inputs.sources), tables_of, out, notes)
 
 
 def _tables(

@@ -23,11 +23,11 @@ from typing import Any
 
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import BusyError, DataError, printable
 from eraser_hub.records.locks import exclusive
 
 from .http import NotThere, Retries, download
-from .unpack import BUSY, corpus_folders, unpack
+from .unpack import BUSY, NoRoom, corpus_folders, unpack
 
 Say = Callable[[str], None]
 
@@ -65,6 +65,7 @@ def corpus_folder(
     progress: bool | None = None,
     say: Say | None = None,
     retries: Retries | None = None,
+    read: Callable[[Path], object] | None = None,
 ) -> Path:
     """Download, verify and unpack the release's archive of ``config``; what is there already is not fetched again.
 
@@ -74,6 +75,7 @@ def corpus_folder(
         progress: a progress bar on stderr; None draws one on a terminal only.
         say: takes one line about each thing worth knowing (a digest that was pinned); by default stderr.
         retries: how often and how patiently to try.
+        read: raises a DataError for a corpus folder that cannot be read; the archive's digest is then not recorded.
 
     Returns:
         the folder that holds the corpus's split files.
@@ -87,9 +89,15 @@ def corpus_folder(
         raise DataError(f"no archive is known for {config!r}, expected one of {', '.join(known)}")
     cache = Path(cache_dir) if cache_dir is not None else cache_folder()
     missing: list[str] = []
+
+    def look(unpacked: Path) -> None:
+        corpus = find_corpus(unpacked, known[config]["folder"])
+        if corpus is not None and read is not None:
+            read(corpus)
+
     for name in known[config]["archives"]:
         try:
-            file = fetch_archive(_archive(name), cache, progress=progress, say=say, retries=retries)
+            file = fetch_archive(_archive(name), cache, progress, say, retries, look)
         except NotThere as error:
             missing.append(str(error))
             continue
@@ -109,13 +117,21 @@ def fetch_archive(
     progress: bool | None = None,
     say: Say | None = None,
     retries: Retries | None = None,
+    read: Callable[[Path], object] | None = None,
 ) -> Path:
     """The verified archive in ``cache_dir/archives``, downloaded unless it is there.
 
+    Args:
+        archive: which one.
+        cache_dir, progress, say, retries: as in `corpus_folder`.
+        read: raises a DataError for an unpacked archive that cannot be read. A digest is recorded only of an archive that
+            could be unpacked and read: nobody is held to a page in its place.
+
     Raises:
-        DataError: see `corpus_folder`; a wrong digest removes the download and names both digests.
+        DataError: see `corpus_folder`; a wrong digest removes the download and names both digests; so does an archive that
+            cannot be unpacked, unless it is known to be the release's.
     """
-    say = say or _to_stderr
+    say = say or to_stderr
     folder = Path(cache_dir) / "archives"
     target, pin = folder / f"{archive.name}.tar.gz", folder / f"{archive.name}.tar.gz.sha256"
     lock = folder / f".{archive.name}.lock"
@@ -132,10 +148,29 @@ def fetch_archive(
             digest = _download(archive, part, expected, pin, progress, say, retries)
             part.replace(target)
             part.with_name(part.name + ".json").unlink(missing_ok=True)
-        if not archive.sha256 and not pin.is_file():
+        unpacked = _unpacked(target, Path(cache_dir), expected)
+        if expected is None:
+            try:
+                (read or (lambda _: None))(unpacked)
+            except DataError as error:
+                raise DataError(f"{error}; {target} is kept, remove it to download it anew") from None
             atomic_write(pin, f"{digest}  {target.name}\n".encode())
             say(f"{archive.name}: the release publishes no digest; sha256 {digest} is recorded in {pin}")
     return target
+
+
+def _unpacked(target: Path, cache: Path, expected: str | None) -> Path:
+    """The folder that the archive is unpacked in; an archive that nobody vouches for and that cannot be unpacked goes."""
+    try:
+        return archive_folder(target, cache)
+    except (BusyError, NoRoom):
+        raise
+    except DataError as error:
+        if expected is not None:
+            raise
+        target.unlink()
+        words = "it is removed: run again, or give what you have with --source DIR"
+        raise DataError(f"{error.message}; {words}", file=target) from None
 
 
 def _download(
@@ -208,5 +243,6 @@ def _pinned(pin: Path) -> str | None:
     return words[0]
 
 
-def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr)
+def to_stderr(line: str) -> None:
+    """Say a line on stderr."""
+    print(printable(line), file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 import http.client
 import json
@@ -15,11 +16,11 @@ from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from tqdm import tqdm
 
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, shown
 from eraser_hub.version import __version__
 
 BLOCK = 1 << 16
@@ -56,13 +57,38 @@ class _Again(Exception):
         self.wait = wait
 
 
+class _NoAnswer(_Again):
+    """The server cannot be reached."""
+
+
+class Unreachable(DataError):
+    """No server answers under the address, also after several tries."""
+
+
 class _NoDowngrade(urllib.request.HTTPRedirectHandler):
-    """Redirects are followed, but from https never to a connection that anyone can read and change."""
+    """Redirects are followed to http and https alone, and from https never to a connection that anyone can read and change."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
+        target, authorization = _without_password(newurl)
         if req.full_url.startswith("https:") and not newurl.startswith("https:"):
-            raise DataError(f"{req.full_url}: refused to follow a redirect away from https, to {newurl}")
+            raise DataError(f"{req.full_url}: refused to follow a redirect away from https, to {target}")
+        if authorization or not newurl.startswith(("https:", "http:")):
+            raise DataError(
+                f"{req.full_url}: refused to follow a redirect to {target}, which is no http or https address"
+            )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _without_password(url: str) -> tuple[str, str | None]:
+    """The address without user and password, which no message and no file may show, and what to send in their place.
+
+    Raises:
+        ValueError: no address.
+    """
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    credentials = base64.b64encode(unquote_to_bytes(user)).decode()
+    return urlunsplit(parts._replace(netloc=host)), f"Basic {credentials}" if at else None
 
 
 def download(
@@ -97,8 +123,13 @@ def download(
         DataError: everything else; the message names the address and the reason, and the part is kept for next time.
     """
     retries = retries or Retries()
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise DataError(f"expected an http or https address, found {url!r}")
+    try:
+        url, authorization = _without_password(url)
+        known = urlsplit(url).scheme in ("http", "https")
+    except ValueError:
+        known = False
+    if not known:
+        raise DataError(f"expected an http or https address, found {shown(url.rpartition('@')[2])}")
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -109,7 +140,7 @@ def download(
         tries += 1
         before = part.stat().st_size if part.exists() else 0
         try:
-            _go_on(url, part, name, size, progress, retries.timeout)
+            _go_on(url, authorization, part, name, size, progress, retries.timeout)
             return had > 0
         except _Again as failure:
             if isinstance(failure, _Changed):
@@ -118,14 +149,23 @@ def download(
             failures = 1 if now > before else failures + 1
             if failures >= retries.attempts or tries >= MOST_TRIES:
                 kept = f"; the {now} bytes that came are kept, the next run goes on after them" if now else ""
-                raise DataError(f"{url}: {failure}, also after {tries} tries{kept}") from None
+                kind = Unreachable if isinstance(failure, _NoAnswer) else DataError
+                raise kind(f"{url}: {failure}, also after {tries} tries{kept}") from None
             wait = failure.wait if failure.wait is not None else retries.wait * 2 ** (failures - 1)
             wait = min(wait, retries.most_wait)
             say(f"{name}: {failure}; next try in {wait:.0f} s")
             time.sleep(wait)
 
 
-def _go_on(url: str, part: Path, name: str, size: int | None, progress: bool | None, timeout: float) -> None:
+def _go_on(
+    url: str,
+    authorization: str | None,
+    part: Path,
+    name: str,
+    size: int | None,
+    progress: bool | None,
+    timeout: float,
+) -> None:
     notes = part.with_name(part.name + ".json")
     offset, known = _resumable(part, notes, url)
     headers = {"User-Agent": f"eraser-hub/{__version__}", "Accept-Encoding": "identity"}
@@ -134,8 +174,11 @@ def _go_on(url: str, part: Path, name: str, size: int | None, progress: bool | N
         if condition := _validator(known):
             headers["If-Range"] = condition
     opener = urllib.request.build_opener(_NoDowngrade())
+    request = urllib.request.Request(url, headers=headers)
+    if authorization:
+        request.add_unredirected_header("Authorization", authorization)
     try:
-        with opener.open(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
+        with opener.open(request, timeout=timeout) as response:
             offset, total = _where(response.status, response.headers, offset, known, url)
             if size is not None and total is not None and total != size:
                 raise DataError(f"{url}: expected {size} bytes, the server announces {total}")
@@ -161,6 +204,10 @@ def _go_on(url: str, part: Path, name: str, size: int | None, progress: bool | N
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.EISDIR):
             raise DataError(f"{url}: cannot write {part} ({error.strerror})") from None
         raise _Again(f"the connection broke ({_in_words(error)})") from None
+    except DataError:
+        raise
+    except ValueError as error:
+        raise DataError(f"{url}: the server sends to an address that is none ({error})") from None
 
 
 def _resumable(part: Path, notes: Path, url: str) -> tuple[int, dict[str, Any]]:
@@ -169,9 +216,10 @@ def _resumable(part: Path, notes: Path, url: str) -> tuple[int, dict[str, Any]]:
         return 0, {}
     try:
         known = json.loads(notes.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         known = None
-    if not isinstance(known, dict) or known.get("url") != url:
+    strings = isinstance(known, dict) and {type(known.get(key)) for key in ("etag", "modified")} <= {str, type(None)}
+    if not strings or known.get("url") != url:
         part.unlink()  # bytes of unknown origin
         return 0, {}
     return part.stat().st_size, known
@@ -190,21 +238,26 @@ def _where(status: int, headers: Message, offset: int, known: dict[str, Any], ur
     """(the offset at which the answer's bytes belong, the whole file's length where it is said)."""
     if status != 206:  # the whole file, whether or not a part of it was asked for
         length = headers.get("Content-Length", "")
-        return 0, int(length) if length.isdigit() else None
+        return 0, _whole_number(length)
     unit, _, rest = headers.get("Content-Range", "").partition(" ")
     span, _, total = rest.partition("/")
     start = span.partition("-")[0]
-    if unit != "bytes" or not start.isdigit() or int(start) != offset:
+    if unit != "bytes" or _whole_number(start) != offset:
         raise DataError(
             f"{url}: asked for the bytes from {offset} on, the server sent {headers.get('Content-Range')!r}"
         )
-    whole = int(total) if total.isdigit() else None
+    whole = _whole_number(total)
     changed = (known.get("length") is not None and whole is not None and known["length"] != whole) or any(
         known.get(key) and value and known[key] != value for key, value in _validators(headers).items()
     )
     if changed:
         raise _Changed
     return offset, whole
+
+
+def _whole_number(digits: str) -> int | None:
+    """A header's number; None for anything else, and for one of more than 64 bits."""
+    return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 19 else None
 
 
 class _Changed(_Again):
@@ -250,10 +303,8 @@ def _http_error(error: urllib.error.HTTPError, url: str, offset: int, known: dic
     if error.code in (401, 403, 407):
         raise DataError(f"{url}: the server refuses to hand it out ({error.code} {error.reason})") from None
     if error.code in (408, 425, 429) or error.code >= 500:
-        after = (error.headers or Message()).get("Retry-After", "")
-        raise _Again(
-            f"the server answered {error.code} {error.reason}", float(after) if after.isdigit() else None
-        ) from None
+        after = _whole_number((error.headers or Message()).get("Retry-After", ""))
+        raise _Again(f"the server answered {error.code} {error.reason}", after) from None
     raise DataError(f"{url}: the server answered {error.code} {error.reason}") from None
 
 
@@ -261,10 +312,10 @@ def _unreachable(reason: object, url: str) -> Exception:
     if isinstance(reason, ssl.SSLCertVerificationError):
         return DataError(f"{url}: the server's certificate cannot be verified ({reason.verify_message})")
     if isinstance(reason, socket.gaierror):
-        return _Again(f"the name {urlsplit(url).hostname!r} cannot be resolved (is there a network?)")
+        return _NoAnswer(f"the name {urlsplit(url).hostname!r} cannot be resolved (is there a network?)")
     if isinstance(reason, ConnectionRefusedError):
-        return _Again("the connection was refused")
-    return _Again(f"the server cannot be reached ({_in_words(reason)})")
+        return _NoAnswer("the connection was refused")
+    return _NoAnswer(f"the server cannot be reached ({_in_words(reason)})")
 
 
 def _in_words(reason: object) -> str:

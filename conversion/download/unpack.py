@@ -17,12 +17,17 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.locks import exclusive
 
 APPLE_DOUBLE = b"\x00\x05\x16\x07"  # the first bytes of the ``._NAME`` files that macOS adds to archives
 SPLIT_FILES = ("train.jsonl", "val.jsonl", "test.jsonl")
+MOST_DEEP = 32  # folders in one another; a corpus has three
 BUSY = "another run is fetching or unpacking here (it holds {})"
+
+
+class NoRoom(DataError):
+    """The disk is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +166,20 @@ def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
         raise DataError(
             f"expected a tar archive, found something else or a damaged one ({error})", file=archive
         ) from None
+    except DataError:
+        raise
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:  # tarfile, of headers that lie
+        words = f"the archive is damaged: a header cannot be understood ({first_line(error)})"
+        raise DataError(words, file=archive) from None
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DataError(f"the disk is full: no room to unpack into {folder.parent}", file=archive) from None
+            raise NoRoom(f"the disk is full: no room to unpack into {folder.parent}", file=archive) from None
         if error.errno in (errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL):
             raise DataError(f"a member's name cannot be a file here ({error.strerror})", file=archive) from None
         raise
@@ -209,6 +225,8 @@ def _checked_name(member: tarfile.TarInfo, archive: Path) -> str:
         raise DataError(f"refused: {shown(member.name)} is an absolute path", file=archive)
     if ".." in path.parts or (os.name == "nt" and ".." in windows.parts):
         raise DataError(f"refused: {shown(member.name)} leads out of the folder", file=archive)
+    if len(path.parts) > MOST_DEEP:
+        raise DataError(f"refused: {shown(member.name)} lies {len(path.parts)} folders deep", file=archive)
     return str(path)
 
 

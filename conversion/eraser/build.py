@@ -30,12 +30,21 @@ from tqdm import tqdm
 from eraser_hub.conversion.arrays import in_first_order, numbers, numpy_values, strings
 from eraser_hub.conversion.card import content_version, verify_folder
 from eraser_hub.conversion.croissant import write_croissant
-from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, read_release, write_release
+from eraser_hub.conversion.dataset import (
+    FORMAT,
+    BuildOptions,
+    BuildResult,
+    each_of,
+    keep_others,
+    standing,
+    write_release,
+)
 from eraser_hub.conversion.download.fetch import NotReleased
+from eraser_hub.conversion.download.http import Unreachable
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
 from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, raise_all
 from eraser_hub.records.processes import process_pool
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
@@ -44,6 +53,7 @@ from .card import eraser_card
 from .configs import CONFIGS
 from .corpus import CorpusFolder, Skipped, SplitFile, look_into
 from .documents import Documents, read_documents
+from .release import Entry
 from .rows import NumberedRows
 from .schema import SCHEMA
 from .sources import BESIDE, chosen_configs, corpus_folder, fingerprint
@@ -60,11 +70,10 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
     """Build the configs into ``out/eraser``; see `HubDataset.build`. Several configs are shared out between
     ``num_proc`` processes."""
     notes: list[str] = []
-    corpora = _corpora(configs, source, options.progress, notes)
-    names = [corpus.config.name for corpus in corpora]
     target = out / "eraser"
-    if target.exists():
-        release_of(target)  # somebody else's folder is not replaced
+    standing(target, Entry)  # somebody else's folder is not replaced
+    corpora, failed = _corpora(configs, source, options.progress, notes)
+    names = [corpus.config.name for corpus in corpora]
     key = {
         "format": [FORMAT, __version__, pa.__version__],
         "backup": options.include_backup_records,
@@ -73,28 +82,37 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         },
     }
     with rebuilding(target, key) as folder:
+        _clear(folder, names)
+        parts, errors = _build_all(corpora, folder, options)
+        failed |= errors
         # under the lock: what stands there now is what is kept
-        kept = release_of(target) if target.exists() else {}
-        entries = {name: entry for name, entry in kept.items() if name not in names}
-        _keep(target, folder, entries, names)
-        parts = _build_all(corpora, folder, options)
-        entries |= {name: part.entry for name, part in zip(names, parts, strict=True)}
+        kept = {name: entry for name, entry in standing(target, Entry).items() if name not in parts}
+        _clear(folder, list(parts))
+        _keep(target, folder, kept)
+        entries = kept | {name: part.entry for name, part in parts.items()}
         shutil.rmtree(folder / PARTS, ignore_errors=True)
         entries = {name: entries[name] for name in CONFIGS if name in entries}
         write_release(folder, entries)
         (folder / "README.md").write_text(eraser_card(entries), encoding="utf-8")
         verify_folder(folder, SCHEMA, LABELS)
-        write_croissant(folder, "eraser", {path: digest for part in parts for path, digest in part.digests.items()})
-    rows = {name: {split: of["num_examples"] for split, of in entries[name]["splits"].items()} for name in names}
-    return BuildResult(target, rows, [*notes, *(note for part in parts for note in part.notes)])
+        digests = {path: digest for part in parts.values() for path, digest in part.digests.items()}
+        write_croissant(folder, "eraser", digests)
+        keep_others(target, folder, (*CONFIGS, "documents"))
+    rows = {name: {split: of["num_examples"] for split, of in entries[name]["splits"].items()} for name in parts}
+    notes += [note for part in parts.values() for note in part.notes]
+    return BuildResult(target, rows, notes, {name: failed[name] for name in CONFIGS if name in failed})
 
 
 def _corpora(
     configs: Sequence[str] | None, source: Path | None, progress: bool, notes: list[str]
-) -> list[CorpusFolder]:
-    """The corpora to build; ``notes`` receives what the user should know."""
-    corpora = []
-    for name in chosen_configs(configs, source):
+) -> tuple[list[CorpusFolder], dict[str, DataError]]:
+    """The corpora to build, and the errors of those that cannot be; ``notes`` receives what the user should know."""
+
+    unreachable: list[DataError] = []
+
+    def look(name: str) -> CorpusFolder | None:
+        if unreachable:
+            raise DataError("not tried: the server of the release cannot be reached", field=name)
         try:
             folder = corpus_folder(name, source, progress=progress, say=notes.append)
         except NotReleased as error:
@@ -102,33 +120,32 @@ def _corpora(
             if configs or name not in BESIDE:
                 raise
             notes.append(f"{name}: left out: {error}")
-            continue
-        corpora.append(look_into(folder, CONFIGS[name]))
-    return corpora
+            return None
+        except Unreachable as error:
+            unreachable.append(error)
+            raise
+        return look_into(folder, CONFIGS[name])
+
+    there, failed = each_of(chosen_configs(configs, source), look)
+    corpora = [corpus for corpus in there.values() if corpus is not None]
+    if not corpora:
+        raise_all(list(failed.values()))
+    return corpora, failed
 
 
-def release_of(folder: Path) -> dict[str, Any]:
-    """Config -> its entry in ``release.json`` of a built folder.
-
-    Raises:
-        DataError: the folder is not one that ``build eraser`` wrote.
-    """
-    entries = read_release(folder)
-    for name, entry in entries.items():
-        if not isinstance(entry, dict) or not {"splits", "documents"} <= entry.keys():
-            raise DataError("expected splits and documents", file=folder / RELEASE, field=name)
-    return entries
-
-
-def _keep(target: Path, folder: Path, entries: dict[str, Any], building: Sequence[str]) -> None:
-    """Take over the files of the configs that are not built now, and clear away what a stopped run left of others."""
+def _clear(folder: Path, building: Sequence[str]) -> None:
+    """Clear away what a stopped run, or a corpus that is not in order, left of other configs than these."""
     for path in folder.iterdir():
         if path.is_dir() and path.name not in (PARTS, "documents", *building):
             shutil.rmtree(path)
     for path in folder.glob("documents/*"):
         if path.name.partition(".")[0] not in building:
             path.unlink()
-    for name in entries:
+
+
+def _keep(target: Path, folder: Path, names: Iterable[str]) -> None:
+    """Take over the files of these configs, which are not built now."""
+    for name in names:
         for old in sorted((target / name).glob("*.parquet")):
             link_or_copy(old, folder / name / old.name)
         for old in sorted((target / "documents").glob(f"{name}.*parquet")):
@@ -153,9 +170,16 @@ class BuiltConfig:
     notes: list[str]
 
 
-def _build_all(corpora: Sequence[CorpusFolder], folder: Path, options: BuildOptions) -> list[BuiltConfig]:
-    """Build each corpus, several at a time where ``num_proc`` allows it. The first error, in their order, ends the rest."""
+def _build_all(
+    corpora: Sequence[CorpusFolder], folder: Path, options: BuildOptions
+) -> tuple[dict[str, BuiltConfig], dict[str, DataError]]:
+    """Build each corpus, several at a time where ``num_proc`` allows it; what was built, and the errors of the others.
+
+    Raises:
+        DataError: none could be built.
+    """
     build = partial(_build_config, folder=folder, include_backup_records=options.include_backup_records)
+    by_name = {corpus.config.name: corpus for corpus in corpora}
     processes = min(options.num_proc, len(corpora))
     if processes > 1:
         # where the others cannot start (a script without `if __name__ == "__main__"`) or are killed, this one does it all
@@ -164,12 +188,11 @@ def _build_all(corpora: Sequence[CorpusFolder], folder: Path, options: BuildOpti
             process_pool(processes) as pool,
             _bar("building", len(corpora), "configs", options.progress) as bar,
         ):
-            built = []
-            for part in pool.map(build, corpora):
-                built.append(part)
-                bar.update(1)
-            return built
-    return [build(corpus, progress=options.progress) for corpus in corpora]
+            waiting = {name: pool.submit(build, corpus) for name, corpus in by_name.items()}
+            for future in waiting.values():
+                future.add_done_callback(lambda _: bar.update(1))
+            return each_of(list(by_name), lambda name: waiting[name].result())
+    return each_of(list(by_name), lambda name: build(by_name[name], progress=options.progress))
 
 
 class _Files:

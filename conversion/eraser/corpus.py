@@ -16,7 +16,7 @@ from eraser_hub.records.lines import batches_of_lines, reading
 from eraser_hub.records.splits import dataset_split
 
 from .configs import EraserConfig
-from .format import is_double_encoded
+from .format import first_annotation, is_double_encoded
 
 PREDICTIONS = "holds predictions (rationales), not annotations; `eraser-hub score --results` reads it"
 BACKUP = "is a backup; `--include-backup-records` takes up the records that stand in it alone"
@@ -100,6 +100,10 @@ def _first_line(path: Path) -> bytes | None:
 
 def _why_no_split(entry: os.DirEntry[str], path: Path, config: EraserConfig) -> str | None:
     """Why an entry of the folder is left out; None for a file of annotations."""
+    surely = path.stem in {"train", "val", "validation", "test", *config.extra_splits}
+    if surely and path.suffix == ".jsonl" and not entry.is_file():
+        with reading(path):  # a folder, a pipe, a link that leads nowhere in the place of a split
+            return None
     if entry.is_dir():
         beside = entry.name == "docs"
         return "docs.jsonl beside it holds the documents" if beside else "is a folder that the release does not have"
@@ -109,9 +113,7 @@ def _why_no_split(entry: os.DirEntry[str], path: Path, config: EraserConfig) -> 
         return BACKUP
     if path.suffix != ".jsonl" or entry.name.startswith("."):
         return "is no .jsonl file"
-    reason = _why_not_annotations(
-        path, surely=path.stem in {"train", "val", "validation", "test", *config.extra_splits}
-    )
+    reason = _why_not_annotations(path, surely)
     split = dataset_split(path.stem)
     if reason is None and (not re.fullmatch(r"\w+", split) or split == "all"):
         return "holds annotations, but a dataset's split cannot have that name; rename it"
@@ -134,9 +136,15 @@ def _why_not_annotations(path: Path, surely: bool) -> str | None:
         return None if surely else f"is not ERASER annotations (its first line is {describe(value)})"
     if "rationales" in value and "evidences" not in value:
         return PREDICTIONS
-    if surely or ("annotation_id" in value and "evidences" in value):
+    if surely:
         return None
-    return f"is another format (an object with {', '.join(shown(key, 30) for key in list(value)[:6])})"
+    if "annotation_id" not in value or "evidences" not in value:
+        return f"is another format (an object with {', '.join(shown(key, 30) for key in list(value)[:6])})"
+    try:
+        first_annotation(line, path)
+    except DataError as error:  # boolq's dev_data.jsonl
+        return f"is another format (its first line: {error.field or 'the record'}: {error.message})"
+    return None
 
 
 def _split_file(split: str, path: Path) -> SplitFile:

@@ -13,14 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from eraser_hub.conversion.card import verify_folder
-from eraser_hub.conversion.dataset import ExportResult
+from eraser_hub.conversion.dataset import ExportResult, read_release
 from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import DataError, shown
 
-from .build import LABELS, release_of
+from .build import LABELS
 from .configs import CONFIGS
 from .format import json_line, safe_name
+from .release import Entry
 from .schema import SCHEMA
 
 COLUMNS = ["annotation_id", "classification", "query", "query_type", "documents", "evidences", "position"]
@@ -33,7 +34,7 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
         DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is not in it, or
             something stands in ``out/CONFIG`` already.
     """
-    release = release_of(dataset)
+    release = read_release(dataset, Entry)
     verify_folder(dataset, SCHEMA, LABELS)
     names = list(release) if configs is None else [name for name in CONFIGS if name in configs]
     for name in configs or ():

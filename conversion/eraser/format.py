@@ -132,6 +132,11 @@ def read_annotations(path: Path) -> Iterator[Annotations]:
             yield decode_annotations(batch, file=path, double=double)
 
 
+def first_annotation(line: bytes, file: Path) -> Annotation:
+    """The record of a file's first line; DataError where it is none."""
+    return _checked_annotation(line, file, 1, is_double_encoded(line))[0]
+
+
 def is_double_encoded(line: bytes) -> bool:
     """Whether the line is a JSON string (that holds the record's JSON) in place of an object."""
     return line.lstrip(b" \t").startswith(b'"')

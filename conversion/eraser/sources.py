@@ -10,6 +10,8 @@ from pathlib import Path
 from eraser_hub.records.errors import DataError
 
 from .configs import CONFIGS
+from .corpus import look_into
+from .format import read_annotations
 
 # configs that the release may ship inside of another one's archive
 BESIDE = {"cose_simplified": "cose", "esnli_flat": "esnli"}
@@ -30,7 +32,13 @@ def corpus_folder(config: str, source: Path | None, *, progress: bool, say: Call
     from eraser_hub.conversion.download import fetch
 
     if source is None:
-        return fetch.corpus_folder(config, progress=progress, say=say)
+
+        def read(folder: Path) -> None:
+            for file in look_into(folder, CONFIGS[config]).splits:
+                for _ in read_annotations(file.path):
+                    pass
+
+        return fetch.corpus_folder(config, progress=progress, say=say, read=read)
     place = _find(config, source)
     if place is None:
         raise DataError(f"expected a folder {config}/ or an archive {config}.tar.gz, found neither", file=source)

@@ -12,9 +12,9 @@ from eraser_hub.conversion.dataset import BuildOptions, BuildResult, ExportResul
 from eraser_hub.conversion.small_dataset import (
     ConfigTables,
     SmallDataset,
+    build_small,
     ends_of,
     export_files,
-    write_dataset,
 )
 from eraser_hub.papers import paper
 from eraser_hub.records.built import open_built
@@ -65,11 +65,12 @@ def build_human_rationales(
         *sources.notes,
         *(["--include-backup-records: this dataset has no backup files"] * options.include_backup_records),
     ]
-    tables = {}
-    for name, paths in (("sst", sources.sst), ("wikiattack", sources.wikiattack)):
-        if paths:
-            tables[name] = _tables(name, load_rows(sources, name), paths, sources.root[name], notes)
-    return write_dataset(DATASET, tables, out, notes)
+    paths = {name: files for name, files in (("sst", sources.sst), ("wikiattack", sources.wikiattack)) if files}
+
+    def tables_of(name: str) -> ConfigTables:
+        return _tables(name, load_rows(sources, name), paths[name], sources.root[name], notes)
+
+    return build_small(DATASET, list(paths), tables_of, out, notes)
 
 
 def load_rows(sources: HumanRationaleSources, config: str) -> dict[str, SplitRows]:

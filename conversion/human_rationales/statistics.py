@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.conversion.dataset import read_release
+from eraser_hub.conversion.small_dataset import Entry
 from eraser_hub.papers import paper
 from eraser_hub.records.built import open_built
 from eraser_hub.records.tables import Cell, Table, Tables
@@ -105,7 +106,7 @@ def card_tables(folder: Path) -> dict[str, str]:
     ]
     skipped = [
         f"- `{file['file']}` ({config}): {count:,} {reason}"
-        for config, facts in read_release(folder).items()
+        for config, facts in read_release(folder, Entry).items()
         for file in facts["files"]
         for reason, count in file["skipped"].items()
     ]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.dataset import BuildResult, PartlyBuilt
 
 from .usage import known_configs, one_of, say
 
@@ -54,14 +55,18 @@ def build(
     known_configs(config, dataset.configs)
     if source is not None and not source.exists():
         raise typer.BadParameter(f"there is no folder {source}", param_hint="--source")
-    result = dataset.build(
-        config or None,
-        out=out,
-        source=source,
-        num_proc=num_proc,
-        progress=progress,
-        include_backup_records=include_backup_records,
-    )
+    try:
+        result = dataset.build(
+            config or None, out=out, source=source, num_proc=num_proc, progress=progress,
+            include_backup_records=include_backup_records,
+        )  # fmt: skip
+    except PartlyBuilt as error:
+        _tell(error.result)
+        raise
+    _tell(result)
+
+
+def _tell(result: BuildResult) -> None:
     for note in result.notes:
         say(note)
     for config_name, splits in result.rows.items():

@@ -18,12 +18,13 @@ def test_the_folder_holds_exactly_what_is_imported(metric_source, tmp_path):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["toy_overlap"], "nothing else is left behind"
 
 
-def test_building_again_replaces_the_whole_folder(metric_source, tmp_path):
+def test_building_again_replaces_what_builds_write_and_nothing_else(metric_source, tmp_path):
     (folder,) = build_metrics(tmp_path, source=metric_source)
-    (folder / "stale.py").write_text("")
-    first = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "stale.py"}
+    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "mine.py").write_text("x")
+    (folder / "README.md").write_text("x")
     build_metrics(tmp_path, source=metric_source)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == first | {"mine.py": b"x"}
 
 
 def test_the_built_folder_loads_as_it_stands(metric_source, tmp_path):

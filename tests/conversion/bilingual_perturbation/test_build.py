@@ -17,6 +17,7 @@ from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.bilingual_perturbation.configs import CONFIGS
 from eraser_hub.conversion.bilingual_perturbation.pairs import map_references, pairs
 from eraser_hub.conversion.dataset import read_release
+from eraser_hub.conversion.small_dataset import Entry
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
 
@@ -90,7 +91,7 @@ def test_building_one_config_keeps_the_others_and_a_failing_build_keeps_all(samp
     source = samples / "bilingual_perturbation"
     folder = build(source, tmp_path / "hub", ["senti_ch"]).folder
     build(source, tmp_path / "hub", ["mrc_en"])
-    assert set(read_release(folder)) == {"senti_ch", "mrc_en"}
+    assert set(read_release(folder, Entry)) == {"senti_ch", "mrc_en"}
     assert DATASET.check(folder).violations == 0
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     hostile = tmp_path / "hostile"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import http.server
@@ -46,6 +47,8 @@ class Behaviour:
     etag: str | None = '"one"'
     ranges: bool = True
     requests: list[tuple[str, str | None]] = field(default_factory=list)
+    authorizations: list[str | None] = field(default_factory=list)
+    place: str = ""
 
 
 @pytest.fixture
@@ -59,7 +62,14 @@ def server() -> Iterator[tuple[str, Behaviour]]:
         def do_GET(self) -> None:
             asked = self.headers.get("Range")
             behaviour.requests.append((self.path, asked))
+            behaviour.authorizations.append(self.headers.get("Authorization"))
             step = behaviour.script.pop(0) if len(behaviour.script) > 1 else behaviour.script[0]
+            if step == "redirect":
+                self.send_response(302)
+                self.send_header("Location", behaviour.place)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             if step.isdigit():
                 self.send_response(int(step))
                 self.send_header("Content-Length", "0")
@@ -324,6 +334,66 @@ def test_a_changed_archive_in_the_cache_is_fetched_again(server, tmp_path):
     again, said = fetched(url, tmp_path)
     assert again.read_bytes() == CORPUS
     assert any("not what was expected" in line for line in said)
+
+
+PAGES = {
+    "page": b"<!doctype html><title>log in</title>",
+    "cut": CORPUS[: len(CORPUS) // 2],
+    "no tar": gzip.compress(b"not it" * 2000),
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_no_archive_is_not_held_to(server, tmp_path, page):
+    url, behaviour = server
+    behaviour.body = PAGES[page]
+    with pytest.raises(DataError, match=r"movies.tar.gz: .*; it is removed: run again"):
+        fetched(url, tmp_path)
+    assert not list((tmp_path / "archives").iterdir())
+    behaviour.body, behaviour.etag = CORPUS, '"two"'
+    archive, said = fetched(url, tmp_path)
+    assert archive.read_bytes() == CORPUS and hashlib.sha256(CORPUS).hexdigest() in said[0]
+
+
+def test_a_corpus_that_cannot_be_read_is_not_held_to(server, tmp_path, monkeypatch):
+    url, behaviour = server
+    behaviour.body = archive_of({"multirc/val.jsonl": b"{}\n", "multirc/docs/a": b"a ."})
+    monkeypatch.setenv("ERASER_HUB_ARCHIVES", url)
+
+    def read(folder: Path) -> None:
+        raise DataError("expected the key 'evidences'", file=folder / "val.jsonl", line=1)
+
+    with pytest.raises(DataError, match=r"val.jsonl:1: .*multirc.tar.gz is kept, remove it to download it anew"):
+        fetch.corpus_folder("multirc", tmp_path, progress=False, say=lambda line: None, read=read)
+    assert not (tmp_path / "archives" / "multirc.tar.gz.sha256").exists()
+    fetch.corpus_folder("multirc", tmp_path, progress=False, say=lambda line: None, read=lambda folder: None)
+    assert (tmp_path / "archives" / "multirc.tar.gz.sha256").exists()
+
+
+def test_a_redirect_to_no_address_is_refused(server, tmp_path):
+    url, behaviour = server
+    for place in (
+        "http://[::1",
+        "ftp://127.0.0.1/movies.tar.gz",
+        "http://user:secret@127.0.0.1/",
+        "//[",
+        "http://a..b/",
+    ):
+        behaviour.place = place
+        behaviour.script = ["redirect"]
+        with pytest.raises(DataError) as caught:
+            fetched(url, tmp_path)
+        assert str(caught.value).startswith(f"{url}/movies.tar.gz: ") and "secret" not in str(caught.value)
+
+
+def test_a_mirrors_password_is_sent_and_never_shown(server, tmp_path):
+    url, behaviour = server
+    behaviour.script = ["cut", "503"]
+    with pytest.raises(DataError) as caught:
+        fetched(url.replace("//", "//me:s%20cret@"), tmp_path)
+    assert "cret" not in str(caught.value) and url in str(caught.value)
+    assert behaviour.authorizations[-1] == "Basic " + base64.b64encode(b"me:s cret").decode()
+    assert not any(b"cret" in path.read_bytes() for path in (tmp_path / "archives").iterdir())
 
 
 def test_a_broken_pin_is_an_error(server, tmp_path):

@@ -96,6 +96,30 @@ def test_a_sparse_member_is_refused(tmp_path):
         unpack(write(tmp_path / "a.tar.gz", *GOOD, sparse), tmp_path / "out")
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"GNU.sparse.size": "many", "GNU.sparse.map": "0,1"},
+        {"GNU.sparse.size": "9", "GNU.sparse.map": "0,x"},
+        {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "9" * 5000},
+        {"size": "-1"},
+    ],
+)
+def test_headers_that_lie_are_refused(tmp_path, headers):
+    lie = member("movies/docs/b", b"x" * 600, pax_headers=headers)
+    with pytest.raises(DataError) as caught:
+        unpack(write(tmp_path / "a.tar.gz", *GOOD, lie), tmp_path / "out")
+    assert "a.tar.gz" in str(caught.value) and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("deep", [40, 3000])
+def test_a_member_thousands_of_folders_deep_is_refused(tmp_path, deep):
+    for one in (member("movies/" + "a/" * deep + "b"), member("movies/" + "a/" * deep, b"", type=tarfile.DIRTYPE)):
+        with pytest.raises(DataError, match=r"lies \d+ folders deep"):
+            unpack(write(tmp_path / "a.tar.gz", *GOOD, one), tmp_path / "out")
+        assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
+
+
 def test_too_many_members(tmp_path):
     archive = write(tmp_path / "a.tar.gz", *(member(f"movies/docs/{n}") for n in range(50)))
     with pytest.raises(DataError, match="more than 20 members"):

@@ -18,12 +18,14 @@ from typer.testing import CliRunner
 
 from eraser_hub.__main__ import app
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser import build as eraser_build
 from eraser_hub.conversion.eraser import splits as eraser_splits
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
 from eraser_hub.records import lines
-from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.built import open_built
+from eraser_hub.records.errors import BusyError, DataError, DataErrors
 from eraser_hub.records.locks import exclusive
 
 from .corpus_strategies import corpora as arbitrary_corpora
@@ -236,14 +238,58 @@ def test_processes_do_not_change_a_byte(samples, tmp_path):
     assert files(tmp_path / "one") == files(tmp_path / "two")
 
 
-def test_the_first_error_is_told_whoever_finds_it(samples, tmp_path):
+@pytest.mark.parametrize("num_proc", [1, 2])
+def test_where_nothing_can_be_built_each_error_is_told(samples, tmp_path, num_proc):
     for name in ("cose", "esnli"):
         shutil.copytree(samples / "eraser" / name, tmp_path / "in" / name)
         (tmp_path / "in" / name / "docs.jsonl").write_text("[]")
-    with pytest.raises(DataError, match="expected an object") as caught:
-        ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub", num_proc=2)
-    assert caught.value.file == tmp_path / "in" / "cose" / "docs.jsonl"
+    with pytest.raises(DataErrors) as caught:
+        ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub", num_proc=num_proc)
+    expected = [tmp_path / "in" / name / "docs.jsonl" for name in ("cose", "esnli")]
+    assert [error.file for error in caught.value.errors] == expected
     assert not (tmp_path / "hub").exists()
+
+
+@pytest.mark.parametrize("num_proc", [1, 2])
+@pytest.mark.parametrize("damage", ["val.jsonl", "docs.jsonl", "no splits"])
+def test_one_bad_corpus_keeps_no_other_from_being_built(samples, tmp_path, num_proc, damage):
+    names = ["cose", "esnli", "movies"]
+    for name in names:
+        shutil.copytree(samples / "eraser" / name, tmp_path / "in" / name)
+    before = ERASER.build(["cose"], source=tmp_path / "in", out=tmp_path / "hub").folder
+    old = files(before / "cose") | files(before / "documents")
+    for path in (tmp_path / "in" / "cose").glob("*.jsonl" if damage == "no splits" else damage):
+        path.write_text(path.read_text(encoding="utf-8") + "{\n", encoding="utf-8")
+        if damage == "no splits":
+            path.unlink()
+    with pytest.raises(PartlyBuilt) as caught:
+        ERASER.build(names, source=tmp_path / "in", out=tmp_path / "hub", num_proc=num_proc)
+    (error,) = caught.value.errors
+    assert "cose" in str(error) and list(caught.value.result.rows) == ["movies", "esnli"]
+    assert "cose: not built, for the error below" in caught.value.result.notes
+    assert (files(before / "cose") | files(before / "documents")).items() >= old.items(), "what stood there stays"
+    assert set(load_splits(before)) == {"cose", "movies", "esnli"}
+    ERASER.build(["movies", "esnli"], source=samples / "eraser", out=tmp_path / "other")
+    for name in ("movies", "esnli"):
+        assert files(before / name) == files(tmp_path / "other" / "eraser" / name)
+    with pytest.raises(PartlyBuilt):
+        ERASER.build(names, source=tmp_path / "in", out=tmp_path / "new")
+    assert not list((tmp_path / "new").rglob("*cose*"))
+
+
+def load_splits(folder: Path) -> dict[str, list[str]]:
+    built = open_built(folder)
+    return {config: list(built.splits(config)) for config in built.configs}
+
+
+def test_the_command_names_the_bad_corpus_and_exits_with_1(samples, tmp_path):
+    shutil.copytree(samples / "eraser" / "cose", tmp_path / "in" / "cose")
+    shutil.copytree(samples / "eraser" / "multirc", tmp_path / "in" / "multirc")
+    (tmp_path / "in" / "multirc" / "val.jsonl").write_text("{}\n")
+    command = [sys.executable, "-m", "eraser_hub", "build", "eraser", "--source", str(tmp_path / "in"), "--out", "hub"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 1 and "hub/eraser: cose: train" in run.stdout
+    assert "multirc: not built" in run.stderr and f"{tmp_path}/in/multirc/val.jsonl:1: expected the key" in run.stderr
 
 
 def test_where_no_other_process_starts_this_one_builds(samples, tmp_path):
@@ -341,7 +387,11 @@ def test_skipped_files_are_named_with_the_reason(samples, tmp_path):
     for name, reason in (
         ("human_performance_1.jsonl", "predictions"),
         ("human_performance.jsonl", "predictions"),
-        ("dev_data.jsonl", "another format"),
+        (
+            "dev_data.jsonl",
+            "another format (its first line: docids: expected a list of document ids or null, found the string",
+        ),
+        ("test_data.jsonl", "another format"),
         ("test.jsonl.bak", "backup"),
         ("README", "no .jsonl file"),
     ):
@@ -453,6 +503,7 @@ def test_a_second_build_says_that_one_is_at_work(samples, tmp_path):
 _SLOW = """
 import sys, time
 from pathlib import Path
+from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser import build as eraser_build
 from eraser_hub.conversion import HUB_DATASETS
 write = eraser_build._Files.write

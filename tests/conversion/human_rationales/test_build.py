@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import read_release
 from eraser_hub.conversion.human_rationales.sentiment_trees import parse_tree
+from eraser_hub.conversion.small_dataset import Entry
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError
 
@@ -48,7 +49,7 @@ def test_the_samples_come_back_letter_by_letter(built: Path, samples: Path, tmp_
 
 
 def test_neutral_roots_are_skipped_counted_and_kept(built: Path, samples: Path) -> None:
-    facts = {file["split"]: file for file in read_release(built)["sst"]["files"]}
+    facts = {file["split"]: file for file in read_release(built, Entry)["sst"]["files"]}
     for split, name in (("train", "train"), ("validation", "dev"), ("test", "test")):
         text = (samples / "human_rationales" / "sst" / "trees" / f"{name}.txt").read_text(encoding="utf-8-sig")
         trees = [parse_tree(line) for line in text.splitlines()]

@@ -1,0 +1,134 @@
+"""What holds for each dataset's build: whose folder it replaces, and what stays of people's files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.dataset import PartlyBuilt
+from eraser_hub.publishing.spaces import build_metrics
+from eraser_hub.records.errors import DataError
+
+SOURCES = {"eraser": ("cose", "val.jsonl"), "bilingual_perturbation": ("senti_en",), "human_rationales": ("sst",)}
+Build = Callable[[Path], Path]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture(params=[*HUB_DATASETS, "metrics"])
+def build(request: pytest.FixtureRequest, samples: Path) -> Build:
+    """Builds into ``out/NAME``, and says that folder."""
+    if request.param == "metrics":
+        return lambda out: build_metrics(out, ["normalized_fidelity"])[0]
+    config = SOURCES[request.param][0]
+    return lambda out: HUB_DATASETS[request.param].build([config], source=samples / request.param, out=out).folder
+
+
+def test_a_folder_that_no_build_wrote_is_refused_and_stays(build, tmp_path):
+    folder = build(tmp_path / "there")
+    for name in ("thesis.txt", "README.md"):
+        mine = tmp_path / name / folder.name
+        mine.mkdir(parents=True)
+        (mine / name).write_text("years of work", encoding="utf-8")
+        with pytest.raises(DataError, match="take another --out") as caught:
+            build(tmp_path / name)
+        assert str(caught.value).startswith(str(mine))
+        assert files(tmp_path / name) == {f"{folder.name}/{name}": b"years of work"}
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file" / folder.name).write_text("x")
+    with pytest.raises(DataError, match="expected a folder or nothing, found a file"):
+        build(tmp_path / "file")
+    assert files(tmp_path / "file") == {folder.name: b"x"}
+    (tmp_path / "empty" / folder.name).mkdir(parents=True)
+    assert files(build(tmp_path / "empty")) == files(folder)
+
+
+def test_what_people_put_into_a_built_folder_survives_a_rebuild(build, tmp_path):
+    folder = build(tmp_path)
+    before = files(folder)
+    mine = {"thesis.txt": b"work", ".git/objects/ab/cd": b"x", "notes/a/b.parquet": b"y", "notes/README.md": b"z"}
+    for name, content in mine.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    (folder / "link").symlink_to("nowhere")
+    (folder / "notes" / "round").symlink_to(folder)
+    (folder / "notes" / "empty").mkdir()
+    os.mkfifo(folder / "pipe")
+    build(tmp_path)
+    assert os.readlink(folder / "link") == "nowhere" and os.readlink(folder / "notes" / "round") == str(folder)
+    assert (folder / "pipe").is_fifo() and (folder / "notes" / "empty").is_dir()
+    (folder / "notes" / "round").unlink()
+    assert files(folder) == before | mine
+
+
+def test_a_raw_corpus_below_out_is_not_replaced_by_what_is_built_of_it(samples, tmp_path, monkeypatch):
+    """``--out . --source human_rationales``: the dataset's folder would be the source."""
+    shutil.copytree(samples / "human_rationales", tmp_path / "human_rationales")
+    before = files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="take another --out"):
+        HUB_DATASETS["human_rationales"].build(None, source=Path("human_rationales"), out=Path())
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "good", "config"),
+    [
+        ("bilingual_perturbation", "senti_en", "senti_ch", "senti_en"),
+        ("human_rationales", "sst/trees/dev.txt", "wikiattack", "sst"),
+    ],
+)
+def test_one_bad_corpus_keeps_no_other_from_being_built(name, bad, good, config, samples, tmp_path):
+    shutil.copytree(samples / name, tmp_path / "in")
+    with (tmp_path / "in" / bad).open("a", encoding="utf-8") as file:
+        file.write("(((\n")
+    with pytest.raises(PartlyBuilt) as caught:
+        HUB_DATASETS[name].build(None, source=tmp_path / "in", out=tmp_path)
+    (error,) = caught.value.errors
+    assert error.file == tmp_path / "in" / bad
+    assert good in caught.value.result.rows and config not in caught.value.result.rows
+    assert f"{config}: not built, for the error below" in caught.value.result.notes
+    with pytest.raises(DataError) as caught:
+        HUB_DATASETS[name].build([config], source=tmp_path / "in", out=tmp_path)
+    assert caught.type is DataError
+
+
+@pytest.mark.parametrize("dataset", HUB_DATASETS)
+@pytest.mark.parametrize("verb", ["export", "build"])
+def test_a_release_json_of_a_wrong_shape_is_named_with_its_field(dataset, verb, samples, tmp_path):
+    config = SOURCES[dataset][0]
+    folder = HUB_DATASETS[dataset].build([config], source=samples / dataset, out=tmp_path).folder
+    path = folder / "release.json"
+    whole = json.loads(path.read_bytes())
+    texts = [
+        "[]",
+        "{",
+        "\xff",
+        '{"format": 2}',
+        '{"format": 2, "configs": {"x": 3}}',
+        "[" * 900,
+        '{"format": 2, "format": 2}',
+    ]
+    for key in whole["configs"][config]:
+        texts += [
+            json.dumps({**whole, "configs": {config: {**whole["configs"][config], key: wrong}}})
+            for wrong in (None, [7])
+        ]
+    for text in texts:
+        path.write_text(text, encoding="latin-1")
+        before = files(folder)
+        with pytest.raises(DataError) as caught:
+            if verb == "export":
+                HUB_DATASETS[dataset].export(folder, [config], out=tmp_path / "raw")
+            else:
+                HUB_DATASETS[dataset].build([config], source=samples / dataset, out=tmp_path)
+        assert str(caught.value).startswith(str(path)) and files(folder) == before
+        assert not (tmp_path / "raw").exists() or not any((tmp_path / "raw").rglob("*.*"))
