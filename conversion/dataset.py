@@ -278,9 +278,10 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     if release.get("format") != FORMAT:
         message = f"expected the format {FORMAT}, found {shown(release.get('format'))}, which another version wrote"
         raise DataError(f"{message}; remove the folder and build it anew", file=path)
-    try:
-        msgspec.convert(configs, dict[str, entry])  # type: ignore[valid-type]
-    except msgspec.ValidationError as error:
-        message, _, place = str(error).partition(" - at `$")
-        raise DataError(message[:1].lower() + message[1:], file=path, field=f"configs{place.rstrip('`')}") from None
+    for name, held in configs.items():
+        try:
+            msgspec.convert(held, entry)
+        except msgspec.ValidationError as error:
+            message, _, place = str(error).partition(" - at `$")
+            raise DataError(message[:1].lower() + message[1:], file=path, field=name + place.rstrip("`")) from None
     return configs
