@@ -222,7 +222,7 @@ def test_a_damaged_folder_is_refused_by_export(built: Path, tmp_path: Path) -> N
     copy = tmp_path / "human_rationales"
     shutil.copytree(built, copy)
     (copy / "release.json").write_text('{"format": 2, "configs": {"sst": {"files": [{"file": 3}]}}}')
-    with pytest.raises(DataError, match="sst.files.0..file: expected `str`, got `int`"):
+    with pytest.raises(DataError, match=r"sst\.files\[0\]\.file: expected `str`, got `int`"):
         DATASET.export(copy, ["sst"], out=tmp_path / "raw")
     (copy / "release.json").write_text("[]")
     with pytest.raises(DataError, match=r"release\.json"):
