@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from eraser_hub.conversion.download.addresses import is_remote, local_file
 from eraser_hub.records.built import label_name, open_built
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.predictions import instances, plain_rows
@@ -228,22 +229,25 @@ def _instance_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def named_systems(arguments: Sequence[str], *, draws: bool = False) -> list[System]:
-    """``PATH`` or ``NAME=PATH``; a path's stem names the system, and its folder too where two stems are equal.
+    """``FILE`` or ``NAME=FILE``; a file's stem names the system, and its folder too where two stems are equal.
+
+    A file may lie elsewhere (``https://..``, ``hf://..``): it is fetched.
 
     Args:
         arguments: as given on the command line.
         draws: several files under one name given are draws of one system, not a mistake.
 
     Raises:
-        DataError: two systems of one name.
+        DataError: two systems of one name; a file that cannot be fetched.
     """
     systems = []
     for argument in arguments:
-        name, equals, path = argument.partition("=")
-        if equals and name and not Path(argument).exists():
-            systems.append(System(name, Path(path)))
+        name, equals, address = argument.partition("=")
+        if equals and name and not is_remote(argument) and not Path(argument).exists():
+            systems.append(System(name, local_file(address)))
         else:
-            systems.append(System(Path(argument).stem, Path(argument)))
+            path = local_file(argument)
+            systems.append(System(path.stem, path))
     stems = [system.path.stem for system in systems if system.name == system.path.stem]
     systems = [
         System(f"{system.path.parent.name}/{system.name}", system.path) if stems.count(system.name) > 1 else system

@@ -23,7 +23,7 @@ def board(
     submission: Annotated[
         list[str] | None,
         typer.Option(
-            help="A predictions file, SYSTEM=FILE, scored here against --dataset; repeatable, draws are averaged."
+            help="A predictions file, SYSTEM=FILE (https:// and hf:// too), scored here against --dataset; repeatable, draws are averaged."
         ),
     ] = None,
     dataset: Annotated[Path | None, typer.Option(help="Folder of the built dataset that submissions answer.")] = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -19,7 +18,9 @@ from .scored import (
 )
 from .usage import Split, say
 
-Results = Annotated[list[Path], typer.Option(help="A system's predictions, jsonl or Parquet; give two or more.")]
+Results = Annotated[
+    list[str], typer.Option(help="A system's predictions (a file, https:// or hf://); give two or more.")
+]
 NResamples = Annotated[int, typer.Option(min=1, help="Resamples of either test.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
 ConfidenceLevel = Annotated[float, typer.Option(help="Of the differences' intervals, in (0, 1).")]
@@ -46,6 +47,7 @@ def compare(
     """
     import json
 
+    from eraser_hub.conversion.download.addresses import local_file
     from eraser_hub.scoring.comparison import as_json, as_text, compare_files
     from eraser_hub.scoring.settings import Inputs
 
@@ -55,7 +57,9 @@ def compare(
         raise typer.BadParameter("expected a number between 0 and 1", param_hint="--confidence-level")
     check_source(data_dir, dataset, config, annotations)
     settings = settings_of(iou_thresholds, aopc_thresholds)
-    inputs = [Inputs(data_dir, split, path, annotations, dataset=dataset, config=config) for path in results]
+    inputs = [
+        Inputs(data_dir, split, local_file(file), annotations, dataset=dataset, config=config) for file in results
+    ]
     note = inputs[0].labels().note
     if note:
         say(note)

@@ -15,7 +15,9 @@ def highlight(
     config: Annotated[str | None, typer.Option(help="Config; the card's default if not given.")] = None,
     split: Split = "test",
     id: Annotated[str | None, typer.Option("--id", help="The instance's id; the split's first if not given.")] = None,
-    predictions: Annotated[Path | None, typer.Option(help="A model's output, jsonl or Parquet.")] = None,
+    predictions: Annotated[
+        str | None, typer.Option(help="A model's output, jsonl or Parquet: a file, https:// or hf://.")
+    ] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Show whole documents, nothing folded away.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write the notebook's HTML to this file instead.")] = None,
 ) -> None:
@@ -32,9 +34,9 @@ def highlight(
         eraser-hub highlight --dataset hub/eraser --config movies --id negR_800.txt --predictions P.jsonl --whole
     """
     from eraser_hub.reports.highlight import highlights
-    from eraser_hub.reports.report_inputs import System, read_split
+    from eraser_hub.reports.report_inputs import named_systems, read_split
 
-    system = None if predictions is None else System(predictions.stem, predictions)
+    system = None if predictions is None else named_systems([predictions])[0]
     shown = highlights(read_split(dataset, config, split), id, system, fold=not whole)
     if html is None:
         from rich.console import Console

@@ -14,7 +14,10 @@ def report(
     dataset: Annotated[Path, typer.Option(help="Folder of a built dataset.")],
     out: Annotated[Path, typer.Option(help="Folder to write index.html and the score files to.")],
     predictions: Annotated[
-        list[str] | None, typer.Option(help="A system's predictions, PATH or NAME=PATH; repeat it for further systems.")
+        list[str] | None,
+        typer.Option(
+            help="A system's predictions, FILE or NAME=FILE (https:// and hf:// too); repeat it for further systems."
+        ),
     ] = None,
     more: Annotated[
         list[str] | None, typer.Argument(metavar="[PREDICTIONS]..", help="Further predictions, as after --predictions.")

@@ -19,7 +19,7 @@ from .scored import (
 )
 from .usage import Format, Split, print_tables, say
 
-Results = Annotated[Path, typer.Option(help="Predictions: ERASER instances, jsonl or Parquet.")]
+Results = Annotated[str, typer.Option(help="Predictions, jsonl or Parquet: a file, https:// or hf://.")]
 ScoreFile = Annotated[Path | None, typer.Option(help="Where the scores go, as JSON.")]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Demand IOU thresholds, labels, class scores and comprehensiveness scores.")
@@ -61,6 +61,7 @@ def score(
         eraser-hub score --data-dir corpora/movies --split val --results predictions.jsonl
         --iou-thresholds 0.1 --iou-thresholds 0.5 --confidence-level 0.95 --by classification
     """
+    from eraser_hub.conversion.download.addresses import local_file
     from eraser_hub.scoring.result import nested, run_signature, write_scores
     from eraser_hub.scoring.score import score as run
     from eraser_hub.scoring.score_tables import score_tables
@@ -74,11 +75,12 @@ def score(
         sentence_threshold=sentence_threshold, per_instance=per_instance, confidence_level=confidence_level,
         n_resamples=n_resamples, seed=seed, ci_method=ci_method, by=by, totals_only=True,
     )  # fmt: skip
-    inputs = Inputs(data_dir, split, results, annotations, dataset=dataset, config=config)
+    path = local_file(results)
+    inputs = Inputs(data_dir, split, path, annotations, dataset=dataset, config=config)
     scored = run(inputs, settings, num_proc)
     if scored.note:
         say(scored.note)
-    scored.extra.update(inputs.names | run_signature(results))
+    scored.extra.update(inputs.names | run_signature(path))
     scores = nested(scored)
     if score_file is not None:
         write_scores(score_file, scores)

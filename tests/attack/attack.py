@@ -155,7 +155,7 @@ def attack(
     verbs = list(verbs or WEIGHTS)
     bases = warm_up(home, verbs)
     table = Table()
-    chosen = drawn(cases, seed, verbs, keep)
+    chosen = drawn(cases, seed, verbs, keep or (lambda pair: True))
     for start in range(0, len(chosen), BATCH):
         batch = chosen[start : start + BATCH]
         for verdict in run_batch(batch, seed, home, bases):

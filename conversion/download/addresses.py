@@ -1,0 +1,62 @@
+"""A file by its address: on this machine, ``https://..``, or ``hf://..`` on the Hub."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import shutil
+import tempfile
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from eraser_hub.records.errors import DataError, first_line
+
+from .http import NotThere, download
+
+# what a run says of itself stands beside what it wrote
+BESIDE = ".run.json"
+
+
+def is_remote(address: str) -> bool:
+    """Whether the file has to be fetched."""
+    return address.startswith(("https://", "http://", "hf://"))
+
+
+def local_file(address: str) -> Path:
+    """The file at an address: itself on this machine; else a copy, and beside it its ``.run.json`` where there is one.
+
+    Args:
+        address: a path, ``https://HOST/FILE``, or ``hf://datasets/ORG/NAME[@REVISION]/FILE`` (``hf://spaces/..``).
+
+    Raises:
+        DataError: it cannot be fetched, with the address.
+    """
+    if not is_remote(address):
+        return Path(address)
+    return _of_the_hub(address) if address.startswith("hf://") else _of_the_web(address)
+
+
+def _of_the_web(address: str) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="eraser-hub-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / (Path(unquote(urlsplit(address).path)).name or "file")
+    download(address, path, name=path.name)
+    with contextlib.suppress(NotThere):
+        url = urlsplit(address)
+        download(url._replace(path=url.path + BESIDE).geturl(), folder / (path.name + BESIDE), name=path.name + BESIDE)
+    return path
+
+
+def _of_the_hub(address: str) -> Path:
+    from huggingface_hub import HfFileSystem, hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    try:
+        place = HfFileSystem().resolve_path(address)
+        where = {"repo_id": place.repo_id, "repo_type": place.repo_type, "revision": place.revision}
+        path = Path(hf_hub_download(filename=place.path_in_repo, **where))
+        with contextlib.suppress(EntryNotFoundError):
+            hf_hub_download(filename=place.path_in_repo + BESIDE, **where)
+    except Exception as error:  # huggingface_hub raises many kinds; its words say what is missing
+        raise DataError(f"cannot be fetched: {first_line(error)}", file=address) from None
+    return path
