@@ -440,7 +440,7 @@ def test_predictions_come_from_the_web_with_what_their_run_says(toy_hub, served,
     alone = local_file(f"{address}/q.jsonl")
     assert alone.read_text() == "[]\n" and not alone.with_name("q.jsonl.run.json").exists()
     assert local_file("here/p.jsonl") == Path("here/p.jsonl")
-    with pytest.raises(DataError, match="nothing.jsonl"):
+    with pytest.raises(DataError, match="nothing"):
         local_file(f"{address}/nothing.jsonl")
 
 
