@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import evaluate
@@ -10,11 +9,13 @@ import numpy as np
 
 from .annotators import agreement
 from .batches import Measured, info
+from .clusters import connected as connected
+from .fields import HEADLINE
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import Row, RowBatches, as_list, by_id, check_partners, column, rows_of
+from .rows import Row, RowBatches, RowColumns, as_list, by_id, check_partners, rows_of
 from .sources import ERASER
 
 KEYS = ("cohen_kappa", "p", "r", "f1")
@@ -36,8 +37,10 @@ Args:
         [[0, 1, ..], ..], at least two of one length. The rows may be given as predictions instead; if both are given,
         predictions hold the annotators and references further columns for by.
     per_instance: adds each text's means over its annotators.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over texts; ci_method is "percentile"
-        or "bca".
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over texts; ci_method is "bca"
+        or "percentile".
+    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), "none",
+        or a column of the rows.
     by: a column of the rows; adds the scores per value of it.
     label_names: names of the class numbers in that column.
 
@@ -104,7 +107,9 @@ class AnnotatorAgreement(RowBatches, evaluate.Metric):
     """Agreement of annotators with their majority; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES)
+        return info(
+            _DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES, HEADLINE["annotator_agreement"]
+        )
 
     def _measure(self, predictions: Any, references: Any) -> Measured:
         """Per text: sums over its annotators of each score and of its square, and the counts."""
@@ -136,7 +141,7 @@ class AnnotatorAgreement(RowBatches, evaluate.Metric):
         kappas, comparisons = values[:, 8:].sum(axis=0)
         return Measured(
             Statistics(list(rows), values, _finalize, per_instance),
-            partial(column, [[row, further.get(name)] for name, row in rows.items()]),
+            RowColumns([[row, further.get(name)] for name, row in rows.items()]),
             {"majority": "strict", "std": "population"},
             {"comparisons": int(comparisons), "undefined_kappas": int(comparisons - kappas)},
         )

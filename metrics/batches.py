@@ -6,12 +6,13 @@ evaluate's shared files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import datasets
 import evaluate
 
+from .clusters import AUTO, Columns, clustered
 from .pool import Statistics
 from .results import report
 from .sources import Source
@@ -25,13 +26,15 @@ def info(
     inputs_description: str,
     higher_is_better: Mapping[str, bool | None],
     ranges: Mapping[str, tuple[float | None, float | None]],
+    headline: Sequence[str] = (),
 ) -> evaluate.MetricInfo:
-    """What a module says of itself.
+    """What a module says of itself; beside evaluate's own fields ``higher_is_better``, ``ranges`` and ``headline``.
 
     Args:
         source: the paper that defines the scores.
         higher_is_better: per key; None: it has no direction.
         ranges: per key the lowest and the highest value; None: no end.
+        headline: the keys that the metric is judged by, see `fields.HEADLINE`.
     """
     features = {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
     metric = evaluate.MetricInfo(
@@ -42,7 +45,7 @@ def info(
         homepage=source.homepage,
         reference_urls=[source.url],
     )
-    metric.higher_is_better, metric.ranges = higher_is_better, ranges
+    metric.higher_is_better, metric.ranges, metric.headline = higher_is_better, ranges, tuple(headline)
     return metric
 
 
@@ -51,13 +54,13 @@ class Measured(NamedTuple):
 
     Attributes:
         statistics: additive, per instance.
-        column: a column's name -> its value for each instance, to break scores down by.
+        columns: what is known of each instance besides, to break scores down by, and to cluster by.
         settings: what made the numbers, for the signature.
         extra: further entries of the result.
     """
 
     statistics: Statistics
-    column: Callable[[str], Sequence[object]]
+    columns: Columns
     settings: Mapping[str, object] = {}
     extra: Mapping[str, object] = {}
 
@@ -97,25 +100,33 @@ class Batches(Generic[Kept]):
     ) -> dict[str, Any]:
         """The scores of all that was kept."""
         options = {key: settings.pop(key) for key in self.OPTIONS if key in settings}
+        cluster_by = settings.pop("cluster_by", AUTO)
         measured = self._measured(predictions, references, **settings)
-        by = options.get("by")
-        values = None if by is None else measured.column(by)
-        return report(
-            measured.statistics, self.name, measured.settings, by_values=values, extra=measured.extra, **options
+        by, statistics = options.get("by"), measured.statistics
+        values = None if by is None else measured.columns(by)
+        # who asks for scores alone need not wait for the clusters
+        drawn = any(
+            options.get(key) not in (None, False) for key in ("per_instance", "confidence_level", "n_resamples")
         )
+        if drawn or cluster_by != AUTO:
+            statistics = clustered(statistics, measured.columns, cluster_by)
+        return report(statistics, self.name, measured.settings, by_values=values, extra=measured.extra, **options)
 
-    def statistics(self, predictions: Any = None, references: Any = None, **settings: Any) -> Statistics:
+    def statistics(
+        self, predictions: Any = None, references: Any = None, cluster_by: str = AUTO, **settings: Any
+    ) -> Statistics:
         """The additive statistics per instance that the scores are made of, for a comparison of systems.
 
         Args:
-            predictions, references, settings: as for ``compute``.
+            predictions, references, cluster_by, settings: as for ``compute``.
 
         Raises:
             ValueError: wrong input; names the instance and the field.
         """
         sides = (("prediction", predictions), ("reference", references))
         kept = [[] if data is None else [self._keep(data, side)] for side, data in sides]
-        return self._measured(*kept, **settings).statistics
+        measured = self._measured(*kept, **settings)
+        return clustered(measured.statistics, measured.columns, cluster_by)
 
     def __len__(self) -> int:
         """How many predictions are kept."""

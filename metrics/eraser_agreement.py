@@ -10,6 +10,8 @@ from .agreement import Agreement, AgreementSettings
 from .agreement_scores import info_of, keys_of
 from .batches import info
 from .checks import Classes, name_labels
+from .clusters import connected as connected
+from .fields import HEADLINE
 from .fields import SOFT_FIELDS as SOFT_FIELDS
 from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
@@ -49,9 +51,11 @@ Args:
     random_baseline: True (10 shuffles, as in the papers) or a number: adds auprc_random .. for shuffled scores.
     sentence_threshold: a sentence is predicted from this score on. Where no prediction has sentence scores, sentences are
         predicted by hard rationales: those of which a span covers at least one token (signature: sentences_from:spans).
-    per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..]}.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over annotations; ci_method
-        is "percentile" or "bca".
+    per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}.
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters; ci_method is
+        "bca" or "percentile".
+    cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through others), "none", or
+        a column of the references or of the predictions.
     by: "classification" or another column of the references; adds by: {value: {key: score}}.
     label_names: names of the integers in the references' classification, where no Dataset brings them.
 
@@ -89,7 +93,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
     """
 
     def _info(self) -> evaluate.MetricInfo:
-        return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, *info_of(keys_of()))
+        return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, *info_of(keys_of()), HEADLINE["eraser_agreement"])
 
     def _measure(
         self,

@@ -8,9 +8,11 @@ import evaluate
 
 from .batches import info
 from .checks import name_labels
+from .clusters import connected as connected
 from .erasure import AOPC_THRESHOLDS, info_of
 from .faithfulness import Faithfulness
 from .fields import ERASED as ERASED
+from .fields import HEADLINE
 from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
@@ -41,9 +43,12 @@ Args:
     references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1), documents and
         evidences (for tokens_to_flip_ratio); ids are compared as strings.
     aopc_thresholds: those that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.
-    per_instance: adds per_instance: {key: [score per instance], "annotation_id": [..]}.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over instances; ci_method
-        is "percentile" or "bca".
+    per_instance: adds per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [..]}.
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters; ci_method is
+        "bca" or "percentile".
+    cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through others), "none", or
+        a column of the references or of the predictions. Without references the documents
+        of the rationales count.
     by: "classification" or another column of the references; adds by: {value: {key: score}}.
     label_names: the labels; also names of the integers in the references' classification.
 
@@ -78,7 +83,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
     references_needed = False
 
     def _info(self) -> evaluate.MetricInfo:
-        return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, *info_of())
+        return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, *info_of(), HEADLINE["eraser_faithfulness"])
 
     def _measure(
         self,

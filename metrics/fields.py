@@ -1,4 +1,4 @@
-"""The optional fields of an ERASER instance: each is named here once, for all that flatten and check it.
+"""The optional fields of an ERASER instance, and the scores that modules are judged by: each is named here once.
 
 Keys are the names that the flat arrays of `flat.Predictions` have, values what stands in the JSON.
 """
@@ -51,3 +51,13 @@ LIST_FIELDS = {
 OCCLUDED_FIELD = "occluded_scores"
 # the matrices with a column per label
 LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.values() for side in ERASED))
+
+# module -> the scores that it is judged by: `compare` corrects its p-values over these, all others are exploratory
+HEADLINE = {
+    "eraser_agreement": ("token_macro_f1", "iou_macro_f1", "auprc", "sentence_macro_f1"),
+    "eraser_faithfulness": ("comprehensiveness_aopc", "sufficiency_aopc", "macro_f1"),
+    "perturbation_map": ("map",),
+    "rationale_set_agreement": ("token_f1",),
+    "normalized_fidelity": ("normalized_sufficiency", "normalized_comprehensiveness"),
+    "annotator_agreement": ("cohen_kappa",),
+}

@@ -8,15 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic
 
 import pyarrow as pa
 
 from .batches import Batches, Measured
+from .clusters import NONE, Clusters, connected, numbered
 from .flat import FlatRecord, Predictions, Record, References, concatenate, pack, unpack
 from .flatten_arrow import predictions_from_arrow, references_from_arrow
 from .flatten_rows import Flattener, PredictionFlattener, ReferenceFlattener
+from .joining import by_documents
 from .offences import Offences
 from .pool import Statistics
 
@@ -132,8 +133,8 @@ class InstanceBatches(Batches[Batch]):
 
     def _packed(self, kept: Batch, side: str) -> bytes:
         record = pack(kept.record)
-        scalars = kept.scalar_columns() if side == "reference" else {}  # breakdowns are by columns of references
-        return len(record).to_bytes(8, "little") + record + json.dumps([scalars, kept.label_names]).encode()
+        columns = [kept.scalar_columns(), kept.label_names]  # to break scores down by, and to cluster by
+        return len(record).to_bytes(8, "little") + record + json.dumps(columns).encode()
 
     def _unpacked(self, data: bytes, side: str) -> Batch:
         end = 8 + int.from_bytes(data[:8], "little")
@@ -155,17 +156,63 @@ class InstanceBatches(Batches[Batch]):
                 raise ValueError(f"references: expected the same label names throughout, found {known[0]} and others")
             settings["label_names"] = known[0] if known else None
         statistics, made_by, extra = self._measure(p, r, **settings)
-        return Measured(statistics, partial(_column, references, r), made_by, extra)
+        columns = InstanceColumns(statistics.ids, predictions, references, p, r)
+        return Measured(statistics, columns, made_by, extra)
 
 
-def _column(batches: Sequence[Batch], r: References | None, by: str) -> list[Any]:
-    """The values of the column to break scores down by; labels by their names."""
-    if r is None:
-        raise ValueError(f"by: expected references with the column {by!r}, found no references")
-    if by == "classification" and (r.classification >= 0).any():
-        names = [*(label.lstrip("\0") for label in r.labels), None]
-        return [names[code] for code in r.classification.tolist()]
-    parts = [batch.column(by) for batch in batches]
-    if any(part is None for part in parts):
-        raise ValueError(f"by: expected a column that every reference has, found {by!r} not in all of them")
-    return [value for part in parts for value in part or ()]
+@dataclass
+class InstanceColumns:
+    """What is known of each annotation beside its scores.
+
+    Attributes:
+        ids: of the annotations, in the order of the statistics.
+        predictions, references: as they came; no batch of references where there are none.
+        p, r: the same, flat.
+    """
+
+    ids: Sequence[str]
+    predictions: Sequence[Batch[Predictions]]
+    references: Sequence[Batch[References]]
+    p: Predictions
+    r: References | None
+
+    def __call__(self, name: str, predicted: bool = False) -> list[Any]:
+        """The values of a column of the references; labels by their names.
+
+        Args:
+            predicted: where they lack it, of the predictions.
+
+        Raises:
+            ValueError: not every row has it.
+        """
+        r = self.r
+        if name == "classification" and r is not None and (r.classification >= 0).any():
+            names = [*(label.lstrip("\0") for label in r.labels), None]
+            return self._ordered([names[code] for code in r.classification.tolist()], r.ids)
+        for batches, record in ((self.references, r), (self.predictions, self.p if predicted else None)):
+            parts = [batch.column(name) for batch in batches]
+            if record is not None and not any(part is None for part in parts):
+                return self._ordered([value for part in parts for value in part or ()], record.ids)
+        if r is None:
+            raise ValueError(f"by: expected references with the column {name!r}, found no references")
+        raise ValueError(f"by: expected a column that every reference has, found {name!r} not in all of them")
+
+    def clusters(self) -> Clusters:
+        """Annotations that share a document: those of the references, else those of the predictions' rationales."""
+        p, ids = self.p, self.p.ids
+        if self.r is not None:
+            clusters, ids = by_documents(self.r), self.r.ids
+        elif p.instance.size:
+            clusters = Clusters("documents of rationales", connected(p.instance, p.doc, len(ids)))
+        else:
+            clusters = Clusters(NONE)
+        if clusters.numbers is None:
+            return clusters
+        return clusters._replace(numbers=numbered(self._ordered(clusters.numbers.tolist(), ids)))
+
+    def _ordered(self, values: Sequence[Any], ids: Sequence[str]) -> list[Any]:
+        """Values of one side in the order of the annotations."""
+        if ids is self.ids:
+            return list(values)
+        held = dict(zip(ids, values, strict=True))
+        return [held[name] for name in self.ids]

@@ -1,4 +1,5 @@
-"""Predictions and references, matched: instances by annotation id, documents by docid, both in any order."""
+"""Predictions and references, matched: instances by annotation id, documents by docid, both in any order; and which
+annotations share documents."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .clusters import NONE, Clusters, connected
 from .flat import Predictions, References
 
 
@@ -88,6 +90,15 @@ def touched_sentences(
     first, end = documents.sentence_spans(owner, joined.doc[rationale], p.start, p.end)
     gold = keys.evidence[with_sentences], r.start_sentence[with_sentences], r.end_sentence[with_sentences]
     return gold, (keys.span, first, end)
+
+
+def by_documents(r: References) -> Clusters:
+    """Clusters of annotations that share a document of their own or of their evidence."""
+    listed = r.document_instance >= 0
+    owner = np.concatenate([r.document_instance[listed], r.group_instance[r.group]])
+    if not owner.size:
+        return Clusters(NONE)
+    return Clusters("documents", connected(owner, np.concatenate([r.document[listed], r.doc]), len(r.ids)))
 
 
 class Documents:

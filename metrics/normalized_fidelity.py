@@ -11,8 +11,9 @@ import evaluate
 import numpy as np
 
 from .batches import Measured, info
+from .clusters import connected as connected
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
-from .fields import OCCLUDED_FIELD, PROBABILITY_SLACK, SCORE_FIELDS
+from .fields import HEADLINE, OCCLUDED_FIELD, PROBABILITY_SLACK, SCORE_FIELDS
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
@@ -21,11 +22,11 @@ from .rows import (
     ID_FIELDS,
     Row,
     RowBatches,
+    RowColumns,
     as_list,
     as_number,
     by_id,
     check_partners,
-    column,
     optional_fields,
     rows_of,
 )
@@ -66,8 +67,10 @@ Args:
     smallest_null_difference: 1e-5; below it the normalised scores are 0.
     fast_slope: -1.0; a curve that drops at this slope or steeper drops fast.
     per_instance: adds the scores of each instance.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is
-        "percentile" or "bca".
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is "bca"
+        or "percentile".
+    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), "none",
+        or a column of the rows.
     by: a column of the rows; adds the scores per value of it.
     label_names: names of the class numbers in that column.
 
@@ -219,7 +222,14 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
     """Null-normalised fidelity and its curves; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        return info(_DESCRIPTION, HUMAN_RATIONALES, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES)
+        return info(
+            _DESCRIPTION,
+            HUMAN_RATIONALES,
+            _INPUTS_DESCRIPTION,
+            HIGHER_IS_BETTER,
+            RANGES,
+            HEADLINE["normalized_fidelity"],
+        )
 
     def _measure(
         self,
@@ -258,9 +268,7 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
             scores = statistics.scores()
             slopes = float(scores[SLOPES[0]]), float(scores[SLOPES[1]])
             extra = {"occlusion_rates": rates, "reading": reading(*slopes, steep)}
-        return Measured(
-            statistics, partial(column, [[further.get(name), named[name]] for name in points]), settings, extra
-        )
+        return Measured(statistics, RowColumns([[further.get(name), named[name]] for name in points]), settings, extra)
 
     def _result(
         self, predictions: Sequence[Any], references: Sequence[Any], settings: dict[str, Any]

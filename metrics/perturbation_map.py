@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import evaluate
 import numpy as np
 
 from .batches import Measured, info
+from .clusters import connected as connected
+from .fields import HEADLINE
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .rank_consistency import average_precisions
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import RowBatches, as_list, by_id, check_partners, column, rows_of
+from .rows import RowBatches, RowColumns, as_list, by_id, check_partners, rows_of
 from .sources import FINE_GRAINED
 
 HIGHER_IS_BETTER = {"map": True, "map_prefix_hits": True}
@@ -32,8 +33,10 @@ Args:
     references: rows {id, sample_type, rel_ids}; sample_type is "ori" or "disturb"; rel_ids names the perturbed records
         of an original one.
     per_instance: adds the scores of each original record (the mean over its pairs).
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over original records; ci_method is
-        "percentile" or "bca".
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over original records; ci_method is "bca"
+        or "percentile".
+    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), "none",
+        or a column of the rows.
     by: a column of the rows; adds the scores per value of it.
     label_names: names of the class numbers in that column.
 
@@ -88,7 +91,9 @@ class PerturbationMap(RowBatches, evaluate.Metric):
     """MAP of original/perturbed pairs; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        return info(_DESCRIPTION, FINE_GRAINED, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES)
+        return info(
+            _DESCRIPTION, FINE_GRAINED, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES, HEADLINE["perturbation_map"]
+        )
 
     def _measure(self, predictions: Any, references: Any) -> Measured:
         """Per original record that has perturbed ones: sums of both scores over its pairs, and how many pairs.
@@ -118,7 +123,7 @@ class PerturbationMap(RowBatches, evaluate.Metric):
             raise ValueError("expected original records (sample_type 'ori') with rel_ids, found no pair")
         statistics = self._score_pairs(pairs, tokens, offences)
         sources = [[records[name], rows[name]] for name in statistics.ids]
-        return Measured(statistics, partial(column, sources), extra={"pairs": int(statistics.values[:, 2].sum())})
+        return Measured(statistics, RowColumns(sources), extra={"pairs": int(statistics.values[:, 2].sum())})
 
     @staticmethod
     def _perturbed(name: str, record: Any, offences: Offences) -> list[str]:

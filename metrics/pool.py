@@ -9,7 +9,7 @@ keys there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -39,6 +39,9 @@ class Statistics:
         per_instance: {key: (n,) or (n, T)}, the instance's own scores; NaN where an instance has none.
         columns: what each column of ``values`` is, k names, by which the statistics of systems with other optional
             fields are compared; None where that never happens.
+        clusters: the cluster of each instance, int (n,), every number from 0 to their largest; None: each instance
+            stands for itself. See `clusters`.
+        clustering: what a cluster is: "documents", "original", a column's name, or "none".
     """
 
     ids: Sequence[str]
@@ -46,6 +49,8 @@ class Statistics:
     finalize: Finalize
     per_instance: Mapping[str, np.ndarray] = field(default_factory=dict)
     columns: Sequence[str] | None = None
+    clusters: np.ndarray | None = None
+    clustering: str = "none"
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or len(self.values) != len(self.ids):
@@ -57,6 +62,22 @@ class Statistics:
         for key, column in self.per_instance.items():
             if len(column) != len(self.ids):
                 raise ValueError(f"per_instance[{key!r}]: expected {len(self.ids)} values, found {len(column)}")
+        if self.clusters is not None and len(self.clusters) != len(self.ids):
+            raise ValueError(f"clusters: expected {len(self.ids)} numbers, found {len(self.clusters)}")
+
+    @property
+    def n_clusters(self) -> int:
+        """How many rows are drawn."""
+        return len(self.ids) if self.clusters is None else int(self.clusters.max(initial=-1)) + 1
+
+    def cluster_sums(self) -> np.ndarray:
+        """The statistics summed per cluster: float64 (clusters, k); what the bootstrap draws."""
+        if self.clusters is None:
+            return self.values
+        sums = np.zeros((self.n_clusters, self.values.shape[1]))
+        with np.errstate(invalid="ignore"):
+            np.add.at(sums, self.clusters, self.values)
+        return sums
 
     def scores(self) -> dict[str, np.ndarray]:
         """The scores over all instances: {key: 0-d array, or (T,)}."""
@@ -67,7 +88,14 @@ class Statistics:
         """The statistics of some instances, in the order of ``rows``."""
         rows = np.asarray(rows, dtype=np.int64)
         per_instance = {key: np.asarray(column)[rows] for key, column in self.per_instance.items()}
-        return Statistics([self.ids[row] for row in rows], self.values[rows], self.finalize, per_instance, self.columns)
+        clusters = None if self.clusters is None else np.unique(self.clusters[rows], return_inverse=True)[1]
+        return replace(
+            self,
+            ids=[self.ids[row] for row in rows],
+            values=self.values[rows],
+            per_instance=per_instance,
+            clusters=clusters,
+        )
 
 
 class Score(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import evaluate
@@ -11,13 +10,14 @@ import numpy as np
 
 from .answer_f1 import answer_f1
 from .batches import Measured, info
-from .fields import PROBABILITY_SLACK
+from .clusters import connected as connected
+from .fields import HEADLINE, PROBABILITY_SLACK
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .rationale_sets import new_p, set_scores
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import Row, RowBatches, as_list, as_number, column, joined, optional_fields
+from .rows import Row, RowBatches, RowColumns, as_list, as_number, joined, optional_fields
 from .sources import FINE_GRAINED
 
 HIGHER_IS_BETTER = {
@@ -49,8 +49,10 @@ Args:
     iou_threshold: 0.5.
     language: "en", "zh" or None (by the text), for answer_f1.
     per_instance: adds the scores of each instance.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is
-        "percentile" or "bca".
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is "bca"
+        or "percentile".
+    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), "none",
+        or a column of the rows.
     by: a column of the rows; adds the scores per value of it.
     label_names: names of the class numbers in that column.
 
@@ -230,7 +232,14 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
     """Agreement with the best of several gold sets; see ``inputs_description``."""
 
     def _info(self) -> evaluate.MetricInfo:
-        return info(_DESCRIPTION, FINE_GRAINED, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES)
+        return info(
+            _DESCRIPTION,
+            FINE_GRAINED,
+            _INPUTS_DESCRIPTION,
+            HIGHER_IS_BETTER,
+            RANGES,
+            HEADLINE["rationale_set_agreement"],
+        )
 
     def _measure(
         self, predictions: Any, references: Any, iou_threshold: float = 0.5, language: str | None = None
@@ -265,4 +274,4 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
         settings: dict[str, object] = {"iou": threshold}
         if "answer_f1" in scores:
             settings["answers"] = language or "by text"
-        return Measured(statistics, partial(column, [[reference, row] for _, row, reference in joint]), settings)
+        return Measured(statistics, RowColumns([[reference, row] for _, row, reference in joint]), settings)

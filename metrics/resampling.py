@@ -1,35 +1,44 @@
-"""Resampling of per-instance statistics: confidence intervals, paired tests, Holm's correction, tests against chance.
+"""Resampling of additive statistics: confidence intervals of scores, exact bounds of shares, tests against chance.
 
-A score that is a function of SUMS of per-instance statistics never has to be recomputed from the data: for a matrix
-``values`` (one row per instance) and ``finalize`` (sums to scores), a resample is ``finalize(weights @ values)``.
+A score that is a function of SUMS of statistics never has to be recomputed from the data: for a matrix ``values`` (one row
+per cluster of annotations, see `clusters`) and ``finalize`` (sums to scores), a resample is ``finalize(weights @ values)``.
 
 What is undefined: a replicate whose score is NaN (an average over no document, say) is left out of that key's
-interval or test; a key whose score on the data itself is NaN has the interval (NaN, NaN) and the p-value NaN.
-Infinite statistics (a KL divergence) stay infinite, they never turn into NaN by being drawn zero times.
+interval; a key whose score on the data itself is NaN has the interval (NaN, NaN). Infinite statistics (a KL divergence) stay
+infinite, they never turn into NaN by being drawn zero times.
 
-Sources: Efron and Tibshirani (1993), chapters 13 and 14 (percentile and BCa intervals); Noreen (1989) (approximate
-randomisation); Koehn (2004) (paired bootstrap); Holm (1979).
+Sources: Efron and Tibshirani (1993), chapters 13 and 14 (percentile and BCa intervals); Clopper and Pearson (1934).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping
 from statistics import NormalDist
 
 import numpy as np
 
-from .pool import Finalize
+from .pool import Finalize, Statistics
 
 DEFAULT_LEVEL = 0.95
 DEFAULT_RESAMPLES = 1000
-CI_METHODS = ("percentile", "bca")
+CI_METHODS = ("bca", "percentile")
+# sums of the same rows in another order differ by less than this, of 1 or of the value: they are one value
+SAME = 1e-12
+# fewer annotations of a class than these, or fewer hits, and an interval is worth a word
+FEW = 5
+# scores that are the share of the annotations which have something
+SHARES = frozenset(("accuracy", "any_group_coverage", "iou_f1", "new_p", "accuracy_rationale", "accuracy_no_rationale"))
+# what a count of hits is called in words, where not as its columns
+NAMED = {"labels": "accuracy", "sentence_by_spans": "sentence"}
 # weights of one chunk of resamples take at most this many bytes
 CHUNK_BYTES = 32 * 2**20
-_NORMAL = NormalDist()
+NORMAL = NormalDist()
+Scores = Mapping[str, np.ndarray]
 
 
 # ---------------------------------------------------------------------------------------------------------- sums
-def _weighted_sums(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+def weighted_sums(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     """``weights @ values`` in which a zero weight makes even an infinite or NaN statistic vanish."""
     finite = np.isfinite(values)
     if finite.all():
@@ -47,7 +56,7 @@ def _weighted_sums(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _check_values(values: np.ndarray, name: str = "values") -> np.ndarray:
+def check_values(values: np.ndarray, name: str = "values") -> np.ndarray:
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] == 0:
         raise ValueError(
@@ -57,7 +66,7 @@ def _check_values(values: np.ndarray, name: str = "values") -> np.ndarray:
 
 
 def check_settings(
-    confidence_level: float = DEFAULT_LEVEL, n_resamples: int = DEFAULT_RESAMPLES, ci_method: str = "percentile"
+    confidence_level: float = DEFAULT_LEVEL, n_resamples: int = DEFAULT_RESAMPLES, ci_method: str = CI_METHODS[0]
 ) -> None:
     """Raise a ValueError for a level outside (0, 1), fewer than one resample or an unknown method."""
     if isinstance(confidence_level, bool) or not 0 < confidence_level < 1:
@@ -87,9 +96,9 @@ def replicates(
     values: np.ndarray, finalize: Finalize, n_resamples: int = DEFAULT_RESAMPLES, seed: int = 0
 ) -> dict[str, np.ndarray]:
     """Scores of bootstrap resamples: {key: array (n_resamples,)} (or (n_resamples, T) for keys that are lists)."""
-    values = _check_values(values)
+    values = check_values(values)
     sums = np.concatenate(
-        [_weighted_sums(weights, values) for weights in bootstrap_weights(len(values), n_resamples, seed)]
+        [weighted_sums(weights, values) for weights in bootstrap_weights(len(values), n_resamples, seed)]
     )
     return {key: np.asarray(scores, dtype=float) for key, scores in finalize(sums).items()}
 
@@ -107,33 +116,73 @@ def _quantiles(ordered: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(low) & np.isfinite(high), between, np.where(low == high, low, whole))
 
 
-def _bca_levels(score: float, draws: np.ndarray, jackknife: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """The percentile levels that BCa reads: moved by bias and acceleration (Efron and Tibshirani, 14.3)."""
+def bca_levels(score: float, draws: np.ndarray, jackknife: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """The percentile levels that BCa reads: moved by bias and acceleration (Efron and Tibshirani, 14.3).
+
+    A draw within 1e-12 max(1, abs(score)) of the score is a tie and counts half: else the bias, and with it the interval,
+    would hang on the order of summation.
+    """
     centred = jackknife.mean() - jackknife
     spread = (centred**2).sum()
     if not np.isfinite(spread) or spread <= 0:
         return levels
     acceleration = (centred**3).sum() / (6 * spread**1.5)
-    share = ((draws < score).sum() + (draws <= score).sum()) / (2 * len(draws))
+    margin = SAME * max(1.0, abs(score)) if math.isfinite(score) else 0.0
+    share = ((draws < score - margin).sum() + (draws <= score + margin).sum()) / (2 * len(draws))
     edge = 0.5 / (len(draws) + 1)
-    bias = _NORMAL.inv_cdf(float(np.clip(share, edge, 1 - edge)))
+    bias = NORMAL.inv_cdf(float(np.clip(share, edge, 1 - edge)))
     moved = []
     for level in levels:
-        z = bias + _NORMAL.inv_cdf(float(level))
-        moved.append(_NORMAL.cdf(bias + z / (1 - acceleration * z)) if acceleration * z < 1 else float(level > 0.5))
+        z = bias + NORMAL.inv_cdf(float(level))
+        moved.append(NORMAL.cdf(bias + z / (1 - acceleration * z)) if acceleration * z < 1 else float(level > 0.5))
     return np.array(moved)
 
 
 def _interval(score: float, draws: np.ndarray, levels: np.ndarray, jackknife: np.ndarray | None) -> tuple[float, float]:
     draws = np.sort(draws[~np.isnan(draws)])
     if np.isnan(score) or len(draws) == 0:
-        return float("nan"), float("nan")
+        return math.nan, math.nan
     if jackknife is not None:
         jackknife = jackknife[~np.isnan(jackknife)]
         if len(jackknife) > 1 and np.isfinite(jackknife).all():
-            levels = _bca_levels(score, draws, jackknife, levels)
+            levels = bca_levels(score, draws, jackknife, levels)
     low, high = _quantiles(draws, levels)
     return float(low), float(high)
+
+
+def bounds_of(
+    scores: Scores, draws: Scores, confidence_level: float = DEFAULT_LEVEL, left_out: Scores | None = None
+) -> dict[str, np.ndarray]:
+    """The interval of every score.
+
+    Args:
+        scores: {key: () or (T,)}.
+        draws: {key: (R,) or (R, T)}, the scores of resamples.
+        confidence_level: in (0, 1).
+        left_out: {key: (n,) or (n, T)}, the scores with one cluster left out: then BCa, else percentile. A key whose
+            jackknife is not finite or does not vary has the percentile interval.
+
+    Returns:
+        {key: array (2,) or (T, 2)}, low and high.
+    """
+    levels = np.array([(1 - confidence_level) / 2, (1 + confidence_level) / 2])
+    bounds = {}
+    for key, drawn in draws.items():
+        points = np.asarray(scores[key], dtype=float)
+        columns = drawn.reshape(len(drawn), points.size)
+        jackknife = None if left_out is None else left_out[key].reshape(-1, points.size)
+        pairs = [
+            _interval(float(point), columns[:, at], levels, None if jackknife is None else jackknife[:, at])
+            for at, point in enumerate(points.reshape(-1))
+        ]
+        bounds[key] = np.array(pairs).reshape(*points.shape, 2)
+    return bounds
+
+
+def jackknife(values: np.ndarray, finalize: Finalize) -> Scores:
+    """Scores with one row left out, {key: (n,) or (n, T)}; NaN where a left-out sum is not finite."""
+    with np.errstate(invalid="ignore"):
+        return {key: np.asarray(scores, float) for key, scores in finalize(values.sum(axis=0) - values).items()}
 
 
 def bootstrap_intervals(
@@ -142,24 +191,23 @@ def bootstrap_intervals(
     confidence_level: float = DEFAULT_LEVEL,
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int = 0,
-    ci_method: str = "percentile",
+    ci_method: str = CI_METHODS[0],
 ) -> dict[str, np.ndarray]:
-    """Confidence intervals of every score by the bootstrap over instances.
+    """Confidence intervals of every score by the bootstrap over rows.
 
     Args:
-        values: per-instance statistics, (n, k), n >= 1; the score is ``finalize(values.sum(0))``.
+        values: statistics, (n, k), n >= 1, a row per cluster; the score is ``finalize(values.sum(0))``.
         finalize: sums (..., k) to {key: scores (...)}; a key may also be a list of T scores, (..., T).
         confidence_level: in (0, 1).
         n_resamples: bootstrap resamples.
         seed: of numpy's default generator; the same seed gives the same interval.
-        ci_method: "percentile", or "bca" (bias-corrected and accelerated, with the jackknife over instances; a key
-            whose jackknife is not finite or does not vary falls back to the percentile interval).
+        ci_method: "bca" (bias-corrected and accelerated, with the jackknife over rows) or "percentile".
 
     Returns:
-        {key: array (2,) or (T, 2)}, low and high. With one instance both ends equal the score.
+        see `bounds_of`. With one row both ends equal the score.
 
     Raises:
-        ValueError: for settings out of range, or no instance.
+        ValueError: for settings out of range, or no row.
 
     >>> mean = lambda sums: {"mean": sums[..., 0] / sums[..., 1]}
     >>> interval = bootstrap_intervals(np.array([[1.0, 1], [2, 1], [3, 1], [4, 1]]), mean, n_resamples=200)["mean"]
@@ -167,198 +215,99 @@ def bootstrap_intervals(
     True
     """
     check_settings(confidence_level, n_resamples, ci_method)
-    values = _check_values(values)
-    levels = np.array([(1 - confidence_level) / 2, (1 + confidence_level) / 2])
-    score = finalize(_weighted_sums(np.ones((1, len(values))), values))
-    drawn = replicates(values, finalize, n_resamples, seed)
-    left_out = dict(_jackknife(values, finalize)) if ci_method == "bca" and len(values) > 1 else {}
-    bounds: dict[str, np.ndarray] = {}
-    for key, draws in drawn.items():
-        point = np.asarray(score[key], dtype=float)[0]
-        if draws.ndim == 1:
-            bounds[key] = np.array(_interval(float(point), draws, levels, left_out.get(key)))
-        else:
-            bounds[key] = np.array(
-                [
-                    _interval(float(point[t]), draws[:, t], levels, left_out[key][:, t] if key in left_out else None)
-                    for t in range(draws.shape[1])
-                ]
-            ).reshape(-1, 2)
-    return bounds
+    values = check_values(values)
+    scores = finalize(weighted_sums(np.ones((1, len(values))), values))
+    draws = replicates(values, finalize, n_resamples, seed)
+    left_out = jackknife(values, finalize) if ci_method == "bca" and len(values) > 1 else None
+    return bounds_of({key: np.asarray(score)[0] for key, score in scores.items()}, draws, confidence_level, left_out)
 
 
-def _jackknife(values: np.ndarray, finalize: Finalize) -> Mapping[str, np.ndarray]:
-    """Scores with one instance left out; NaN where a left-out sum is not finite."""
-    with np.errstate(invalid="ignore"):
-        return finalize(values.sum(axis=0) - values)
+def clopper_pearson(hits: int, n: int, confidence_level: float = DEFAULT_LEVEL) -> tuple[float, float]:
+    """Exact bounds of a share: the p at which so many hits of n, or more, or fewer, become improbable.
+
+    >>> [round(bound, 6) for bound in clopper_pearson(0, 50)]
+    [0.0, 0.071122]
+    """
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    tail = (1 - confidence_level) / 2
+
+    def bound(least: int, most: int, rising: bool) -> float:
+        k = np.arange(least, most + 1)
+        ways = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
+        low, high = 0.0, 1.0
+        while high - low > 2**-50 * max(high, 2**-20):
+            p = (low + high) / 2
+            probability = np.exp(ways + k * math.log(p) + (n - k) * math.log1p(-p)).sum()
+            low, high = (p, high) if (probability < tail) == rising else (low, p)
+        return (low + high) / 2
+
+    return (0.0 if hits == 0 else bound(hits, n, True)), (1.0 if hits == n else bound(0, hits, False))
 
 
 def intervals(
-    values: np.ndarray,
-    finalize: Finalize,
+    statistics: Statistics,
     confidence_level: float | None = None,
     n_resamples: int | None = None,
     seed: int = 0,
-    ci_method: str = "percentile",
+    ci_method: str = CI_METHODS[0],
 ) -> dict[str, np.ndarray] | None:
-    """``bootstrap_intervals`` when a level or a number of resamples is given (the other has its default), else None."""
+    """`bootstrap_intervals` over clusters, when a level or a number of resamples is given (the other has its default).
+
+    A share of annotations that is 0 or 1 does not vary in resamples: its bounds are exact (`clopper_pearson`) where each
+    cluster holds one annotation; else the end that the data do not show is NaN.
+    """
     if confidence_level is None and n_resamples is None:
         return None
     level = DEFAULT_LEVEL if confidence_level is None else confidence_level
-    return bootstrap_intervals(
-        values, finalize, level, DEFAULT_RESAMPLES if n_resamples is None else n_resamples, seed, ci_method
-    )
-
-
-# ------------------------------------------------------------------------------------------------- paired tests
-def _swaps(n: int, n_resamples: int, seed: int, exact: bool) -> Iterator[np.ndarray]:
-    """Rows of 0/1: which instances exchange their systems."""
-    rows = max(1, min(n_resamples, CHUNK_BYTES // (8 * n)))
-    random = np.random.default_rng(seed)
-    for start in range(0, n_resamples, rows):
-        stop = min(start + rows, n_resamples)
-        if exact:
-            yield ((np.arange(start, stop)[:, None] >> np.arange(n)) & 1).astype(float)
+    resamples = DEFAULT_RESAMPLES if n_resamples is None else n_resamples
+    rows, finalize = statistics.cluster_sums(), statistics.finalize
+    bounds = bootstrap_intervals(rows, finalize, level, resamples, seed, ci_method)
+    for key, n in _unvaried(statistics).items():
+        hit = float(statistics.scores()[key])
+        if len(rows) == len(statistics.ids):
+            bounds[key] = np.array(clopper_pearson(round(hit * n), n, level))
         else:
-            # row by row, so that the draws do not depend on the size of the chunks
-            yield np.stack([random.integers(0, 2, size=n, dtype=np.int8) for _ in range(start, stop)]).astype(float)
+            bounds[key] = np.array([0.0, math.nan] if hit == 0 else [math.nan, 1.0])
+    return bounds
 
 
-def _differences(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    with np.errstate(invalid="ignore"):
-        return {key: np.asarray(first[key], float) - np.asarray(second[key], float) for key in first}
+def _unvaried(statistics: Statistics) -> dict[str, int]:
+    """The shares that are 0 or 1, each with its number of annotations."""
+    keys = [key for key, score in statistics.scores().items() if key in SHARES and score in (0.0, 1.0)]
+    if not keys:
+        return {}
+    each = statistics.finalize(statistics.values)
+    return {key: int((~np.isnan(each[key])).sum()) for key in keys}
 
 
-def _concatenate(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+def few(statistics: Statistics) -> list[str]:
+    """A line for classes of fewer than 5 annotations, one for counts of fewer than 5 hits."""
+    sums = statistics.values.sum(axis=0).tolist()
+    columns = dict(zip(statistics.columns, sums, strict=True)) if statistics.columns else {}
+    rare = {name: f"{int(count)}" for name, count in columns.items() if count < FEW}
+    labels = [name[6:-6] for name in rare if name.startswith("label ") and name.endswith(".truth")]
+    used = [label for label in labels if columns[f"label {label}.truth"] or columns[f"label {label}.predicted"]]
+    hits = [name[:-5] for name in rare if name.endswith(".hits") and not name.startswith("label ")]
+    lines = []
+    if used:
+        classes = ", ".join(f"{label} ({rare[f'label {label}.truth']})" for label in used)
+        lines.append(f"fewer than {FEW} annotations of {classes}: intervals of macro F1 are rough")
+    if hits:
+        counts = ", ".join(f"{NAMED.get(name, name)} ({rare[f'{name}.hits']})" for name in hits)
+        lines.append(f"fewer than {FEW} hits of {counts}: their intervals are rough")
+    return lines
 
 
-def _check_pair(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    first, second = _check_values(first, "first"), _check_values(second, "second")
-    if first.shape != second.shape:
-        raise ValueError(
-            f"expected two systems on the same instances, found statistics {first.shape} and {second.shape}"
-        )
-    return first, second
+def cautions(statistics: Statistics) -> list[str]:
+    """What whoever reads the intervals should know: what is `few`, and shares that have no bound."""
+    clustered = statistics.n_clusters < len(statistics.ids)
+    return few(statistics) + [
+        f"{key} is the same in all {n} annotations, which are not independent: one end of it has no bound"
+        for key, n in (_unvaried(statistics).items() if clustered else ())
+    ]
 
 
-def approximate_randomisation(
-    first: np.ndarray, second: np.ndarray, finalize: Finalize, n_resamples: int = DEFAULT_RESAMPLES, seed: int = 0
-) -> dict[str, np.ndarray]:
-    """Two-sided p-value of every score's difference under random exchange of the two systems, instance by instance.
-
-    p = (1 + #{abs(difference after exchange) >= abs(difference)}) / (1 + n_resamples). With so few instances that all
-    2^n exchanges are no more than ``n_resamples``, all are taken once and p is their share: exact.
-
-    Args:
-        first, second: statistics (n, k) of two systems, row i of both for the same instance.
-        finalize, n_resamples, seed: as in ``bootstrap_intervals``.
-
-    Returns:
-        {key: p-value, array () or (T,)}; NaN where the difference is undefined.
-    """
-    first, second = _check_pair(first, second)
-    check_settings(n_resamples=n_resamples)
-    n = len(first)
-    exact = n < 31 and 2**n <= n_resamples
-    count = 2**n if exact else n_resamples
-    ones = np.ones((1, n))
-    observed = _differences(finalize(_weighted_sums(ones, first)), finalize(_weighted_sums(ones, second)))
-    parts = []
-    finite = bool(np.isfinite(first).all() and np.isfinite(second).all())
-    gain, totals = first - second if finite else first, (first.sum(axis=0), second.sum(axis=0))
-    for swap in _swaps(n, count, seed, exact):
-        if finite:
-            # what the exchange takes from one system it gives to the other: one product in place of four
-            moved = swap @ gain
-            parts.append(_differences(finalize(totals[0] - moved), finalize(totals[1] + moved)))
-            continue
-        keep = 1 - swap
-        exchanged = _weighted_sums(keep, first) + _weighted_sums(swap, second)
-        other = _weighted_sums(keep, second) + _weighted_sums(swap, first)
-        parts.append(_differences(finalize(exchanged), finalize(other)))
-    p_values = {}
-    for key, drawn in _concatenate(parts).items():
-        real = observed[key][0]
-        # sums in another order differ in their last bits: an equal difference must count as equal
-        margin = 1e-12 * np.maximum(1.0, np.abs(np.where(np.isfinite(real), real, 0)))
-        valid = ~np.isnan(drawn)
-        hits = (valid & (np.abs(drawn) >= np.abs(real) - margin)).sum(axis=0)
-        total = valid.sum(axis=0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            p = hits / total if exact else (1 + hits) / (1 + total)
-        p_values[key] = np.where(np.isnan(real), np.nan, p)
-    return p_values
-
-
-def paired_bootstrap(
-    first: np.ndarray,
-    second: np.ndarray,
-    finalize: Finalize,
-    confidence_level: float = DEFAULT_LEVEL,
-    n_resamples: int = DEFAULT_RESAMPLES,
-    seed: int = 0,
-) -> dict[str, dict[str, np.ndarray]]:
-    """Every score's difference first - second on resamples of the instances, the same resample for both systems.
-
-    Returns:
-        {key: {"difference": (), "ci": (2,), "p_value": (), "win_share": ()}}, or with a leading (T,) for keys that are
-        lists. ``p_value`` is two-sided: (1 + #{abs(replicate - difference) >= abs(difference)}) / (1 + n_resamples);
-        ``win_share`` is the share of resamples in which the first scores higher, ties counting one half.
-    """
-    first, second = _check_pair(first, second)
-    check_settings(confidence_level, n_resamples)
-    levels = np.array([(1 - confidence_level) / 2, (1 + confidence_level) / 2])
-    ones = np.ones((1, len(first)))
-    observed = _differences(finalize(_weighted_sums(ones, first)), finalize(_weighted_sums(ones, second)))
-    drawn = _concatenate(
-        [
-            _differences(finalize(_weighted_sums(weights, first)), finalize(_weighted_sums(weights, second)))
-            for weights in bootstrap_weights(len(first), n_resamples, seed)
-        ]
-    )
-    tests = {}
-    for key, draws in drawn.items():
-        real = np.atleast_1d(observed[key][0])
-        columns = draws.reshape(len(draws), -1)
-        rows = [_paired_column(float(real[t]), columns[:, t], levels) for t in range(columns.shape[1])]
-        stacked = {name: np.array([row[name] for row in rows]) for name in ("difference", "ci", "p_value", "win_share")}
-        tests[key] = stacked if draws.ndim > 1 else {name: value[0] for name, value in stacked.items()}
-    return tests
-
-
-def _paired_column(real: float, draws: np.ndarray, levels: np.ndarray) -> dict[str, object]:
-    draws = draws[~np.isnan(draws)]
-    if np.isnan(real) or len(draws) == 0:
-        nan = float("nan")
-        return {"difference": real, "ci": (nan, nan), "p_value": nan, "win_share": nan}
-    margin = 1e-12 * max(1.0, abs(real)) if np.isfinite(real) else 0.0
-    with np.errstate(invalid="ignore"):
-        extreme = (np.abs(draws - real) >= abs(real) - margin).sum()
-    return {
-        "difference": real,
-        "ci": _interval(real, draws, levels, None),
-        "p_value": (1 + extreme) / (1 + len(draws)),
-        "win_share": ((draws > margin).sum() + 0.5 * (np.abs(draws) <= margin).sum()) / len(draws),
-    }
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment of p-values (controls the family-wise error); a NaN is no test and stays NaN.
-
-    >>> [round(p, 6) for p in holm([0.01, 0.04, 0.03])]
-    [0.03, 0.06, 0.06]
-    """
-    p = np.asarray(p_values, dtype=float)
-    if p.ndim != 1 or (p < 0).any() or (p > 1).any():
-        raise ValueError("p_values: expected a list of numbers in [0, 1]")
-    adjusted = np.full(len(p), np.nan)
-    order = np.argsort(p, kind="stable")
-    order = order[~np.isnan(p[order])]
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)))
-    return [float(value) for value in adjusted]
-
-
+# ------------------------------------------------------------------------------------------------------- chance
 def against_chance(observed: np.ndarray, draws: np.ndarray, higher_is_better: bool = True) -> dict[str, np.ndarray]:
     """An observed score against the same score of random draws.
 

@@ -6,12 +6,13 @@ silently, because ``finalize`` carries the count it divides by.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from .pool import Statistics
-from .resampling import intervals
+from .resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, cautions, intervals
 
 # equal to the package's own version (a test holds them together); a Space has no package to ask
 VERSION = "2.0.0"
@@ -54,15 +55,22 @@ def signature(name: str, settings: Mapping[str, object], version: str = VERSION)
 
 
 def resampling_settings(
-    confidence_level: float | None, n_resamples: int | None, seed: int, ci_method: str, by: str | None = None
+    statistics: Statistics,
+    confidence_level: float | None,
+    n_resamples: int | None,
+    seed: int,
+    ci_method: str,
+    by: str | None = None,
 ) -> dict[str, object]:
     """The part of a signature that the keyword arguments common to all metrics make; empty when none was used."""
     settings: dict[str, object] = {}
     if confidence_level is not None or n_resamples is not None:
         settings["ci"] = ci_method
-        settings["level"] = 0.95 if confidence_level is None else confidence_level
-        settings["resamples"] = 1000 if n_resamples is None else n_resamples
+        settings["level"] = DEFAULT_LEVEL if confidence_level is None else confidence_level
+        settings["resamples"] = DEFAULT_RESAMPLES if n_resamples is None else n_resamples
         settings["seed"] = seed
+        settings["cluster"] = statistics.clustering
+        settings["clusters"] = statistics.n_clusters
     if by is not None:
         settings["by"] = by
     return settings
@@ -124,7 +132,7 @@ def assemble(
     Args:
         statistics: of all instances.
         signature: see ``signature``.
-        per_instance: adds ``per_instance: {key: [score per instance], "annotation_id": [..]}``.
+        per_instance: adds ``per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [number ..]}``.
         by_values: one value per instance, aligned with ``statistics.ids``; adds ``by: {value: {key: score}}``.
         label_names: names of the class numbers in ``by_values``, if they are class numbers.
         bounds: {key: (low, high)}; adds ``KEY_ci: [low, high]`` right after its key.
@@ -139,7 +147,9 @@ def assemble(
         result.update({key: plain(value) for key, value in extra.items()})
     if per_instance:
         columns = {key: plain(np.asarray(column)) for key, column in statistics.per_instance.items()}
-        result["per_instance"] = {**columns, "annotation_id": [str(name) for name in statistics.ids]}
+        clusters = np.arange(len(statistics.ids)) if statistics.clusters is None else statistics.clusters
+        names = [str(name) for name in statistics.ids]
+        result["per_instance"] = {**columns, "annotation_id": names, "cluster": plain(clusters)}
     if by_values is not None:
         result["by"] = grouped(statistics, group_names(by_values, label_names))
     result["signature"] = signature
@@ -157,7 +167,7 @@ def report(
     confidence_level: float | None = None,
     n_resamples: int | None = None,
     seed: int = 0,
-    ci_method: str = "percentile",
+    ci_method: str = CI_METHODS[0],
     by: str | None = None,
     label_names: Sequence[str] | None = None,
 ) -> dict[str, object]:
@@ -175,8 +185,10 @@ def report(
         by: the column's name.
         label_names: names of the class numbers in the column.
     """
-    bounds = intervals(statistics.values, statistics.finalize, confidence_level, n_resamples, seed, ci_method)
-    common = resampling_settings(confidence_level, n_resamples, seed, ci_method, by)
+    bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method)
+    for line in () if bounds is None else cautions(statistics):
+        warnings.warn(f"{name}: {line}", stacklevel=4)  # of whoever calls `compute`
+    common = resampling_settings(statistics, confidence_level, n_resamples, seed, ci_method, by)
     return assemble(
         statistics,
         signature=signature(name, {**settings, **common}),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from .batches import Batches, Measured
+from .clusters import NONE, Clusters, by_items
 from .offences import Offences, cut
 
 ID_FIELDS = ("annotation_id", "id", "sent_id")
@@ -113,20 +114,51 @@ def check_partners(side: str, names: Iterable[str], others: Container[str], offe
             offences.say_of(side, name, "", f"expected a {other} of this id, found none")
 
 
-def column(rows: Sequence[Sequence[Row | None]], by: str) -> list[Any]:
-    """The values of column ``by``: each instance's rows are asked in turn, and the first that has it answers.
+class RowColumns:
+    """What rows say of each instance beside its scores; its rows are asked in turn, and the first that has a column answers.
 
-    Raises:
-        ValueError: no row of the first instance has the column, or an instance lacks it.
+    Args:
+        rows: of each instance, in the order of the statistics.
     """
-    values = []
-    for at, sources in enumerate(rows):
-        holder = next((row for row in sources if row is not None and by in row), None)
-        if holder is None:
-            known = sorted({key for row in sources if row is not None for key in row})
-            raise ValueError(f"by: expected a column of the rows, found {by!r} not in row {at} ({', '.join(known)})")
-        values.append(holder[by])
-    return values
+
+    def __init__(self, rows: Sequence[Sequence[Row | None]]) -> None:
+        self.rows = rows
+
+    def _holders(self, name: str) -> list[Row | None]:
+        return [next((row for row in own if row is not None and name in row), None) for own in self.rows]
+
+    def __call__(self, name: str, predicted: bool = True) -> list[Any]:
+        """The values of a column, of whichever side has it.
+
+        Raises:
+            ValueError: no row of an instance has it.
+        """
+        holders = self._holders(name)
+        if None in holders:
+            at = holders.index(None)
+            known = sorted({key for row in self.rows[at] if row is not None for key in row})
+            raise ValueError(f"by: expected a column of the rows, found {name!r} not in row {at} ({', '.join(known)})")
+        return [holder[name] for holder in holders if holder is not None]
+
+    def clusters(self) -> Clusters:
+        """Instances that share a document; else those that ``rel_ids`` join (an original and its perturbed records)."""
+        for name in ("documents", "rationales"):
+            docids = [_docids(holder, name) for holder in self._holders(name)]
+            if any(docids):
+                return by_items("documents", docids)
+        records = self._holders("rel_ids")
+        if not any(records):
+            return Clusters(NONE)
+        own = [next((row for row in rows if row is not None), {}) for rows in self.rows]
+        names = [next((str(row[field]) for field in ID_FIELDS if row.get(field) is not None), "") for row in own]
+        others = [as_list((record or {}).get("rel_ids")) or [] for record in records]
+        return by_items("original", [[name, *map(str, more)] for name, more in zip(names, others, strict=True)])
+
+
+def _docids(row: Row | None, name: str) -> list[str]:
+    """The documents that a row names in one of its columns."""
+    cells = [] if row is None else as_list(row[name]) or []
+    return [str(cell["docid"]) for cell in cells if isinstance(cell, Mapping) and "docid" in cell]
 
 
 # ----------------------------------------------------------------------------------------------------- typed cells

@@ -66,11 +66,9 @@ def _run_scorer(scores: SystemScores, path: Path, split: ReportedSplit, options:
 
     inputs = Inputs(None, split.split, path, dataset=split.folder, config=split.config)
     scored = score(inputs, ScoreSettings(**options))
-    for block in ("agreement", "faithfulness"):
-        statistics = getattr(scored, block)
-        if statistics is not None:
-            scores.add(scored.flat(block), split.ids)
-            scores.statistics[block] = statistics
+    for block, statistics in scored.statistics.items():
+        scores.add(scored.flat(block), split.ids)
+        scores.statistics[block] = statistics
     scores.chance = dict(scored.chance)
 
 

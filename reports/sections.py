@@ -62,11 +62,13 @@ def comparison_section(systems: Sequence[SystemScores], settings: ReportSettings
     section.blocks = comparison_blocks(result)
     section.notes.append(
         Note(
-            "Interval of the difference by paired bootstrap; p by approximate randomisation, two-sided; Holm's "
-            "correction over the pairs of systems. " + result["signature"],
+            "Interval of the difference by paired bootstrap; p by approximate randomisation, two-sided, over documents; "
+            "Holm's correction over the headline scores times the pairs of systems, all other scores are exploratory. "
+            + result["signature"],
             "signature",
         )
     )
+    section.notes.extend(Note(line) for line in result["notes"])
     return section
 
 

@@ -103,7 +103,7 @@ class SystemScores:
         where = {identity: place for place, identity in enumerate(map(str, columns["annotation_id"]))}
         for name, column in columns.items():
             # a value per threshold is drawn as a curve, not as a distribution
-            if name != "annotation_id" and not any(isinstance(value, list) for value in column):
+            if name not in ("annotation_id", "cluster") and not any(isinstance(value, list) for value in column):
                 aligned = [_finite(column[where[identity]]) if identity in where else None for identity in ids]
                 self.per_instance.setdefault(name, aligned)
 
@@ -140,7 +140,7 @@ def compare_systems(systems: Sequence[SystemScores], settings: ReportSettings) -
     A block of scores enters where every system has it with the same optional fields, and, of systems that answer a part
     of the annotations, with the annotations that all of them answer.
     """
-    from eraser_hub.scoring.comparison import compare_blocks
+    from eraser_hub.scoring.comparison import Inference, compare_blocks
 
     blocks = [
         block
@@ -156,10 +156,15 @@ def compare_systems(systems: Sequence[SystemScores], settings: ReportSettings) -
         if not statistics:
             return None
     return compare_blocks(
+<<<<<<< HEAD
         {system.name: list(own) for system, own in zip(systems, zip(*statistics, strict=True), strict=True)},
         settings.n_resamples,
         settings.seed,
         settings.confidence_level,
+=======
+        {system.name: [[system.statistics[block] for block in blocks]] for system in systems},
+        Inference(settings.n_resamples, settings.seed, settings.confidence_level),
+>>>>>>> 669a4ec (Clusters, BCa and headline stars: inference one can publish)
     )
 
 

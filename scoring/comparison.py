@@ -1,13 +1,16 @@
 """Two or more systems on the same instances: which differences hold?
 
-Works on the additive per-instance statistics that the scores are made of, so nothing is scored again: approximate
-randomisation and the paired bootstrap per key and pair of systems, and Holm's correction over the pairs of a key.
+Works on the additive statistics that the scores are made of, so nothing is scored again: approximate randomisation and the
+paired bootstrap over clusters, per key and pair of systems. Stars stand at the headline scores alone, after Holm's correction
+over these times the pairs; all other scores are exploratory.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,21 +18,66 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
+from eraser_hub.metrics.clusters import AUTO, NONE, numbered
+from eraser_hub.metrics.fields import HEADLINE
 from eraser_hub.metrics.pool import Finalize, Statistics, divide
-from eraser_hub.metrics.resampling import (
-    DEFAULT_LEVEL,
-    DEFAULT_RESAMPLES,
-    approximate_randomisation,
-    holm,
-    paired_bootstrap,
-)
-from eraser_hub.metrics.results import plain, signature
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few
+from eraser_hub.metrics.results import signature
 from eraser_hub.records.errors import DataError, shown
 
+from .paired_tests import ADJUSTMENTS, ALPHA, RESAMPLES, Pair, holm, is_exact, paired_bootstrap, randomisation
 from .score import score
 from .settings import Inputs, ScoreSettings
 
 MOST_SHOWN = 10
+ADJUSTED = {"holm": "p Holm", "bh": "p BH", "none": "p alone"}
+Result = Statistics | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Inference:
+    """How differences are tested.
+
+    Attributes:
+        n_resamples: of the randomisation test and of the bootstrap.
+        seed: the same seed gives the same numbers.
+        confidence_level: of the intervals of the differences.
+        adjust: "holm", "bh" (Benjamini and Hochberg) or "none": the correction over the family of tests.
+        primary: the scores of the family, times the pairs of systems; none: the headline scores, see `fields.HEADLINE`.
+        equivalence: the margin within which systems count as equivalent; None: not tested.
+    """
+
+    n_resamples: int = RESAMPLES
+    seed: int = 0
+    confidence_level: float = DEFAULT_LEVEL
+    adjust: str = "holm"
+    primary: tuple[str, ...] = ()
+    equivalence: float | None = None
+
+    def check(self) -> None:
+        """Raise a ValueError for a setting out of its range."""
+        check_settings(self.confidence_level, self.n_resamples)
+        if self.adjust not in ADJUSTMENTS:
+            raise ValueError(f"adjust: expected one of {', '.join(ADJUSTMENTS)}, found {self.adjust!r}")
+        if self.equivalence is not None and not (math.isfinite(self.equivalence) and self.equivalence > 0):
+            raise ValueError(f"equivalence: expected a positive margin, found {self.equivalence!r}")
+
+    @property
+    def column(self) -> str:
+        """The key of the corrected p-value."""
+        return f"p_{self.adjust}"
+
+    def family(self, keys: Sequence[str]) -> list[str]:
+        """The scores that are tested for a star.
+
+        Raises:
+            DataError: a primary score that the systems do not share.
+        """
+        for key in self.primary:
+            if key not in keys:
+                raise DataError(f"expected one of {', '.join(keys)}, found {shown(key)}", field="primary")
+        headline = {key for own in HEADLINE.values() for key in own}
+        return list(self.primary) or [key for key in keys if key in headline] or list(keys)
 
 
 def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
@@ -41,6 +89,8 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
     Raises:
         DataError: no per-instance values, or columns that do not fit the ids.
     """
+    if not isinstance(result, Mapping):
+        raise DataError(f"expected a result or statistics, found {type(result).__name__}", field=name)
     columns = result.get("per_instance")
     if not isinstance(columns, Mapping) or "annotation_id" not in columns:
         raise DataError("expected per-instance values (per_instance=True), found none", field=f"{name}.per_instance")
@@ -50,7 +100,7 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
     kept: dict[str, np.ndarray] = {}
     for key, values in columns.items():
         score = result.get(key)
-        if key == "annotation_id" or isinstance(score, bool) or not isinstance(score, (int, float)):
+        if key in ("annotation_id", "cluster") or isinstance(score, bool) or not isinstance(score, (int, float)):
             continue
         column = np.array([math.nan if value is None else value for value in values], dtype=float)
         if column.shape != (len(ids),):
@@ -70,55 +120,91 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
         return {key: divide(sums[..., 2 * at], sums[..., 2 * at + 1], np.nan) for at, key in enumerate(keys)}
 
     names = [f"{key}.{part}" for key in keys for part in ("sum", "count")]
-    return Statistics(ids, table.astype(float), finalize, kept, names)
+    clusters = columns.get("cluster")
+    if clusters is None:
+        return Statistics(ids, table.astype(float), finalize, kept, names)
+    if len(clusters) != len(ids):
+        where = f"{name}.per_instance.cluster"
+        raise DataError(f"expected {len(ids)} clusters, one per id, found {len(clusters)}", field=where)
+    kind = re.search(r"\|cluster:([^|]*)", str(result.get("signature", "")))
+    return Statistics(
+        ids, table.astype(float), finalize, kept, names, numbered(clusters), kind[1] if kind else "results"
+    )
 
 
-def aligned(systems: Mapping[str, Statistics]) -> dict[str, Statistics]:
-    """The systems' statistics in the order of the first one's ids.
+def aligned(systems: Mapping[str, Sequence[Statistics]]) -> dict[str, list[Statistics]]:
+    """The statistics of all systems' runs in the order of the first one's ids, all with the same clusters.
 
     Raises:
-        DataError: fewer than two systems, or other ids than the first one's; names ten of them and their number.
+        DataError: fewer than two systems; other ids than the first one's (ten of them are named, and their number); other
+            clusters.
     """
     if len(systems) < 2:
-        raise DataError(f"expected at least two systems, found {len(systems)}")
+        raise DataError(
+            f"expected at least two systems, found {len(systems)} (each is an argument of its own, compare(a, b); a list "
+            "holds the runs of one system)"
+        )
     names = list(systems)
-    first = systems[names[0]]
+    first = systems[names[0]][0]
     known = set(first.ids)
-    result = {names[0]: first}
-    for name in names[1:]:
-        own = {one: row for row, one in enumerate(systems[name].ids)}
-        odd = sorted(known ^ own.keys())
+    result: dict[str, list[Statistics]] = {name: [] for name in names}
+    for name, run in ((name, run) for name, runs in systems.items() for run in runs):
+        rows = {one: row for row, one in enumerate(run.ids)}
+        odd = sorted(known ^ rows.keys())
         if odd:
             some = ", ".join(shown(one) for one in odd[:MOST_SHOWN]) + (", …" if len(odd) > MOST_SHOWN else "")
             message = f"expected the instances of {names[0]}, found {len(odd)} on one side alone: {some}"
             raise DataError(message, field=name)
-        result[name] = systems[name].take([own[one] for one in first.ids])
-    return result
+        result[name].append(run.take([rows[one] for one in first.ids]))
+    return _with_clusters(result)
+
+
+def _with_clusters(systems: dict[str, list[Statistics]]) -> dict[str, list[Statistics]]:
+    """The systems, each run with the clusters that some run knows."""
+    numbers, clustering = None, NONE
+    for name, run in ((name, run) for name, runs in systems.items() for run in runs):
+        if run.clusters is None:
+            clustering = run.clustering if clustering == NONE else clustering
+            continue
+        own = numbered(run.clusters.tolist())
+        if numbers is not None and (own != numbers).any():
+            raise DataError("expected the same clusters of every system (cluster_by), found others", field=name)
+        numbers, clustering = own, run.clustering
+    return {
+        name: [replace(run, clusters=numbers, clustering=clustering) for run in runs] for name, runs in systems.items()
+    }
 
 
 def compare(
-    *systems: Statistics | Mapping[str, Any],
+    *systems: Result | Sequence[Result],
     names: Sequence[str] | None = None,
-    n_resamples: int = DEFAULT_RESAMPLES,
+    n_resamples: int = RESAMPLES,
     seed: int = 0,
     confidence_level: float = DEFAULT_LEVEL,
+    adjust: str = "holm",
+    primary: str | Sequence[str] = (),
+    equivalence: float | None = None,
+    cluster_by: str = AUTO,
 ) -> dict[str, Any]:
     """Compare systems pairwise on every score that they share.
 
     Args:
-        systems: two or more, each either ``Statistics`` (a metric module's ``statistics(..)``) or a result of
-            ``compute(.., per_instance=True)``; all on the same instances, in any order.
+        systems: two or more, each either ``Statistics`` (a metric module's ``statistics(..)``), a result of
+            ``compute(.., per_instance=True)``, or a list of those: runs of one system with other seeds. All are on the same
+            instances, in any order.
         names: of the systems, by default "A", "B", ..
-        n_resamples: of the randomisation test and of the bootstrap.
-        seed: the same seed gives the same numbers.
-        confidence_level: of the intervals of the differences.
+        n_resamples, seed, confidence_level, adjust, primary, equivalence: see `Inference`.
+        cluster_by: "auto": the clusters that the statistics and results bring; "none": each instance stands for itself.
 
     Returns:
-        ``scores``: {name: {key: score}}; ``comparisons``: one dict per pair of systems with ``first``, ``second`` and
+        ``scores``: {name: {key: score, the mean over its runs}}, and where a system has several runs ``spread``: {name:
+        {key: standard deviation over runs}}; ``comparisons``: one dict per pair of systems with ``first``, ``second`` and
         ``keys``: {key: {``difference`` (first - second), ``ci`` [low, high], ``p_randomisation``, ``p_bootstrap``,
-        ``p_holm`` (Holm over the pairs of this key, from the randomisation test), ``win_share``}}; ``instances``: how
-        many; ``left_out``: {name: the scores that this system has and another has not}; ``signature``. Keys that are
-        lists of scores are left out.
+        ``win_share``, ``detectable`` (see `paired_tests.paired_bootstrap`), ``p_holm`` (or ``p_bh``, ``p_none``: corrected
+        over ``family`` times the pairs; None outside the family), ``star`` (whether that is at most .05), and with a
+        margin ``p_equivalence`` and ``equivalent``, corrected likewise}}; ``family``; ``instances`` and ``clusters``: how
+        many; ``left_out``: {name: the scores that this system has and another has not}; ``notes``: lines that whoever
+        reads the stars should read; ``signature``. Keys that are lists of scores are left out.
 
     Raises:
         DataError: see ``aligned`` and ``from_result``.
@@ -132,70 +218,128 @@ def compare(
     names = [chr(ord("A") + at) for at in range(len(systems))] if names is None else list(names)
     if len(names) != len(systems) or len(set(names)) != len(names):
         raise DataError(f"expected {len(systems)} different names, found {names}")
-    return compare_blocks(
-        {
-            name: [one if isinstance(one, Statistics) else from_result(one, name)]
-            for name, one in zip(names, systems, strict=True)
-        },
-        n_resamples,
-        seed,
-        confidence_level,
-    )
+    if cluster_by not in (AUTO, NONE):
+        raise ValueError(
+            f"cluster_by: expected 'auto' or 'none' (a column is named where the scores are made), found {cluster_by!r}"
+        )
+    primary = (primary,) if isinstance(primary, str) else tuple(primary)
+    runs = {
+        name: [[_statistics(run, name, cluster_by)] for run in (one if isinstance(one, (list, tuple)) else [one])]
+        for name, one in zip(names, systems, strict=True)
+    }
+    return compare_blocks(runs, Inference(n_resamples, seed, confidence_level, adjust, primary, equivalence))
+
+
+def _statistics(run: Result, name: str, cluster_by: str) -> Statistics:
+    statistics = run if isinstance(run, Statistics) else from_result(run, name)
+    return replace(statistics, clusters=None, clustering=NONE) if cluster_by == NONE else statistics
 
 
 def compare_blocks(
-    systems: Mapping[str, Sequence[Statistics]],
-    n_resamples: int = DEFAULT_RESAMPLES,
-    seed: int = 0,
-    confidence_level: float = DEFAULT_LEVEL,
+    systems: Mapping[str, Sequence[Sequence[Statistics]]], inference: Inference | None = None
 ) -> dict[str, Any]:
-    """``compare`` for systems whose scores come in several blocks of statistics (agreement, faithfulness, ..).
+    """``compare`` for systems whose runs each come in several blocks of statistics (agreement, faithfulness, ..).
 
-    Block i of every system is the same metric with the same settings; blocks need not have the same instances.
+    Block i of every run is the same metric with the same settings; blocks need not have the same instances.
     """
+    inference = inference or Inference()
+    inference.check()
+    counts = {len(run) for runs in systems.values() for run in runs}
+    if len(counts) > 1 or not all(systems.values()):
+        raise DataError(f"expected the same scores of every system, found {sorted(counts)} blocks")
     names = list(systems)
-    blocks = len(next(iter(systems.values()), ()))
-    if any(len(own) != blocks for own in systems.values()):
-        raise DataError(
-            f"expected the same scores of every system, found {[len(own) for own in systems.values()]} blocks"
-        )
     pairs = list(combinations(names, 2))
     scores: dict[str, dict[str, float]] = {name: {} for name in names}
+    spread: dict[str, dict[str, float]] = {name: {} for name, runs in systems.items() if len(runs) > 1}
     keys: dict[tuple[str, str], dict[str, dict[str, Any]]] = {pair: {} for pair in pairs}
-    instances = 0
     left_out: dict[str, list[str]] = {name: [] for name in names}
-    for block in range(blocks):
-        level = aligned({name: own[block] for name, own in systems.items()})
-        instances = max(instances, len(level[names[0]].ids))
-        shared = _single_keys(level)
-        for name in names:
-            found = level[name].scores()
-            left_out[name] += [key for key, value in found.items() if value.ndim == 0 and key not in shared]
-            scores[name] |= {key: float(found[key]) for key in shared}
+    levels = []
+    for block in range(max(counts)):
+        level = aligned({name: [run[block] for run in runs] for name, runs in systems.items()})
+        levels.append(level)
+        shared = _single_keys([run for runs in level.values() for run in runs])
+        for name, runs in level.items():
+            table = [run.scores() for run in runs]
+            left_out[name] += [key for key, value in table[0].items() if value.ndim == 0 and key not in shared]
+            scores[name] |= {key: float(np.mean([own[key] for own in table])) for key in shared}
+            if len(runs) > 1:
+                spread[name] |= {key: float(np.std([own[key] for own in table], ddof=1)) for key in shared}
         for first, second in pairs:
-            keys[first, second] |= _pair(level[first], level[second], shared, n_resamples, seed, confidence_level)
-    for key in next(iter(keys.values()), {}):
-        adjusted = holm([keys[pair][key]["p_randomisation"] for pair in pairs])
-        for pair, p in zip(pairs, adjusted, strict=True):
-            keys[pair][key]["p_holm"] = p
-    settings = {"level": confidence_level, "resamples": n_resamples, "seed": seed, "systems": len(names)}
+            keys[first, second] |= _pair(level[first], level[second], shared, inference)
+    family = inference.family(list(keys[pairs[0]]))
+    tests = _correct(keys, family, inference)
+    whole = max((level[names[0]][0] for level in levels), key=lambda statistics: len(statistics.ids))
     return {
-        "instances": instances,
+        "instances": len(whole.ids),
+        "clusters": whole.n_clusters,
+        "family": family,
         "scores": scores,
+        **({"spread": spread} if spread else {}),
         "comparisons": [{"first": first, "second": second, "keys": keys[first, second]} for first, second in pairs],
         "left_out": {name: own for name, own in left_out.items() if own},
-        "signature": signature("compare", {"test": "randomisation,paired bootstrap", "adjust": "holm", **settings}),
+        "notes": [*_notes(whole.n_clusters, tests, inference, bool(spread)), *_few(levels)],
+        "signature": _signature(whole, family, tests, names, inference),
     }
 
 
-def _single_keys(level: Mapping[str, Statistics]) -> list[str]:
-    """The keys of single scores that all systems have, in the first one's order.
+def _correct(
+    keys: Mapping[tuple[str, str], dict[str, dict[str, Any]]], family: Sequence[str], inference: Inference
+) -> int:
+    """Correct the p-values of the family over all pairs and set the stars; how many tests there are."""
+    for test in (test for own in keys.values() for test in own.values()):
+        test |= {inference.column: None, "star": False}
+    tested = [own[key] for own in keys.values() for key in family]
+    adjust = ADJUSTMENTS[inference.adjust]
+    for test, p in zip(tested, adjust([test["p_randomisation"] for test in tested]), strict=True):
+        test |= {inference.column: None if math.isnan(p) else p, "star": _reached(p)}
+    if inference.equivalence is not None:
+        for test, p in zip(tested, adjust([test["p_equivalence"] for test in tested]), strict=True):
+            test["equivalent"] = _reached(p)
+    return sum(not math.isnan(test["p_randomisation"]) for test in tested)
+
+
+def _reached(p: float) -> bool:
+    return p <= ALPHA * (1 + 1e-9)  # m / (20 m) is .05
+
+
+def _notes(clusters: int, tests: int, inference: Inference, several: bool) -> list[str]:
+    """What keeps a star from being possible."""
+    strictest = 1 if inference.adjust == "none" else tests
+    if is_exact(clusters, inference.n_resamples) and not several:
+        least = 2 ** (1 - clusters)
+        if strictest * least > ALPHA:
+            return [
+                f"no star is possible: of {clusters} clusters the smallest p is {least:.3g}, and there are {tests} tests"
+            ]
+    elif strictest / (inference.n_resamples + 1) > ALPHA:
+        needed = math.ceil(strictest / ALPHA) - 1
+        return [f"no star is possible: {tests} tests need {needed} resamples or more, not {inference.n_resamples}"]
+    return []
+
+
+def _few(levels: Sequence[Mapping[str, Sequence[Statistics]]]) -> list[str]:
+    lines = [f"{name}: {line}" for level in levels for name, runs in level.items() for run in runs for line in few(run)]
+    return list(dict.fromkeys(lines))
+
+
+def _signature(whole: Statistics, family: Sequence[str], tests: int, names: Sequence[str], inference: Inference) -> str:
+    settings: dict[str, object] = {"test": "randomisation,paired bootstrap", "ci": "bca"}
+    settings |= {"level": inference.confidence_level, "resamples": inference.n_resamples, "seed": inference.seed}
+    settings |= {"systems": len(names), "cluster": whole.clustering, "clusters": whole.n_clusters}
+    settings |= {"adjust": inference.adjust, "family": list(family), "tests": tests}
+    if inference.equivalence is not None:
+        settings["equivalence"] = inference.equivalence
+    return signature("compare", settings)
+
+
+def _single_keys(runs: Sequence[Statistics]) -> list[str]:
+    """The keys of single scores that all runs have, in the first one's order.
 
     Sentences that one system predicts by scores and another by spans are not the same decision: they are not compared.
     """
-    tables = [statistics.scores() for statistics in level.values()]
+    tables = [statistics.scores() for statistics in runs]
     shared = [key for key, value in tables[0].items() if value.ndim == 0 and all(key in table for table in tables)]
-    by_spans = {f"{SENTENCES_BY_SPANS}.hits" in (statistics.columns or ()) for statistics in level.values()}
+    by_spans = {f"{SENTENCES_BY_SPANS}.hits" in (statistics.columns or ()) for statistics in runs}
     if len(by_spans) > 1:
         shared = [key for key in shared if not key.startswith(("sentence_micro_", "sentence_macro_"))]
     return shared
@@ -235,51 +379,33 @@ def _reads_alike(finalize: Finalize, values: np.ndarray, statistics: Statistics)
 
 
 def _pair(
-    first: Statistics, second: Statistics, keys: Sequence[str], n_resamples: int, seed: int, confidence_level: float
+    first: Sequence[Statistics], second: Sequence[Statistics], keys: Sequence[str], inference: Inference
 ) -> dict[str, dict[str, Any]]:
-    finalize = _restricted(first, keys)
-    values = _laid_out(second, first)
-    if values is None or not _reads_alike(finalize, values, second):
-        raise DataError("expected systems scored with the same settings, found others")
-    p_values = approximate_randomisation(first.values, values, finalize, n_resamples, seed)
-    bootstrap = paired_bootstrap(first.values, values, finalize, confidence_level, n_resamples, seed)
-    return {
-        key: {
-            "difference": plain(bootstrap[key]["difference"]),
-            "ci": plain(bootstrap[key]["ci"]),
-            "p_randomisation": plain(p_values[key]),
-            "p_bootstrap": plain(bootstrap[key]["p_value"]),
-            "win_share": plain(bootstrap[key]["win_share"]),
-        }
-        for key in keys
-    }
+    finalize = _restricted(first[0], keys)
+    sums = []
+    for run in (*first, *second):
+        values = _laid_out(run, first[0])
+        if values is None or not _reads_alike(finalize, values, run):
+            raise DataError("expected systems scored with the same settings, found others")
+        sums.append(replace(run, values=values, columns=None).cluster_sums())
+    pair = Pair(sums[: len(first)], sums[len(first) :], finalize)
+    p_values = randomisation(pair, inference.n_resamples, inference.seed)
+    margin, level = inference.equivalence, inference.confidence_level
+    tests = paired_bootstrap(pair, inference.n_resamples, inference.seed, level, margin)
+    return {key: {"p_randomisation": p_values[key], **tests[key]} for key in keys}
 
 
 # --------------------------------------------------------------------------------------------------------- as text
-def as_text(result: Mapping[str, Any], alpha: float = 0.05) -> str:
-    """The comparison as a table: one line per key and pair of systems, a star where Holm's p is below ``alpha``."""
-    header = ("score", "first", "second", "difference", "interval", "p", "p boot", "p Holm", "")
+def as_text(result: Mapping[str, Any]) -> str:
+    """The comparison as a table per pair of systems: a line per key, a star where the corrected p is at most .05, "=" where
+    the systems are equivalent."""
+    instances, clusters = result.get("instances", 0), result.get("clusters", 0)
+    words = f"{instances} instances" + (f" in {clusters} clusters" if clusters < instances else "")
     lines = []
     for pair in result["comparisons"]:
-        first, second = pair["first"], pair["second"]
-        rows = [header]
-        for key, found in pair["keys"].items():
-            ends = " .. ".join(_number(end, "+.4f") for end in found["ci"])
-            rows.append(
-                (
-                    key,
-                    _number(result["scores"][first][key]),
-                    _number(result["scores"][second][key]),
-                    _number(found["difference"], "+.4f"),
-                    ends,
-                    _number(found["p_randomisation"]),
-                    _number(found["p_bootstrap"]),
-                    _number(found["p_holm"]),
-                    "*" if found["p_holm"] < alpha else "",
-                )
-            )
-        widths = [max(len(row[at]) for row in rows) for at in range(len(header))]
-        lines.append(f"{first} against {second}, {result['instances']} instances")
+        rows = _rows(result, pair)
+        widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+        lines.append(f"{pair['first']} against {pair['second']}, {words}")
         for row in rows:
             cells = [
                 row[0].ljust(widths[0]),
@@ -295,7 +421,39 @@ def as_text(result: Mapping[str, Any], alpha: float = 0.05) -> str:
             f"p Holm {_number(one['p_holm'])}, win rate {_number(one['win_rate'])}, "
             f"effect size {_number(one['effect_size'])}"
         )
+    lines += result.get("notes", ())
     return "\n".join([*lines, *[""][: bool(result.get("against_chance"))], result["signature"]])
+
+
+def _rows(result: Mapping[str, Any], pair: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The head and the lines of a pair's table."""
+    adjusted = next((name for name in ADJUSTED if any(f"p_{name}" in own for own in pair["keys"].values())), "holm")
+    margin = any("p_equivalence" in own for own in pair["keys"].values())
+    head = ["score", "first", "second", "difference", "interval", "detectable", "p", "p boot", ADJUSTED[adjusted], ""]
+    rows = [tuple([*head[:-1], "p equiv", ""] if margin else head)]
+    for key, test in pair["keys"].items():
+        p = test[f"p_{adjusted}"]
+        rows.append(
+            (
+                key,
+                *(_score(result, pair[side], key) for side in ("first", "second")),
+                _number(test["difference"], "+.4f"),
+                " .. ".join(_number(end, "+.4f") for end in test["ci"]),
+                _number(test["detectable"]),
+                _number(test["p_randomisation"]),
+                _number(test["p_bootstrap"]),
+                "–" if p is None else _number(p),
+                *([_number(test["p_equivalence"])] if margin else []),
+                "*" * test["star"] + "=" * test.get("equivalent", False),
+            )
+        )
+    return rows
+
+
+def _score(result: Mapping[str, Any], name: str, key: str) -> str:
+    """A score, and its spread over runs."""
+    spread = result.get("spread", {}).get(name)
+    return _number(result["scores"][name][key]) + ("" if spread is None else f" ±{_number(spread[key])}")
 
 
 def _number(value: float, form: str = ".4f") -> str:
@@ -329,37 +487,58 @@ def system_names(paths: Sequence[Path]) -> list[str]:
     return [str(path) for path in paths]
 
 
+def named_runs(arguments: Sequence[str]) -> dict[str, list[Path]]:
+    """The systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for several runs of one.
+
+    Raises:
+        DataError: the same file twice, or a name.
+    """
+    named: list[tuple[str, list[Path]]] = []
+    for argument in arguments:
+        name, equals, files = argument.partition("=")
+        if not (equals and name) or Path(argument).exists():
+            name, files = "", argument
+        paths = [Path(files)] if Path(files).exists() else [Path(file) for file in files.split(",") if file]
+        named.append((name, paths or [Path(files)]))
+    files = [path.resolve() for _, paths in named for path in paths]
+    if len(set(files)) != len(files):
+        raise DataError("expected different files of predictions, found one twice")
+    stems = iter(system_names([paths[0] for name, paths in named if not name]))
+    names = [name or next(stems) for name, _ in named]
+    if len(set(names)) != len(names):
+        raise DataError(f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}")
+    return dict(zip(names, (paths for _, paths in named), strict=True))
+
+
 def compare_files(
-    inputs: Sequence[Inputs],
-    settings: ScoreSettings | None = None,
-    n_resamples: int = DEFAULT_RESAMPLES,
-    seed: int = 0,
-    confidence_level: float = DEFAULT_LEVEL,
+    systems: Mapping[str, Sequence[Inputs]], settings: ScoreSettings | None = None, inference: Inference | None = None
 ) -> dict[str, Any]:
     """``compare`` for prediction files of one split of a corpus.
 
     Args:
-        inputs: as for ``score``, one per system, which differ in ``results``.
-        settings: what is scored (thresholds and the like), as for ``score``.
-        n_resamples, seed, confidence_level: as for ``compare``.
+        systems: {name: a system's runs, each as for ``score``}, which differ in ``results``.
+        settings: what is scored (thresholds, clusters and the like), as for ``score``.
+        inference: how differences are tested.
 
     Raises:
         DataError: what ``score`` refuses, or files that share no score.
     """
-    names = system_names([one.results for one in inputs])
     chance: dict[str, dict[str, dict[str, Any]]] = {}
-    systems: dict[str, dict[str, Statistics]] = {}
-    for name, one in zip(names, inputs, strict=True):
-        scored = score(one, settings)
-        chance[name] = scored.chance
-        systems[name] = scored.statistics
-    blocks = [block for block in systems[names[0]] if all(block in own for own in systems.values())]
+    tables: dict[str, list[dict[str, Statistics]]] = {}
+    for name, runs in systems.items():
+        scored = [score(run, settings) for run in runs]
+        tables[name] = [one.statistics for one in scored]
+        for run, one in zip(runs, scored, strict=True):
+            chance[name if len(runs) == 1 else f"{name} {run.results.stem}"] = one.chance
+    every = [table for own in tables.values() for table in own]
+    blocks = [block for block in every[0] if all(block in table for table in every)]
     if not blocks:
-        raise DataError("expected files that share a score, found none: their fields differ", file=inputs[-1].results)
-    found = compare_blocks(
-        {name: [own[block] for block in blocks] for name, own in systems.items()}, n_resamples, seed, confidence_level
+        last = [run for runs in systems.values() for run in runs][-1]
+        raise DataError("expected files that share a score, found none: their fields differ", file=last.results)
+    result = compare_blocks(
+        {name: [[table[block] for block in blocks] for table in own] for name, own in tables.items()}, inference
     )
-    return found | {"against_chance": chance_over_systems(chance)} if any(chance.values()) else found
+    return result | {"against_chance": chance_over_systems(chance)} if any(chance.values()) else result
 
 
 def chance_over_systems(chance: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 import orjson
 
+from eraser_hub.metrics.clusters import Clusters
 from eraser_hub.metrics.flat import References, Words, concatenate
 from eraser_hub.metrics.flatten_rows import ReferenceFlattener
-from eraser_hub.metrics.joining import Documents, says_sentences
+from eraser_hub.metrics.joining import Documents, by_documents, says_sentences
 from eraser_hub.metrics.offences import Offences, Rows, cut
 from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.records.json_lines import not_json
@@ -38,7 +39,7 @@ class Gold:
         path: the file that they stand in, by which errors are told.
         lines: the line (or row) of each in it.
         label_names: the labels there are; None: those that the annotations have.
-        by_values: the value of the column to break scores down by, of each annotation.
+        columns: the values of the columns that were asked for, of each annotation.
         note: see `labels.LabelNames`.
     """
 
@@ -47,20 +48,28 @@ class Gold:
     path: Path
     lines: Sequence[int]
     label_names: tuple[str, ...] | None
-    by_values: list[object] | None = None
+    columns: dict[str, list[object]] = field(default_factory=dict)
     note: str = ""
 
+    def __call__(self, name: str, predicted: bool = False) -> list[object]:
+        """The values of a column that was asked for."""
+        return self.columns[name]
 
-def read_gold(inputs: Inputs, by: str | None = None) -> Gold:
+    def clusters(self) -> Clusters:
+        """Annotations that share a document."""
+        return by_documents(self.references)
+
+
+def read_gold(inputs: Inputs, columns: Sequence[str] = ()) -> Gold:
     """Read annotations, of a corpus folder or of a built dataset.
 
     Args:
-        by: a column to break scores down by.
+        columns: those to break scores down by, or to cluster by.
 
     Raises:
         DataError: a file cannot be read, or something in it is not as it should be; at most ten offences.
     """
-    return _of_corpus(inputs, by) if inputs.dataset is None else _of_dataset(inputs, by)
+    return _of_corpus(inputs, columns) if inputs.dataset is None else _of_dataset(inputs, columns)
 
 
 def raise_offences(offences: Offences, files: dict[str, Path]) -> None:
@@ -87,22 +96,22 @@ def raise_offences(offences: Offences, files: dict[str, Path]) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- a corpus
-def _of_corpus(inputs: Inputs, by: str | None) -> Gold:
+def _of_corpus(inputs: Inputs, columns: Sequence[str]) -> Gold:
     labels, path = inputs.labels(), inputs.annotation_file
     offences = Offences()
     flattener = ReferenceFlattener(offences, labels.names, documents=False)
-    lines, values = array("q"), list[object]()
+    lines, values = array("q"), {name: list[object]() for name in columns}
     offences.sides = {"reference": Rows(lines, flattener.ids)}
     with reading(path):
         for batch in batches_of_lines(path, BLOCK):
-            if by is None and _added(batch, flattener):
+            if not columns and _added(batch, flattener):
                 lines.extend(batch.numbers)
                 continue
             for number, row in _rows(batch, path):
                 lines.append(number)
                 flattener.add(row)
-                if by is not None:
-                    values.append(_value(row, by, path, number))
+                for name in columns:
+                    values[name].append(_value(row, name, path, number))
     if not lines:
         raise DataError("expected at least one annotation, found none", file=path)
     references = flattener.finish()
@@ -110,7 +119,7 @@ def _of_corpus(inputs: Inputs, by: str | None) -> Gold:
     references.ids = tuple(flattener.ids)  # which no garbage collection walks through again and again
     documents = CorpusDocuments(inputs.corpus, flattener.docs, says_sentences(references))
     raise_offences(offences, {"reference": path})
-    return Gold(references, documents, path, lines, labels.names, None if by is None else values, labels.note)
+    return Gold(references, documents, path, lines, labels.names, values, labels.note)
 
 
 class _Evidence(msgspec.Struct, gc=False):
@@ -156,23 +165,24 @@ def _rows(batch: Lines, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def _value(row: dict[str, Any], by: str, path: Path, line: int) -> object:
-    if by not in row:
-        raise DataError(f"expected the field {by!r} (to break scores down by), found none", file=path, line=line)
-    return row[by]
+def _value(row: dict[str, Any], name: str, path: Path, line: int) -> object:
+    if name not in row:
+        message = f"expected the field {name!r} (to break scores down by, or to cluster by), found none"
+        raise DataError(message, file=path, line=line)
+    return row[name]
 
 
 # ------------------------------------------------------------------------------------------------------ a built dataset
-def _of_dataset(inputs: Inputs, by: str | None) -> Gold:
+def _of_dataset(inputs: Inputs, columns: Sequence[str]) -> Gold:
     # the Arrow libraries are slow to import: only where they are needed
     from eraser_hub.metrics.flatten_arrow import references_from_arrow
     from eraser_hub.records.built import batches
 
     labels, files = inputs.labels(), inputs.built.files(inputs.built_config, inputs.split)
     offences, parts = Offences(), list[References]()
-    values: list[object] = []
+    values: dict[str, list[object]] = {name: [] for name in columns}
     first = 1
-    for table in batches(files, [*COLUMNS, *([by] if by and by not in COLUMNS else [])]):
+    for table in batches(files, [*dict.fromkeys((*COLUMNS, *columns))]):
         part = references_from_arrow(table, labels.names)
         if part is None:
             own = Offences()
@@ -184,12 +194,11 @@ def _of_dataset(inputs: Inputs, by: str | None) -> Gold:
             part = flattener.finish()
         parts.append(part)
         first += table.num_rows
-        if by is not None and by != "classification":
-            values += table.column(by).to_pylist()
+        for name in values:
+            values[name] += table.column(name).to_pylist()
     references = concatenate(parts) if parts else ReferenceFlattener(offences, labels.names).finish()
-    if by == "classification":
+    if "classification" in values:
         names = [*references.labels, None]
-        values = [names[code] for code in references.classification.tolist()]
+        values["classification"] = [names[code] for code in references.classification.tolist()]
     raise_offences(offences, {"reference": files[0]})
-    by_values = None if by is None else values
-    return Gold(references, Documents(references), files[0], range(1, first), labels.names, by_values, labels.note)
+    return Gold(references, Documents(references), files[0], range(1, first), labels.names, values, labels.note)

@@ -43,7 +43,7 @@ def nested(scored: Scored) -> dict[str, object]:
     result.update({name: part for name, part in flat.items() if part})
     if scored.chance:
         result["chance"] = scored.chance
-    result["signature"] = "; ".join(scored.signatures[name] for name, part in flat.items() if part)
+    result["signature"] = "; ".join(scored.signature_of(name) for name, part in flat.items() if part)
     result.update(scored.extra)
     return result
 

@@ -6,22 +6,22 @@ sums alone, the path is the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from eraser_hub.metrics.agreement import Agreement
 from eraser_hub.metrics.checks import Used, name_labels
+from eraser_hub.metrics.clusters import clustered
 from eraser_hub.metrics.erasure import classification_report
 from eraser_hub.metrics.faithfulness import Faithfulness
 from eraser_hub.metrics.offences import Offences, Rules
 from eraser_hub.metrics.parts import DOCUMENTS, FIELDS, LENGTHS, THRESHOLDS, Parts
 from eraser_hub.metrics.pool import Pool, Statistics
 from eraser_hub.metrics.rankings import check_policy
-from eraser_hub.metrics.resampling import intervals
+from eraser_hub.metrics.resampling import cautions, intervals
 from eraser_hub.metrics.results import assemble, plain, resampling_settings, signature
 from eraser_hub.records.predictions import parts as parts_of
 
-from .references import raise_offences, read_gold
+from .references import Gold, raise_offences, read_gold
 from .settings import Inputs, ScoreSettings
 
 
@@ -30,48 +30,53 @@ class Scored:
     """Scores and the statistics they are sums of.
 
     Attributes:
-        agreement, faithfulness: additive statistics per annotation; None where the predictions have no such field.
+        statistics: of "agreement" and "faithfulness", as far as the predictions have such fields; additive, per annotation.
         report: precision, recall, F1 per label; None without labels.
         chance: scores against random rationales.
         used: the optional fields there are.
         settings: what made the numbers.
-        signatures: of agreement and faithfulness.
+        made_by: what made the numbers of either, for the signature.
         by_values: the value of the column ``settings.by`` per annotation.
         extra: further entries of the score file.
         note: a line for whoever reads the scores, see `labels.LabelNames`.
     """
 
-    agreement: Statistics | None
-    faithfulness: Statistics | None
+    statistics: dict[str, Statistics]
     report: dict[str, object] | None
     chance: dict[str, dict[str, object]]
     used: Used
     settings: ScoreSettings
-    signatures: dict[str, str]
+    made_by: dict[str, dict[str, object]]
     by_values: list[object] | None = None
     extra: dict[str, object] = field(default_factory=dict)
     note: str = ""
 
-    @property
-    def statistics(self) -> dict[str, Statistics]:
-        """Those there are, by name."""
-        both = {"agreement": self.agreement, "faithfulness": self.faithfulness}
-        return {name: statistics for name, statistics in both.items() if statistics is not None}
+    def signature_of(self, name: str) -> str:
+        """That of ``agreement`` or ``faithfulness``."""
+        s = self.settings
+        strict = {"strict": True} if s.strict else {}
+        statistics = self.statistics[name]
+        common = resampling_settings(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
+        return signature(f"eraser_{name}", self.made_by[name] | strict | common)
+
+    def cautions(self) -> list[str]:
+        """What whoever reads the intervals should know; nothing where there are none."""
+        if self.settings.confidence_level is None and self.settings.n_resamples is None:
+            return []
+        return [line for statistics in self.statistics.values() for line in cautions(statistics)]
 
     def flat(self, name: str) -> dict[str, object]:
         """The flat result of ``agreement`` or ``faithfulness``, as the evaluate module returns it."""
         if name not in self.statistics:
             return {}
         statistics, s = self.statistics[name], self.settings
-        bounds = intervals(
-            statistics.values, statistics.finalize, s.confidence_level, s.n_resamples, s.seed, s.ci_method
-        )
+        bounds = intervals(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method)
         extra: dict[str, object] = {}
         if name == "faithfulness" and self.used.thresholds:
             extra["aopc_thresholds"] = sorted({*s.aopc_thresholds})
         return assemble(
             statistics,
-            signature=self.signatures[name],
+            signature=self.signature_of(name),
             per_instance=s.per_instance,
             by_values=self.by_values,
             bounds=bounds,
@@ -93,7 +98,7 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     """
     settings = settings or ScoreSettings()
     check_policy(settings.auprc_policy)
-    gold = read_gold(inputs, settings.by)
+    gold = read_gold(inputs, settings.columns)
     references = gold.references
     rules = Rules(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
     name_labels(references, gold.label_names, rules["label names"])
@@ -111,23 +116,23 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     if settings.strict:
         _check_strict(parts.fields.used, rules["strict"])
     raise_offences(rules.told(), {"reference": gold.path, "prediction": inputs.results})
+    gathered = {"agreement": agreement, "faithfulness": faithfulness}
     return Scored(
-        agreement=_statistics(agreement.pool, gold.references.ids, settings),
-        faithfulness=_statistics(faithfulness.pool, gold.references.ids, settings),
+        statistics={name: _statistics(own.pool, gold, settings) for name, own in gathered.items() if own.pool.columns},
         report=classification_report(faithfulness.pool),
         chance=_chance(faithfulness, settings),
         used=parts.fields.used,
         settings=settings,
-        signatures=_signatures(settings, agreement, faithfulness),
-        by_values=gold.by_values,
+        made_by={name: own.signature_settings() for name, own in gathered.items()},
+        by_values=None if settings.by is None else gold(settings.by),
         note=gold.note,
     )
 
 
-def _statistics(pool: Pool, ids: Sequence[str], settings: ScoreSettings) -> Statistics | None:
-    if not pool.columns:
-        return None
-    return pool.statistics(["all"] if settings.totals else ids, settings.per_instance)
+def _statistics(pool: Pool, gold: Gold, settings: ScoreSettings) -> Statistics:
+    if settings.totals:
+        return pool.statistics(["all"], settings.per_instance)
+    return clustered(pool.statistics(gold.references.ids, settings.per_instance), gold, settings.cluster_by)
 
 
 def _check_strict(used: Used, offences: Offences) -> None:
@@ -147,12 +152,3 @@ def _chance(faithfulness: Faithfulness, settings: ScoreSettings) -> dict[str, di
         if settings.per_instance:
             chance[side]["per_instance"] = {key: plain(value) for key, value in each.items()}
     return chance
-
-
-def _signatures(s: ScoreSettings, agreement: Agreement, faithfulness: Faithfulness) -> dict[str, str]:
-    strict = {"strict": True} if s.strict else {}
-    common = strict | resampling_settings(s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
-    return {
-        "agreement": signature("eraser_agreement", agreement.signature_settings() | common),
-        "faithfulness": signature("eraser_faithfulness", faithfulness.signature_settings() | common),
-    }

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eraser_hub.metrics.agreement import AgreementSettings
+from eraser_hub.metrics.clusters import AUTO, NONE
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.metrics.rankings import check_policy
-from eraser_hub.metrics.resampling import check_settings
+from eraser_hub.metrics.resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.splits import dataset_split, release_split
 
@@ -34,6 +35,7 @@ class ScoreSettings:
         per_instance: keep every score of every instance.
         confidence_level, n_resamples, seed, ci_method: of the bootstrap's intervals, see `resampling.intervals`.
         by: a column of the annotations to break scores down by.
+        cluster_by: what intervals and tests draw together, see `clusters.clustered`.
         totals_only: keep no row per annotation where the rest of the settings does not need any: less memory.
     """
 
@@ -47,8 +49,9 @@ class ScoreSettings:
     confidence_level: float | None = None
     n_resamples: int | None = None
     seed: int = 0
-    ci_method: str = "percentile"
+    ci_method: str = CI_METHODS[0]
     by: str | None = None
+    cluster_by: str = AUTO
     totals_only: bool = False
 
     @property
@@ -56,6 +59,12 @@ class ScoreSettings:
         """Whether sums over all annotations are enough, and no row per annotation need be kept."""
         rows = self.per_instance or self.by is not None
         return self.totals_only and not rows and self.confidence_level is None and self.n_resamples is None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the annotations that are asked for."""
+        clusters = None if self.cluster_by in (AUTO, NONE) else self.cluster_by
+        return tuple(dict.fromkeys(name for name in (self.by, clusters) if name is not None))
 
     @property
     def main_iou(self) -> float:
@@ -86,8 +95,8 @@ class ScoreSettings:
         if self.random_baseline < 0:
             raise ValueError(f"random_baseline: expected a number of shuffles, found {self.random_baseline}")
         check_settings(
-            0.95 if self.confidence_level is None else self.confidence_level,
-            1000 if self.n_resamples is None else self.n_resamples,
+            DEFAULT_LEVEL if self.confidence_level is None else self.confidence_level,
+            DEFAULT_RESAMPLES if self.n_resamples is None else self.n_resamples,
             self.ci_method,
         )
 

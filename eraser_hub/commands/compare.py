@@ -9,6 +9,7 @@ import typer
 from .scored import (
     Annotations,
     AopcThresholds,
+    ClusterBy,
     Config,
     DataDir,
     Dataset,
@@ -19,49 +20,71 @@ from .scored import (
 from .usage import Split, say
 
 Results = Annotated[
-    list[str], typer.Option(help="A system's predictions (a file, https:// or hf://); give two or more.")
+    list[str],
+    typer.Option(
+        help="A system's predictions, FILE or NAME=FILE (a file, https:// or hf://); several runs of one (seeds) as "
+        "NAME=FILE,FILE,..; give two systems or more."
+    ),
 ]
 NResamples = Annotated[int, typer.Option(min=1, help="Resamples of either test.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
 ConfidenceLevel = Annotated[float, typer.Option(help="Of the differences' intervals, in (0, 1).")]
+Adjust = Annotated[
+    Literal["holm", "bh", "none"], typer.Option(help="Correction of p over the family; bh: Benjamini and Hochberg.")
+]
+Primary = Annotated[
+    list[str] | None,
+    typer.Option(help="A score declared in advance: the family, in place of the headline scores; repeat for several."),
+]
+Equivalence = Annotated[
+    float | None, typer.Option(help="Also test whether systems differ by less than this, either way (TOST).")
+]
 Output = Annotated[Literal["text", "json"], typer.Option("--format", help="A table, or JSON.")]
 
 
 def compare(
     results: Results, data_dir: DataDir = None, dataset: Dataset = None, config: Config = None, split: Split = "test",
     annotations: Annotations = None, iou_thresholds: IouThresholds = None, aopc_thresholds: AopcThresholds = None,
-    n_resamples: NResamples = 1000, seed: Seed = 0, confidence_level: ConfidenceLevel = 0.95, output: Output = "text",
+    n_resamples: NResamples = 10_000, seed: Seed = 0, confidence_level: ConfidenceLevel = 0.95, adjust: Adjust = "holm",
+    primary: Primary = None, equivalence: Equivalence = None, cluster_by: ClusterBy = "auto", output: Output = "text",
 ) -> None:  # fmt: skip
     """Compare systems on the same split, score by score.
 
-    Every pair of systems is compared by approximate randomisation and by the paired bootstrap over instances; "p Holm"
-    is the former corrected over the pairs of each score, and a star stands where it is below 0.05. Where predictions
-    hold random rationales (explain --random-draws), each system's p-value against chance is corrected over the systems.
+    Every pair of systems is compared by approximate randomisation and by the paired bootstrap, over documents where
+    annotations share them. "p Holm" is the former corrected over the headline scores times the pairs, and a star stands where
+    it is at most 0.05; the other scores are exploratory. "detectable" is the difference that these documents would show in
+    four cases of five. Where predictions hold random rationales (explain --random-draws), each system's p-value against
+    chance is corrected over the systems.
 
     Examples:
 
         eraser-hub compare --data-dir corpora/movies --split val --results ours.jsonl --results baseline.jsonl
 
         eraser-hub compare --dataset hub/eraser --config movies --split test --results a.parquet --results b.parquet
-        --results c.parquet --n-resamples 10000 --seed 7 --format json
+        --results c.parquet --primary token_macro_f1 --equivalence 0.02 --format json
+
+        eraser-hub compare --data-dir corpora/movies --results ours=a1.jsonl,a2.jsonl,a3.jsonl --results theirs=b.jsonl
     """
     import json
 
-    from eraser_hub.conversion.download.addresses import local_file
-    from eraser_hub.scoring.comparison import as_json, as_text, compare_files
+    from eraser_hub.scoring.comparison import Inference, as_json, as_text, compare_files, named_runs
     from eraser_hub.scoring.settings import Inputs
 
-    if len(results) < 2:
-        raise typer.BadParameter("expected at least two files of predictions", param_hint="--results")
-    if not 0 < confidence_level < 1:
-        raise typer.BadParameter("expected a number between 0 and 1", param_hint="--confidence-level")
+    inference = Inference(n_resamples, seed, confidence_level, adjust, tuple(primary or ()), equivalence)
+    try:
+        inference.check()
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     check_source(data_dir, dataset, config, annotations)
-    settings = settings_of(iou_thresholds, aopc_thresholds)
-    inputs = [
-        Inputs(data_dir, split, local_file(file), annotations, dataset=dataset, config=config) for file in results
-    ]
-    note = inputs[0].labels().note
+    settings = settings_of(iou_thresholds, aopc_thresholds, cluster_by=cluster_by)
+    systems = {
+        name: [Inputs(data_dir, split, path, annotations, dataset=dataset, config=config) for path in paths]
+        for name, paths in named_runs(results).items()
+    }
+    if len(systems) < 2:
+        raise typer.BadParameter("expected the predictions of at least two systems", param_hint="--results")
+    note = next(iter(systems.values()))[0].labels().note
     if note:
         say(note)
-    result = compare_files(inputs, settings, n_resamples, seed, confidence_level)
+    result = compare_files(systems, settings, inference)
     typer.echo(json.dumps(as_json(result), indent=2, ensure_ascii=False) if output == "json" else as_text(result))

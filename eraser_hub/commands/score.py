@@ -10,6 +10,7 @@ import typer
 from .scored import (
     Annotations,
     AopcThresholds,
+    ClusterBy,
     Config,
     DataDir,
     Dataset,
@@ -33,7 +34,7 @@ RandomBaseline = Annotated[
 SentenceThreshold = Annotated[float, typer.Option(help="A sentence is predicted from this score on.")]
 ConfidenceLevel = Annotated[float | None, typer.Option(help="Adds bootstrap intervals, e.g. 0.95.")]
 NResamples = Annotated[int | None, typer.Option(help="Bootstrap resamples (1000).")]
-CiMethod = Annotated[str, typer.Option(help="percentile or bca.")]
+CiMethod = Annotated[str, typer.Option(help="bca or percentile.")]
 Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.")]
 PerInstance = Annotated[bool, typer.Option("--per-instance", help="Add every score of every instance.")]
 By = Annotated[str | None, typer.Option(help="Break the scores down by this field of the annotations.")]
@@ -47,8 +48,9 @@ def score(
     score_file: ScoreFile = None, annotations: Annotations = None, iou_thresholds: IouThresholds = None,
     aopc_thresholds: AopcThresholds = None, strict: Strict = False, auprc_policy: AuprcPolicy = "reference",
     random_baseline: RandomBaseline = 0, sentence_threshold: SentenceThreshold = 0.5,
-    confidence_level: ConfidenceLevel = None, n_resamples: NResamples = None, ci_method: CiMethod = "percentile",
-    seed: Seed = 0, per_instance: PerInstance = False, by: By = None, num_proc: NumProc = 0, format: Format = "text",
+    confidence_level: ConfidenceLevel = None, n_resamples: NResamples = None, ci_method: CiMethod = "bca",
+    seed: Seed = 0, per_instance: PerInstance = False, by: By = None, cluster_by: ClusterBy = "auto",
+    num_proc: NumProc = 0, format: Format = "text",
 ) -> None:  # fmt: skip
     """Score predictions against a corpus: the reference scorer's keys, and more.
 
@@ -73,13 +75,14 @@ def score(
     settings = settings_of(
         iou_thresholds, aopc_thresholds, strict=strict, auprc_policy=auprc_policy, random_baseline=random_baseline,
         sentence_threshold=sentence_threshold, per_instance=per_instance, confidence_level=confidence_level,
-        n_resamples=n_resamples, seed=seed, ci_method=ci_method, by=by, totals_only=True,
+        n_resamples=n_resamples, seed=seed, ci_method=ci_method, by=by, cluster_by=cluster_by,
+        totals_only=True,
     )  # fmt: skip
     path = local_file(results)
     inputs = Inputs(data_dir, split, path, annotations, dataset=dataset, config=config)
     scored = run(inputs, settings, num_proc)
-    if scored.note:
-        say(scored.note)
+    for line in filter(None, [scored.note, *scored.cautions()]):
+        say(line)
     scored.extra.update(inputs.names | run_signature(path))
     scores = nested(scored)
     if score_file is not None:

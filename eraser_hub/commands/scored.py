@@ -1,4 +1,4 @@
-"""What `score` and `compare` ask for alike: against what predictions are scored, and at which thresholds."""
+"""What `score` and `compare` ask for alike: against what predictions are scored, at which thresholds, in which clusters."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ Config = Annotated[
 Annotations = Annotated[Path | None, typer.Option(help="An annotation file other than SPLIT.jsonl.")]
 IouThresholds = Annotated[list[float] | None, typer.Option(help="IOU threshold; repeat for several.")]
 AopcThresholds = Annotated[list[float] | None, typer.Option(help="AOPC threshold; repeat for several.")]
+
+ClusterBy = Annotated[
+    str,
+    typer.Option(
+        help="What intervals and tests draw together: auto (annotations that share a document), none, or a field of the "
+        "annotations."
+    ),
+]
 
 
 def check_source(data_dir: Path | None, dataset: Path | None, config: str | None, annotations: Path | None) -> None:

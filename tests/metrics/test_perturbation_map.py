@@ -108,7 +108,8 @@ def test_pairs_and_sequences_are_averaged_and_an_original_is_one_instance():
     found = PerturbationMap().compute(predictions=predictions, references=references, per_instance=True)
     # pair (1, 2): (0.5 + 1) / 2; pair (1, 3): (1 + 0) / 2
     assert found["map"] == pytest.approx((0.75 + 0.5) / 2) and found["pairs"] == 2
-    assert found["per_instance"] == {"map": [0.625], "map_prefix_hits": [(0.625 + 0.5) / 2], "annotation_id": ["1"]}
+    scores = {"map": [0.625], "map_prefix_hits": [(0.625 + 0.5) / 2]}
+    assert found["per_instance"] == {**scores, "annotation_id": ["1"], "cluster": [0]}
 
 
 def test_perturbed_records_need_no_reference_of_their_own():

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from eraser_hub.metrics import resampling
+from eraser_hub.metrics.pool import Statistics, divide
 from eraser_hub.metrics.resampling import (
     against_chance,
-    approximate_randomisation,
     bootstrap_intervals,
     bootstrap_weights,
-    holm,
+    bounds_of,
+    cautions,
+    clopper_pearson,
+    few,
     intervals,
-    paired_bootstrap,
+    jackknife,
     replicates,
 )
+
+from .clustered import case_weights, clustered_cases, sums_of
 
 
 def ratio(sums):
@@ -29,6 +34,10 @@ def ratio(sums):
 def sample(n=60, seed=0):
     random = np.random.default_rng(seed)
     return np.column_stack([random.gamma(2, size=n), np.ones(n)])
+
+
+def of(values, finalize=ratio, **more):
+    return Statistics([f"i{at}" for at in range(len(values))], values, finalize, **more)
 
 
 def quantile_noise(n_resamples: int, level: float = 0.95) -> float:
@@ -53,8 +62,8 @@ def test_intervals_agree_with_scipy(method):
 
 def test_bca_moves_a_skewed_interval_and_percentile_does_not_depend_on_it():
     values = sample(seed=4)
-    percentile = bootstrap_intervals(values, ratio, n_resamples=4000)["ratio"]
-    bca = bootstrap_intervals(values, ratio, n_resamples=4000, ci_method="bca")["ratio"]
+    percentile = bootstrap_intervals(values, ratio, n_resamples=4000, ci_method="percentile")["ratio"]
+    bca = bootstrap_intervals(values, ratio, n_resamples=4000)["ratio"]
     assert bca[0] > percentile[0] and bca[1] > percentile[1]
 
 
@@ -118,16 +127,17 @@ def test_infinite_statistics_stay_infinite_and_never_become_nan():
         low, high = bootstrap_intervals(values, ratio, n_resamples=400, ci_method=method)["ratio"]
         assert np.isfinite(low) and high == np.inf
     values[4, 0] = -np.inf
-    assert np.isnan(ratio(resampling._weighted_sums(np.ones((1, 30)), values))["ratio"]).all()
+    assert np.isnan(ratio(resampling.weighted_sums(np.ones((1, 30)), values))["ratio"]).all()
 
 
 def test_no_interval_unless_asked_for():
-    assert intervals(sample(), ratio) is None
+    statistics = of(sample())
+    assert intervals(statistics) is None
     assert np.allclose(
-        intervals(sample(), ratio, n_resamples=50)["ratio"], bootstrap_intervals(sample(), ratio, 0.95, 50)["ratio"]
+        intervals(statistics, n_resamples=50)["ratio"], bootstrap_intervals(sample(), ratio, 0.95, 50)["ratio"]
     )
-    narrow = intervals(sample(), ratio, confidence_level=0.5)["ratio"]
-    wide = intervals(sample(), ratio, confidence_level=0.99)["ratio"]
+    narrow = intervals(statistics, confidence_level=0.5)["ratio"]
+    wide = intervals(statistics, confidence_level=0.99)["ratio"]
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
 
 
@@ -146,117 +156,82 @@ def test_no_interval_unless_asked_for():
 )
 def test_settings_out_of_range_are_named(wrong, field):
     with pytest.raises(ValueError, match=field):
-        intervals(sample(), ratio, **wrong)
+        intervals(of(sample()), **wrong)
 
 
 def test_no_instance_is_an_error():
     with pytest.raises(ValueError, match="at least one row"):
         bootstrap_intervals(np.zeros((0, 2)), ratio)
-    with pytest.raises(ValueError, match="same instances"):
-        approximate_randomisation(sample(3), sample(4), ratio)
 
 
-# ------------------------------------------------------------------------------------------------- paired tests
-def paired(n, shift=0.35, seed=5):
-    random = np.random.default_rng(seed)
-    first, noise = random.normal(size=n), random.normal(size=n)
-    return np.column_stack([first, np.ones(n)]), np.column_stack([first + shift + 0.8 * noise, np.ones(n)])
+# ------------------------------------------------------------------------------------------------ clusters and shares
+def test_intervals_meet_the_stored_resamples(golden):
+    for case in clustered_cases(golden):
+        for side in "ab":
+            values, finalize = sums_of(case, side)
+            drawn, scores = finalize(case_weights(case) @ values), finalize(values.sum(axis=0))
+            expected = case["expected"][side]
+            assert float(scores["value"]) == pytest.approx(expected["value"], abs=1e-9)
+            assert drawn["value"].std(ddof=1) == pytest.approx(expected["standard_error"], abs=1e-9)
+            assert np.allclose(bounds_of(scores, drawn)["value"], expected["percentile"], atol=1e-9)
+            left_out = jackknife(values, finalize)
+            assert np.allclose(bounds_of(scores, drawn, left_out=left_out)["value"], expected["bca"], atol=1e-9)
 
 
-def test_randomisation_agrees_with_scipy_when_exact():
-    first, second = paired(9)
-    ours = approximate_randomisation(first, second, ratio, n_resamples=2**9)["ratio"]
-    theirs = stats.permutation_test(
-        (first[:, 0], second[:, 0]),
-        lambda a, b: a.mean() - b.mean(),
-        permutation_type="samples",
-        n_resamples=10**5,
-    ).pvalue
-    assert float(ours) == pytest.approx(theirs, abs=1e-12)
+def test_shares_have_their_exact_bounds(golden):
+    for case in json.loads((golden / "statistics" / "clustered.json").read_text())["proportions"]:
+        assert np.allclose(clopper_pearson(case["hits"], case["n"]), case["expected"], atol=1e-9)
 
 
-def test_randomisation_agrees_with_scipy_when_sampled():
-    first, second = paired(60)
-    ours = float(approximate_randomisation(first, second, ratio, n_resamples=20000)["ratio"])
-    theirs = stats.permutation_test(
-        (first[:, 0], second[:, 0]),
-        lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis),
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=20000,
-        rng=np.random.default_rng(1),
-    ).pvalue
-    # two shares of 20000 draws: four standard errors of their difference, and one draw
-    assert ours == pytest.approx(theirs, abs=4 * np.sqrt(2 * max(theirs, 1 / 20000) / 20000) + 1 / 20000)
+def test_clusters_are_drawn_as_one():
+    values, clusters = sample(12), np.repeat(np.arange(4), 3)
+    statistics = of(values, clusters=clusters)
+    sums = np.array([values[clusters == k].sum(axis=0) for k in range(4)])
+    assert np.allclose(statistics.cluster_sums(), sums)
+    assert np.allclose(
+        intervals(statistics, n_resamples=99)["ratio"], bootstrap_intervals(sums, ratio, 0.95, 99)["ratio"]
+    )
+    assert statistics.take([11, 0, 9]).clusters.tolist() == [1, 0, 1] and statistics.take([11, 0]).n_clusters == 2
 
 
-def test_randomisation_is_symmetric_and_one_for_equal_systems():
-    first, second = paired(30)
-    forth, back = (approximate_randomisation(a, b, ratio, 500)["ratio"] for a, b in ((first, second), (second, first)))
-    assert float(forth) == float(back)
-    assert float(approximate_randomisation(first, first, ratio, 500)["ratio"]) == 1.0
+def test_a_tie_hangs_on_no_order_of_summation():
+    random = np.random.default_rng(0)
+    values = np.column_stack([np.repeat([0.1, 0.7], 9), np.ones(18)])
+    drawn = replicates(values, ratio, n_resamples=400)["ratio"]
+    score = {"ratio": np.array(0.4)}
+    left_out = jackknife(values, ratio) | {"ratio": jackknife(values, ratio)["ratio"] + random.normal(0, 1e-4, 18)}
+    exact = bounds_of(score, {"ratio": np.round(drawn, 9)}, left_out=left_out)["ratio"]
+    for noise in (-1e-15, 1e-15):
+        moved = bounds_of(score, {"ratio": np.round(drawn, 9) + noise}, left_out=left_out)["ratio"]
+        assert np.allclose(moved, exact, atol=1e-9)
 
 
-def test_a_ratio_of_sums_is_recomputed_from_exchanged_sums():
-    # 2 instances: the exchanges of (3/4, 1/4) against (1/1, 1/3), by hand
-    first, second = np.array([[3.0, 4], [1, 4]]), np.array([[1.0, 1], [1, 3]])
-    differences = [4 / 8 - 2 / 4, 2 / 5 - 4 / 7, 4 / 7 - 2 / 5, 2 / 4 - 4 / 8]
-    assert differences[0] == 0
-    assert float(approximate_randomisation(first, second, ratio, 4)["ratio"]) == 1.0
-    swapped = approximate_randomisation(np.array([[3.0, 4], [1, 1]]), np.array([[1.0, 1], [1, 3]]), ratio, 4)["ratio"]
-    # 4/5 - 2/4 = .3; 4/7 - 2/2 and back: larger; so all four count
-    assert float(swapped) == 1.0
+def shares(hits, clusters=None):
+    finalize = lambda sums: {"accuracy": divide(sums[..., 0], sums[..., 1], np.nan)}  # noqa: E731
+    return of(np.column_stack([hits, np.ones(len(hits))]).astype(float), finalize, clusters=clusters)
 
 
-def test_paired_bootstrap_agrees_with_scipy_on_the_interval_of_the_difference():
-    first, second = paired(50)
-    ours = paired_bootstrap(first, second, ratio, n_resamples=9000)["ratio"]
-    theirs = stats.bootstrap(
-        (first[:, 0] - second[:, 0],), np.mean, n_resamples=9000, method="percentile", rng=np.random.default_rng(1)
-    ).confidence_interval
-    assert np.allclose(ours["ci"], [theirs.low, theirs.high], atol=quantile_noise(9000) * (theirs.high - theirs.low))
-    assert float(ours["difference"]) == pytest.approx((first - second)[:, 0].mean())
-    assert ours["p_value"] < 0.05 and ours["win_share"] < 0.05
-    # a shift test: close to the t test's p-value for a mean of 50 numbers
-    assert float(ours["p_value"]) == pytest.approx(stats.ttest_rel(first[:, 0], second[:, 0]).pvalue, abs=0.02)
+def test_a_share_without_hits_has_exact_bounds_and_none_with_clusters():
+    assert intervals(shares([0] * 50), n_resamples=20)["accuracy"] == pytest.approx([0, 0.07112173646419767], abs=1e-12)
+    assert intervals(shares([1] * 10), n_resamples=20)["accuracy"] == pytest.approx([0.6915028921812392, 1], abs=1e-12)
+    low, high = intervals(shares([0] * 4, np.array([0, 0, 1, 2])), n_resamples=20)["accuracy"]
+    assert low == 0 and np.isnan(high)
+    assert "accuracy is the same in all 4 annotations" in cautions(shares([0] * 4, np.array([0, 0, 1, 2])))[0]
+    low, high = intervals(shares([0, 1] * 9), n_resamples=200)["accuracy"]
+    assert 0 < low < 0.5 < high < 1
 
 
-def test_paired_bootstrap_of_a_system_with_itself():
-    first, _ = paired(20)
-    found = paired_bootstrap(first, first, ratio, n_resamples=50)["ratio"]
-    assert (found["difference"], found["p_value"], found["win_share"]) == (0, 1, 0.5)
-    assert np.asarray(found["ci"]).tolist() == [0, 0]
+def test_few_annotations_of_a_class_and_few_hits_are_said():
+    names = [f"label {label}.{part}" for label in ("NEG", "POS", "NONE") for part in ("truth", "predicted", "hits")]
+    table = np.array([[9.0, 8, 7, 4, 5, 3, 0, 0, 0, 2, 30]])
+    statistics = Statistics(["a"], table, lambda sums: {}, columns=[*names, "exact.hits", "token.hits"])
+    assert few(statistics) == [
+        "fewer than 5 annotations of POS (4): intervals of macro F1 are rough",
+        "fewer than 5 hits of exact (2): their intervals are rough",
+    ]
 
 
-def test_paired_tests_of_keys_that_are_lists_and_of_undefined_ones():
-    first, second = paired(20)
-    both = lambda s: {"points": np.stack([s[..., 0] / s[..., 1]] * 2, axis=-1), "none": s[..., 0] * np.nan}  # noqa: E731
-    found = paired_bootstrap(first, second, both, n_resamples=50)
-    p = approximate_randomisation(first, second, both, n_resamples=50)
-    assert found["points"]["ci"].shape == (2, 2) and p["points"].shape == (2,)
-    assert np.isnan(found["none"]["p_value"]) and np.isnan(p["none"])
-
-
-# ------------------------------------------------------------------------------------------------ Holm, and chance
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-@settings(max_examples=60, deadline=None, derandomize=True)
-def test_holm_is_the_definition(p_values):
-    adjusted = holm(p_values)
-    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
-    for rank, at in enumerate(order):
-        steps = [(len(p_values) - k) * p_values[order[k]] for k in range(rank + 1)]
-        assert adjusted[at] == pytest.approx(min(1, max(steps)))
-    assert all(after >= before for before, after in zip(p_values, adjusted, strict=True))
-
-
-def test_holm_leaves_undefined_tests_out_of_the_family():
-    assert holm([0.02, float("nan"), 0.01])[0::2] == [0.02, 0.02]
-    assert np.isnan(holm([0.02, float("nan"), 0.01])[1])
-    assert holm([]) == []
-    with pytest.raises(ValueError, match="p_values"):
-        holm([1.5])
-
-
+# -------------------------------------------------------------------------------------------------------- chance
 def test_against_chance_per_instance_and_direction():
     observed, draws = np.array([0.9, 0.1]), np.array([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]])
     high = against_chance(observed, draws)

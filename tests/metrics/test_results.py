@@ -38,9 +38,15 @@ def test_result_is_flat_and_plain():
     assert found["mean"] == 7 / 3 and type(found["mean"]) is float and found["points"] == [7 / 3, 14 / 3]
     assert list(found)[:2] == ["mean", "mean_ci"] and len(found["mean_ci"]) == 2 and len(found["points_ci"]) == 2
     assert found["pairs"] == 3 and type(found["pairs"]) is int
-    assert found["per_instance"] == {"mean": [1.0, 2.0, 4.0], "annotation_id": ["i0", "i1", "i2"]}
+    assert found["per_instance"] == {
+        "mean": [1.0, 2.0, 4.0],
+        "annotation_id": ["i0", "i1", "i2"],
+        "cluster": [0, 1, 2],
+    }
     assert found["by"] == {"x": {"mean": 2.5, "points": [2.5, 5.0]}, "y": {"mean": 2.0, "points": [2.0, 4.0]}}
-    assert found["signature"] == "m|k:0.5|ci:percentile|level:0.95|resamples:20|seed:0|by:g|version:2.0.0"
+    assert found["signature"] == (
+        "m|k:0.5|ci:bca|level:0.95|resamples:20|seed:0|cluster:none|clusters:3|by:g|version:2.0.0"
+    )
     assert json.loads(json.dumps(found)) == found
 
 

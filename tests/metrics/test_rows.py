@@ -302,8 +302,10 @@ def test_per_instance_by_and_intervals(name):
     assert set(found["by"]) == {"x", "y", "z"}
     one = compute(name, predictions, references, n_resamples=60, seed=3, confidence_level=0.9)
     assert all(one[key] == found[key] for key in one if key.endswith("_ci"))
-    assert "ci:percentile|level:0.9|resamples:60|seed:3|by:group" in found["signature"]
-    assert "bca" in compute(name, predictions, references, n_resamples=30, ci_method="bca")["signature"]
+    cluster = "original" if references and "rel_ids" in references[0] else "none"
+    assert f"ci:bca|level:0.9|resamples:60|seed:3|cluster:{cluster}|clusters:8|by:group" in found["signature"]
+    simple = compute(name, predictions, references, n_resamples=30, ci_method="percentile")
+    assert "ci:percentile" in simple["signature"]
 
 
 @each

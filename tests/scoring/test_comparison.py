@@ -17,6 +17,7 @@ from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.pool import Statistics, divide
 from eraser_hub.records.errors import DataError
 from eraser_hub.scoring.comparison import (
+    Inference,
     aligned,
     as_json,
     as_text,
@@ -24,19 +25,26 @@ from eraser_hub.scoring.comparison import (
     compare,
     compare_files,
     from_result,
+    named_runs,
     system_names,
 )
 from eraser_hub.scoring.settings import Inputs
 
 
-def system(values, ids=None, key="f1"):
+def system(values, ids=None, *keys, **more):
+    """A system whose scores are all the mean of these values."""
     values = np.asarray(values, dtype=float)
     table = np.column_stack([values, np.ones(len(values))])
     return Statistics(
         ids or [f"i{at}" for at in range(len(values))],
         table,
-        lambda sums: {key: divide(sums[..., 0], sums[..., 1], np.nan)},
+        lambda sums: dict.fromkeys(keys or ("f1",), divide(sums[..., 0], sums[..., 1], np.nan)),
+        **more,
     )
+
+
+def keys_of(result):
+    return result["comparisons"][0]["keys"]
 
 
 def test_agrees_with_scipys_permutation_test():
@@ -71,6 +79,107 @@ def test_holm_over_the_pairs_of_a_key():
     smallest = min(one["p_randomisation"] for one in pairs.values())
     assert pairs["x", "y"]["p_holm"] == pytest.approx(3 * smallest)
     assert all(one["p_holm"] >= one["p_randomisation"] for one in pairs.values())
+
+
+def test_stars_stand_at_the_headline_scores_after_holm_over_them_and_the_pairs():
+    random = np.random.default_rng(0)
+    base = random.normal(size=40)
+    keys = ("map", "token_f1", "accuracy")
+    systems = [system(base + shift, None, *keys) for shift in (0, 1, 1 + 0.05 * random.normal(size=40))]
+    found = compare(*systems, n_resamples=400)
+    assert found["family"] == ["map", "token_f1"] and "|family:map,token_f1|tests:6|" in found["signature"]
+    first = keys_of(found)
+    assert first["map"]["p_holm"] == pytest.approx(6 / 401) and first["map"]["star"]
+    assert first["accuracy"]["p_holm"] is None and not first["accuracy"]["star"]
+    assert first["accuracy"]["p_randomisation"] == first["map"]["p_randomisation"]
+    declared = compare(*systems, n_resamples=400, primary="accuracy", adjust="bh")
+    assert declared["family"] == ["accuracy"] and keys_of(declared)["map"]["p_bh"] is None
+    assert keys_of(declared)["accuracy"]["p_bh"] == pytest.approx(1.5 / 401)
+    assert keys_of(compare(*systems, n_resamples=400, adjust="none"))["map"]["p_none"] == pytest.approx(1 / 401)
+    with pytest.raises(DataError, match="primary: expected one of map, token_f1, accuracy, found 'nothing'"):
+        compare(*systems, primary=["nothing"])
+
+
+def test_too_few_resamples_or_clusters_for_a_star_are_said():
+    random = np.random.default_rng(0)
+    one, two = (system(random.normal(size=40), None, "map", "token_f1") for _ in range(2))
+    assert compare(one, two, n_resamples=39)["notes"] == []
+    assert compare(one, two, n_resamples=38)["notes"] == [
+        "no star is possible: 2 tests need 39 resamples or more, not 38"
+    ]
+    assert compare(one, two, n_resamples=19, adjust="none")["notes"] == []
+    six, seven = ([system(random.normal(size=n), None, "map", "token_f1") for _ in range(2)] for n in (6, 7))
+    assert compare(*six)["notes"] == [
+        "no star is possible: of 6 clusters the smallest p is 0.0312, and there are 2 tests"
+    ]
+    assert compare(*seven)["notes"] == []
+    assert "no star is possible" in as_text(compare(*six))
+
+
+def test_annotations_of_a_cluster_are_exchanged_together():
+    random = np.random.default_rng(4)
+    values, clusters = random.normal(size=(2, 12)), np.repeat(np.arange(4), 3)
+    one, two = (system(own, clusters=clusters, clustering="documents") for own in values)
+    found = compare(one, two)
+    sums = [system(own.reshape(4, 3).sum(axis=1)) for own in values]
+    assert keys_of(found)["f1"]["p_randomisation"] == keys_of(compare(*sums))["f1"]["p_randomisation"]
+    assert (found["instances"], found["clusters"]) == (12, 4) and "|cluster:documents|clusters:4|" in found["signature"]
+    assert "12 instances in 4 clusters" in as_text(found)
+    alone = compare(one, two, cluster_by="none")
+    assert alone["clusters"] == 12 and "|cluster:none|clusters:12|" in alone["signature"]
+    unknown = compare(one, system(values[1]))
+    assert keys_of(unknown) == keys_of(found), "who knows the clusters tells them"
+    with pytest.raises(DataError, match="expected the same clusters"):
+        compare(one, system(values[1], clusters=np.arange(12) % 3))
+    with pytest.raises(ValueError, match="cluster_by: expected 'auto' or 'none'"):
+        compare(one, two, cluster_by="topic")
+
+
+def test_results_bring_their_clusters():
+    def result(values):
+        ids = [f"i{at}" for at in range(len(values))]
+        columns = {"annotation_id": ids, "f1": values, "cluster": [0, 0, 1, 1]}
+        return {"f1": sum(values) / 4, "per_instance": columns, "signature": "m|cluster:documents|clusters:2|version:2"}
+
+    found = compare(result([1.0, 0.5, 0.5, 1.0]), result([0.5, 0.5, 0.0, 0.5]))
+    assert found["clusters"] == 2 and keys_of(found)["f1"]["p_randomisation"] == 0.5
+    assert "|cluster:documents|" in found["signature"]
+    short = result([1.0, 0.5, 0.5, 1.0])
+    short["per_instance"]["cluster"] = [0]
+    with pytest.raises(DataError, match=r"A\.per_instance\.cluster: expected 4 clusters, one per id, found 1"):
+        compare(short, result([0.5, 0.5, 0.0, 0.5]))
+
+
+def test_equivalent_systems_are_marked():
+    random = np.random.default_rng(0)
+    base = random.normal(size=60)
+    near = system(base + 0.01 * random.normal(size=60), None, "map", "other")
+    found = compare(system(base, None, "map", "other"), near, equivalence=0.05)
+    assert keys_of(found)["map"]["equivalent"] and keys_of(found)["map"]["p_equivalence"] < 0.001
+    assert "equivalent" not in keys_of(found)["other"] and "|equivalence:0.05|" in found["signature"]
+    assert "p equiv" in as_text(found) and as_text(found).splitlines()[2].endswith("  =")
+    assert not keys_of(compare(system(base, None, "map"), near, equivalence=0.001))["map"]["equivalent"]
+    with pytest.raises(ValueError, match="equivalence: expected a positive margin"):
+        compare(near, near, equivalence=0)
+
+
+def test_runs_of_one_system_are_a_list_and_their_mean_and_spread_are_told():
+    random = np.random.default_rng(0)
+    base = random.normal(size=50)
+    found = compare([system(base + shift) for shift in (-0.1, 0.0, 0.1)], system(base + 2), names=["ours", "theirs"])
+    assert found["scores"]["ours"]["f1"] == pytest.approx(base.mean())
+    assert found["spread"] == {"ours": {"f1": pytest.approx(0.1)}}
+    assert keys_of(found)["f1"]["difference"] == pytest.approx(-2) and keys_of(found)["f1"]["star"]
+    assert "±0.1000" in as_text(found)
+
+
+def test_a_list_in_place_of_two_systems_is_told_apart():
+    with pytest.raises(
+        DataError, match=r"at least two systems, found 1 .*compare\(a, b\); a list holds the runs of one"
+    ):
+        compare([system([1, 2]), system([1, 3])])
+    with pytest.raises(DataError, match="A: expected a result or statistics, found int"):
+        compare(3, system([1, 2]))
 
 
 def test_the_same_seed_gives_the_same_numbers():
@@ -127,7 +236,7 @@ def test_other_instances_are_refused_by_name_and_number():
     with pytest.raises(DataError, match="found 2 on one side alone: 'i0', 'j0'"):
         compare(system([1, 2]), system([1, 2], ["j0", "i1"]))
     with pytest.raises(DataError, match=r"found 30 on one side alone.*…"):
-        aligned({"x": system(range(31)), "y": system([1])})
+        aligned({"x": [system(range(31))], "y": [system([1])]})
     with pytest.raises(DataError, match="at least two"):
         compare(system([1]))
     with pytest.raises(DataError, match="2 different names"):
@@ -154,6 +263,17 @@ def test_names_of_files():
     assert system_names([Path("a/x.jsonl"), Path("b/x.jsonl")]) == ["a/x", "b/x"]
     with pytest.raises(DataError, match="twice"):
         system_names([Path("a.jsonl"), Path("./a.jsonl")])
+
+
+def test_names_of_runs(tmp_path):
+    odd = tmp_path / "a=b,c.jsonl"
+    odd.write_text("")
+    runs = named_runs(["ours=x/1.jsonl,x/2.jsonl", "y/1.jsonl", str(odd)])
+    assert runs == {"ours": [Path("x/1.jsonl"), Path("x/2.jsonl")], "1": [Path("y/1.jsonl")], "a=b,c": [odd]}
+    with pytest.raises(DataError, match="twice"):
+        named_runs(["a=x.jsonl,y.jsonl", "b=x.jsonl"])
+    with pytest.raises(DataError, match="a name of its own"):
+        named_runs(["a=x.jsonl", "a=y.jsonl"])
 
 
 def test_chance_is_corrected_by_holm_over_systems():
@@ -194,7 +314,11 @@ def test_command_line_prints_a_table_and_json(run, movies):
     assert "token_macro_f1" in table.output and "movies.val against movies.val.baseline" in table.output
     found = run(*common, "--results", ours, "--results", baseline, "--format", "json", "--seed", 3)
     parsed = json.loads(found.output)
-    assert parsed["signature"].startswith("compare|test:randomisation,paired bootstrap|adjust:holm")
+    headline = "token_macro_f1,sentence_macro_f1,iou_macro_f1,auprc,comprehensiveness_aopc,sufficiency_aopc,macro_f1"
+    assert parsed["signature"].startswith(
+        "compare|test:randomisation,paired bootstrap|ci:bca|level:0.95|resamples:60|seed:3|systems:2|cluster:documents|"
+        f"clusters:24|adjust:holm|family:{headline}|tests:7|version:"
+    )
     keys = parsed["comparisons"][0]["keys"]
     assert {"token_macro_f1", "comprehensiveness", "auprc"} <= keys.keys()
     assert keys["token_macro_f1"]["difference"] == pytest.approx(
@@ -210,7 +334,7 @@ def test_a_third_system_and_the_order_of_lines_do_not_matter(run, movies, tmp_pa
     pairs = {(one["first"], one["second"]): one["keys"] for one in json.loads(found.output)["comparisons"]}
     assert len(pairs) == 3
     same = pairs["movies.val", "third"]["token_macro_f1"]
-    assert same["difference"] == 0 and same["p_randomisation"] == 1 and same["p_holm"] == 1
+    assert same["difference"] == 0 and same["p_randomisation"] == 1 and same["p_holm"] == 1 and not same["star"]
 
 
 def test_wrong_usage_and_wrong_data(run, movies, tmp_path):
@@ -225,6 +349,21 @@ def test_wrong_usage_and_wrong_data(run, movies, tmp_path):
     assert wrong.exit_code == 1 and isinstance(wrong.exception, DataError) and "cut.jsonl" in str(wrong.exception)
     twice = run(*common, "--results", ours, "--results", ours)
     assert isinstance(twice.exception, DataError) and "twice" in str(twice.exception)
+
+
+def test_runs_clusters_and_the_family_on_the_command_line(run, movies, tmp_path):
+    common, (ours, baseline) = movies
+    second = tmp_path / "second.jsonl"
+    second.write_text(ours.read_text(encoding="utf-8"), encoding="utf-8")
+    found = run(*common, "--results", f"ours={ours},{second}", "--results", f"theirs={baseline}", "--format", "json",
+                "--primary", "auprc", "--adjust", "bh", "--equivalence", "0.1", "--cluster-by", "classification")  # fmt: skip
+    parsed = json.loads(found.output)
+    assert set(parsed["spread"]) == {"ours"} and parsed["spread"]["ours"]["auprc"] == 0
+    assert parsed["family"] == ["auprc"] and parsed["comparisons"][0]["keys"]["auprc"]["p_bh"] is not None
+    assert "|cluster:classification|clusters:2|" in parsed["signature"]
+    assert run(*common, "--results", ours, "--results", baseline, "--equivalence", "-1").exit_code == 2
+    wrong = run(*common, "--results", ours, "--results", baseline, "--cluster-by", "nothing")
+    assert isinstance(wrong.exception, DataError) and "'nothing'" in str(wrong.exception)
 
 
 def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tmp_path):
@@ -243,7 +382,8 @@ def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tm
     first, second = whole["comparisons"][0]["keys"], shared["comparisons"][0]["keys"]
     assert set(first) - set(second) == set(shared["left_out"]["movies.val"])
     assert {"auprc", "tokens_to_flip_ratio", "comprehensiveness_aopc"} <= set(first) - set(second)
-    assert all(second[key] == first[key] for key in second), "the same numbers, whichever stands first"
+    uncorrected = ("difference", "ci", "p_randomisation", "p_bootstrap", "win_share", "detectable")
+    assert all(second[key][name] == first[key][name] for key in second for name in uncorrected)
     turned = run(*common, "--results", poorer, "--results", ours)
     assert "not compared, movies.val alone has them:" in turned.output and "auprc" in turned.output
 
@@ -263,11 +403,12 @@ def test_sentences_by_scores_and_by_spans_are_not_compared(run, movies, tmp_path
         assert "token_micro_f1" in keys and not any(key.startswith("sentence") for key in keys)
         assert "sentence_macro_f1" in found["left_out"]["movies.val"]
         assert "sentence_macro_f1" in found["left_out"]["spans"]
-    found = compare_files([Inputs(movies[0][1], "val", path) for path in (spans, baseline)], n_resamples=5)
+    quick = Inference(n_resamples=5)
+    found = compare_files({path.stem: [Inputs(movies[0][1], "val", path)] for path in (spans, baseline)}, None, quick)
     assert "token_micro_f1" in found["comparisons"][0]["keys"]
     twice = tmp_path / "twice.jsonl"
     twice.write_text(spans.read_text())
-    found = compare_files([Inputs(movies[0][1], "val", path) for path in (spans, twice)], n_resamples=5)
+    found = compare_files({path.stem: [Inputs(movies[0][1], "val", path)] for path in (spans, twice)}, None, quick)
     assert found["comparisons"][0]["keys"]["sentence_micro_f1"]["difference"] == 0
 
 
