@@ -86,10 +86,9 @@ def bootstrap_weights(n: int, n_resamples: int, seed: int = 0, chunk_bytes: int 
     random = np.random.default_rng(seed)
     rows = max(1, min(n_resamples, (chunk_bytes or CHUNK_BYTES) // (8 * n)))
     for start in range(0, n_resamples, rows):
-        weights = np.empty((min(rows, n_resamples - start), n))
-        for row in weights:
-            row[:] = np.bincount(random.integers(0, n, size=n, dtype=np.int32), minlength=n)
-        yield weights
+        count = min(rows, n_resamples - start)
+        drawn = random.integers(0, n, size=(count, n), dtype=np.int32) + n * np.arange(count)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=count * n).reshape(count, n).astype(np.float64)
 
 
 def replicates(

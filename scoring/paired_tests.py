@@ -114,8 +114,7 @@ def _swaps(n: int, n_resamples: int, seed: int, exact: bool, width: int) -> Iter
         if exact:
             yield ((np.arange(start, stop)[:, None] >> np.arange(n)) & 1).astype(float)
         else:
-            # row by row, so that the draws do not depend on the size of the chunks
-            yield np.stack([random.integers(0, 2, size=n, dtype=np.int8) for _ in range(start, stop)]).astype(float)
+            yield (random.random((stop - start, n)) < 0.5).astype(float)
 
 
 def _concatenate(parts: Sequence[Scores]) -> dict[str, np.ndarray]:
