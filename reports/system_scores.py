@@ -156,15 +156,8 @@ def compare_systems(systems: Sequence[SystemScores], settings: ReportSettings) -
         if not statistics:
             return None
     return compare_blocks(
-<<<<<<< HEAD
-        {system.name: list(own) for system, own in zip(systems, zip(*statistics, strict=True), strict=True)},
-        settings.n_resamples,
-        settings.seed,
-        settings.confidence_level,
-=======
-        {system.name: [[system.statistics[block] for block in blocks]] for system in systems},
+        {system.name: [list(own)] for system, own in zip(systems, zip(*statistics, strict=True), strict=True)},
         Inference(settings.n_resamples, settings.seed, settings.confidence_level),
->>>>>>> 669a4ec (Clusters, BCa and headline stars: inference one can publish)
     )
 
 
