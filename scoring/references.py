@@ -166,9 +166,12 @@ def _rows(batch: Lines, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _value(row: dict[str, Any], name: str, path: Path, line: int) -> object:
+    """A row's value of a column to break scores down by, or to cluster by."""
     if name not in row:
         message = f"expected the field {name!r} (to break scores down by, or to cluster by), found none"
         raise DataError(message, file=path, line=line)
+    if isinstance(row[name], (list, dict)):
+        raise DataError(f"expected a single value, found {cut(row[name])}", file=path, line=line, field=name)
     return row[name]
 
 
@@ -193,9 +196,9 @@ def _of_dataset(inputs: Inputs, columns: Sequence[str]) -> Gold:
             offences.take(own)
             part = flattener.finish()
         parts.append(part)
+        for name, own in values.items():
+            own += [_value(row, name, files[0], first + at) for at, row in enumerate(table.select([name]).to_pylist())]
         first += table.num_rows
-        for name in values:
-            values[name] += table.column(name).to_pylist()
     references = concatenate(parts) if parts else ReferenceFlattener(offences, labels.names).finish()
     if "classification" in values:
         names = [*references.labels, None]

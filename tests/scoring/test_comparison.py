@@ -364,6 +364,8 @@ def test_runs_clusters_and_the_family_on_the_command_line(run, movies, tmp_path)
     assert run(*common, "--results", ours, "--results", baseline, "--equivalence", "-1").exit_code == 2
     wrong = run(*common, "--results", ours, "--results", baseline, "--cluster-by", "nothing")
     assert isinstance(wrong.exception, DataError) and "'nothing'" in str(wrong.exception)
+    wrong = run(*common, "--results", ours, "--results", baseline, "--cluster-by", "evidences")
+    assert isinstance(wrong.exception, DataError) and "val.jsonl:1" in str(wrong.exception)
 
 
 def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tmp_path):

@@ -210,3 +210,24 @@ def test_tokens_are_counted_as_they_are_split(text: str) -> None:
     assert tokens.tolist() == [sum(expected)] * 2 + [1]
     assert sentences.tolist() == [len(expected)] * 2 + [1]
     assert sizes.tolist() == [*expected, *expected, 1]
+
+
+def test_annotations_that_share_a_document_are_drawn_together(samples: Path) -> None:
+    inputs = Inputs(samples / "eraser" / "multirc", "val", samples / "predictions" / "eraser" / "multirc.val.jsonl")
+    rows = [json.loads(line) for line in (inputs.corpus / "val.jsonl").read_text("utf-8").splitlines()]
+    documents = {evidence["docid"] for row in rows for group in row["evidences"] for evidence in group}
+    assert len(documents) < len(rows), "the sample's questions share documents"
+    found, alone, labels = (
+        score(inputs, ScoreSettings(n_resamples=50, per_instance=True, cluster_by=by))
+        for by in ("auto", "none", "classification")
+    )
+    for scored, words in (
+        (found, f"|cluster:documents|clusters:{len(documents)}|"),
+        (alone, f"|cluster:none|clusters:{len(rows)}|"),
+        (labels, "|cluster:classification|clusters:2|"),
+    ):
+        assert all(words in part for part in nested(scored)["signature"].split("; "))
+    clusters = nested(found)["agreement"]["per_instance"]["cluster"]
+    assert max(clusters) == len(documents) - 1 and clusters[0] == 0
+    assert found.flat("agreement")["token_macro_f1_ci"] != alone.flat("agreement")["token_macro_f1_ci"]
+    assert found.flat("agreement")["token_macro_f1"] == alone.flat("agreement")["token_macro_f1"]
