@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from eraser_hub.conversion.download.addresses import is_remote, local_file
 from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
 from eraser_hub.metrics.clusters import AUTO, NONE, numbered
 from eraser_hub.metrics.fields import HEADLINE
@@ -488,7 +489,8 @@ def system_names(paths: Sequence[Path]) -> list[str]:
 
 
 def named_runs(arguments: Sequence[str]) -> dict[str, list[Path]]:
-    """The systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for several runs of one.
+    """The systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for several runs of one; a
+    file may be an address, which is fetched.
 
     Raises:
         DataError: the same file twice, or a name.
@@ -496,10 +498,10 @@ def named_runs(arguments: Sequence[str]) -> dict[str, list[Path]]:
     named: list[tuple[str, list[Path]]] = []
     for argument in arguments:
         name, equals, files = argument.partition("=")
-        if not (equals and name) or Path(argument).exists():
+        if not (equals and name) or is_remote(argument) or Path(argument).exists():
             name, files = "", argument
-        paths = [Path(files)] if Path(files).exists() else [Path(file) for file in files.split(",") if file]
-        named.append((name, paths or [Path(files)]))
+        own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
+        named.append((name, [local_file(file) for file in own]))
     files = [path.resolve() for _, paths in named for path in paths]
     if len(set(files)) != len(files):
         raise DataError("expected different files of predictions, found one twice")
