@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from .errors import DataError, shown
+from .lines import reading
 from .splits import dataset_split
 
 BATCH_ROWS = 400
@@ -207,7 +208,7 @@ def batches(
     """
     for path in files:
         try:
-            with pq.ParquetFile(path) as file:
+            with reading(path), pq.ParquetFile(path) as file:
                 _check_columns(file.schema_arrow, columns or (), kinds, path)
                 for batch in file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns)):
                     batch.validate(full=True)

@@ -160,3 +160,11 @@ def test_a_labels_name(label, names, name):
 def test_a_label_without_name(label, names):
     with pytest.raises(DataError, match="instance 'i': label: expected a label"):
         label_name(label, names, instance="i", field="label")
+
+
+def test_a_split_that_is_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "validation-00000-of-00001.parquet")
+    with pytest.raises(DataError, match="expected a file, found a pipe"):
+        list(batches(list(tmp_path.iterdir())))
