@@ -27,11 +27,16 @@ LARGEST_READ = 300_000_000
 LARGEST_SPLIT = 5_000_000_000
 FIRST_ROWS, FEWEST_ROWS, FIRST_BYTES, ROW_BYTES = 100, 10, 200_000, 19_000
 BINS = 10
-MOST_STRING_LABELS, STRING_LABEL_SHARE = 30, 0.2
+MOST_STRING_LABELS, STRING_LABEL_SHARE = 1000, 0.2
+# a string of so many digits alone looks like a year, or a date without separators
+DATE_DIGITS = (4, 8)
 CELL, ROWS_PRINTED = 60, 3
 BATCH_ROWS = 1000
 BARS = "▁▂▃▄▅▆▇█"
-BIN_BUG = "the viewer cannot make bins when the greatest value is the least plus one: the split goes without statistics"
+BIN_BUG = (
+    "a fault of the viewer's own: it cannot make bins where the greatest value is the least plus one, and leaves out the "
+    "statistics of the whole split; the values are the release's and stay"
+)
 
 
 @dataclass(slots=True)
@@ -43,6 +48,7 @@ class Column:
     values: Counter[float] = field(default_factory=Counter)
     missing: int = 0
     distinct: set[str] | None = None
+    digits_alone: bool = True
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -70,7 +76,8 @@ class ViewerReport:
     """The viewer's rules, split by split, and what a browser will show.
 
     Attributes:
-        report: its violations are what the viewer (or ``load_dataset``) will fail at, its notes what it will leave out.
+        report: its violations are what the viewer (or ``load_dataset``) will fail at, its quirks what the viewer does
+            wrong with sound data, its notes what it will leave out.
         pictures: first rows, a histogram a numeric column and the counts of each ClassLabel, in lines of text.
     """
 
@@ -84,18 +91,29 @@ class ViewerReport:
 
     @property
     def warnings(self) -> list[str]:
-        """The notes."""
+        """The quirks and notes."""
         return [
-            f"{split.config}/{split.split}: {finding.check}: {finding.why}"
+            f"{finding.level}: {split.config}/{split.split}: {finding.check}: {finding.why}"
             for split in self.report.splits
             for finding in split.findings
-            if finding.level == "note"
+            if finding.level != "violation"
+        ]
+
+    @property
+    def without_statistics(self) -> list[str]:
+        """The splits that a browser shows without histograms."""
+        return [
+            f"{split.config}/{split.split}"
+            for split in self.report.splits
+            if any(finding.check == "statistics" for finding in split.findings)
         ]
 
     def lines(self) -> Iterator[str]:
         """All of it, to print."""
         yield from self.pictures
-        yield from (f"viewer: note: {line}" for line in self.warnings)
+        yield from (f"viewer: {line}" for line in self.warnings)
+        if self.without_statistics:
+            yield f"viewer: without histograms in a browser: {', '.join(self.without_statistics)}"
         yield from (f"viewer: violation: {error}" for error in self.problems)
         if not self.problems:
             yield "viewer: no violation"
@@ -207,6 +225,8 @@ def _count(column: Column, values: pa.Array) -> None:
     if column.distinct is not None:
         if len(column.distinct) <= MOST_STRING_LABELS:
             column.distinct.update(value for value in pc.unique(values).to_pylist() if value is not None)
+        dated = pc.match_substring_regex(values.drop_null(), rf"^[0-9]{{{DATE_DIGITS[0]},{DATE_DIGITS[1]}}}$")
+        column.digits_alone = column.digits_alone and pc.all(dated).as_py() is not False
         values = pc.utf8_length(values)
     elif column.kind == "list length":
         values = pc.list_value_length(values)
@@ -263,7 +283,10 @@ def _statistics_findings(columns: Sequence[Column], schema: pa.Schema) -> Iterat
         if column.kind in ("int", "list length", "string length") and bounds and bounds[1] == bounds[0] + 1:
             # no violation: the values are the data's own, and none is changed for the viewer's sake
             example = f"{column.name}: {column.kind} from {bounds[0]:g} to {bounds[1]:g}"
-            yield Finding("statistics", "note", 1, (example,), f"{example}; {BIN_BUG}")
+            yield Finding("statistics", "quirk", 1, (example,), f"{example}; {BIN_BUG}")
+        if column.digits_alone and column.kind == "string length":
+            why = f"{column.name}: every value is a number of {DATE_DIGITS[0]} to {DATE_DIGITS[1]} digits, which the viewer takes for a date"
+            yield Finding("dates", "quirk", 1, (column.name,), why)
     counted = {column.name for column in columns}
     without = [name for name in schema.names if name not in counted]
     if without:

@@ -186,3 +186,27 @@ def test_configs_of_different_versions_make_one_version():
     mixed = dataset_version(card("1.0.5", "1.0.6"))
     assert mixed.startswith("2.0.") and mixed not in ("1.0.5", "1.0.6")
     assert mixed == dataset_version(card("1.0.5", "1.0.6")) != dataset_version(card("1.0.6", "1.0.5"))
+
+
+def test_what_the_viewer_does_wrong_is_a_quirk_with_its_cause_and_the_splits_it_costs(toy):
+    table = train(toy)
+    at = table.schema.get_field_index("annotation_id")
+    rewrite(toy, table.set_column(at, "annotation_id", pa.array([str(9980 + n) for n in range(40)])))
+    found = findings(toy)
+    assert {finding.level for finding in found["statistics"]} == {"quirk"}
+    assert "annotation_id: string length from 4 to 5; a fault of the viewer's own" in found["statistics"][0].why
+    assert found["dates"][0].why.startswith("annotation_id: every value is a number")
+    seen = viewer_report(toy)
+    assert seen.problems == [] and "movies/train" in seen.without_statistics
+    lines = list(seen.lines())
+    assert any(line.startswith("viewer: without histograms in a browser: movies/train") for line in lines)
+    assert any(line.startswith("viewer: quirk: movies/train: statistics: annotation_id") for line in lines)
+
+
+def test_up_to_a_thousand_strings_are_counted_by_value(toy):
+    """The viewer's bound since 2024; thirty before."""
+    table = train(toy)
+    at = table.schema.get_field_index("annotation_id")
+    many = pa.concat_tables([table] * 10)
+    rewrite(toy, many.set_column(at, "annotation_id", pa.array([f"{n % 40}" for n in range(400)])))
+    assert "annotation_id: 40 values" in "\n".join(viewer_report(toy).lines())
