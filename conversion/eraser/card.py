@@ -44,9 +44,13 @@ def eraser_card(release: dict[str, Any]) -> str:
         "pretty_name": "ERASER: Evaluating Rationales And Simple English Reasoning",
         "language": ["en"],
         "license": sorted({config.license for config in facts.values()}),
+        "multilinguality": ["monolingual"],
         "task_categories": sorted({config.task for config in facts.values()}),
+        "task_ids": sorted({config.task_id for config in facts.values()}),
         "size_categories": [],
         "annotations_creators": ["crowdsourced", "expert-generated"],
+        "language_creators": ["found"],
+        "source_datasets": sorted({f"extended|{config.source}" for config in facts.values()}),
         "tags": ["explainability", "rationales", "interpretability", "faithfulness", "eraser"],
     }
     card = files("eraser_hub.datasets_scripts").joinpath("cards/eraser.md")

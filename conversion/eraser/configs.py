@@ -26,6 +26,8 @@ class EraserConfig:
         task: the Hub's task category.
         title: the name in prose.
         extra_splits: split files beyond train, val and test that the release is known to hold.
+        task_id: the Hub's finer task.
+        source: the dataset that this one extends, as the Hub names it.
     """
 
     name: str
@@ -37,6 +39,8 @@ class EraserConfig:
     title: str
     sentence_end_inclusive: bool = False
     extra_splits: tuple[str, ...] = ()
+    task_id: str = "other"
+    source: str = "other"
 
 
 _ALL = (
@@ -49,6 +53,7 @@ _ALL = (
         "neither states a licence.",
         "text-classification",
         "Movie Reviews",
+        task_id="sentiment-classification",
     ),
     EraserConfig(
         "multirc",
@@ -58,6 +63,8 @@ _ALL = (
         "MultiRC mixes texts of several sources and states no licence for the whole; its authors offer it for research.",
         "question-answering",
         "MultiRC",
+        task_id="multiple-choice-qa",
+        source="multi_rc",
     ),
     EraserConfig(
         "fever",
@@ -68,6 +75,8 @@ _ALL = (
         "text-classification",
         "FEVER",
         extra_splits=("dev",),
+        task_id="fact-checking",
+        source="fever",
     ),
     EraserConfig(
         "boolq",
@@ -79,17 +88,20 @@ _ALL = (
         "BoolQ",
         sentence_end_inclusive=True,
         extra_splits=("test_comprehensive", "test_original"),
+        task_id="natural-language-inference",
+        source="boolq",
     ),
     EraserConfig(
         "evidence_inference",
         ("significantly decreased", "no significant difference", "significantly increased"),
         "docs/",
-        "unknown",
-        "Evidence Inference states no licence for its annotations; the articles are PubMed Central's open access subset, "
-        "each under its own.",
+        "mit",
+        "Evidence Inference's LICENSE says MIT (2019, Lehman, DeYoung, Barzilay, Wallace); the articles are PubMed Central's "
+        "open access subset, each under its own.",
         "text-classification",
         "Evidence Inference",
         extra_splits=("test_exhaustive",),
+        task_id="natural-language-inference",
     ),
     EraserConfig(
         "cose",
@@ -100,6 +112,8 @@ _ALL = (
         "question-answering",
         "CoS-E",
         extra_splits=("train_sanity", "val_sanity"),
+        task_id="multiple-choice-qa",
+        source="cos_e",
     ),
     EraserConfig(
         "esnli",
@@ -109,6 +123,8 @@ _ALL = (
         "e-SNLI is published under the MIT licence; SNLI below it is CC BY-SA 4.0.",
         "text-classification",
         "e-SNLI",
+        task_id="natural-language-inference",
+        source="esnli",
     ),
     EraserConfig(
         "cose_simplified",
@@ -118,6 +134,8 @@ _ALL = (
         "CoS-E with one instance per answer, as the release ships it beside CoS-E; same licence.",
         "question-answering",
         "CoS-E, one answer each",
+        task_id="multiple-choice-qa",
+        source="cos_e",
     ),
     EraserConfig(
         "esnli_flat",
@@ -127,6 +145,8 @@ _ALL = (
         "e-SNLI with premise and hypothesis in one document, as the release ships it beside e-SNLI; same licence.",
         "text-classification",
         "e-SNLI, one document",
+        task_id="natural-language-inference",
+        source="esnli",
     ),
 )
 

@@ -148,6 +148,7 @@ def test_each_card_is_a_space_readme_that_says_what_users_ask(name):
     path = metrics_folder() / "cards" / f"{name}.md"
     text = path.read_text(encoding="utf-8")
     assert space_card(path)[0]["title"]
+    assert 0 < len(space_card(path)[0]["short_description"]) <= 60, "what the Hub shows below a Space's name"
     prose = text.lower()
     for word in ("input", "output", "limitation", "citation", "example"):
         assert word in prose, f"{path.name} says nothing of {word}"

@@ -12,6 +12,7 @@ from huggingface_hub.repocard import metadata_load
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.prose import filled_prose
+from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError
 
 # the Hub's lists, as far as this card uses them
@@ -114,3 +115,13 @@ def test_what_the_paper_prints_of_a_split_that_is_not_there_stands_in_brackets()
 def test_a_mark_that_is_missing_is_an_error():
     with pytest.raises(DataError, match="<!-- licences -->"):
         filled_prose("<!-- splits --> <!-- table 5 -->", {})
+
+
+def test_the_card_says_where_the_texts_are_from_and_what_the_tasks_are(card_file):
+    metadata, prose = read_card(card_file)
+    assert metadata["language_creators"] == ["found"] and metadata["multilinguality"] == ["monolingual"]
+    assert {"fact-checking", "multiple-choice-qa", "natural-language-inference", "sentiment-classification"} == {
+        *metadata["task_ids"]
+    }
+    assert {"extended|esnli", "extended|fever", "extended|other"} <= {*metadata["source_datasets"]}
+    assert "| `evidence_inference` | mit | Evidence Inference's LICENSE says MIT (2019" in prose
