@@ -10,7 +10,7 @@ from eraser_hub.papers import PAPERS, paper
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .board_lines import BoardLine, averaged
-from .catalogue import FAMILIES, interval_text, metric, number
+from .catalogue import FAMILIES, metric, number, small_print
 from .page import json_text, render, write_files
 from .report_tables import place_of
 
@@ -75,6 +75,7 @@ def as_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
                 "detail": line.detail,
                 "scores": {key: value for key, value in line.scores.items() if value is not None},
                 "intervals": {key: list(pair) for key, pair in line.intervals.items()},
+                "spread": dict(line.spread),
             }
             for line in lines
         ],
@@ -150,7 +151,7 @@ def _row(row: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[s
                 "family": column["family"],
                 "text": "" if value is None else number(value),
                 "value": "" if value is None else repr(value),
-                "small": interval_text(row["intervals"].get(column["key"])),
+                "small": small_print(row["intervals"].get(column["key"]), row["spread"].get(column["key"])),
             }
         )
     return {**row, "cells": cells}

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
 from eraser_hub.records.errors import DataError, shown
@@ -16,9 +17,9 @@ from eraser_hub.records.lines import reading
 from eraser_hub.records.splits import dataset_split
 
 from .catalogue import metric
-from .metric_runs import score_pairs, score_system
+from .metric_runs import score_runs
 from .report_inputs import named_systems, read_split
-from .system_scores import ReportSettings
+from .system_scores import SPREAD, ReportSettings
 
 _SEED = re.compile(r"\bseed:[^|]*")
 
@@ -34,6 +35,7 @@ class BoardLine:
         detail: the whole of it: table and settings of the paper, or signature and file.
         scores: key -> number; None where the scorer gave none (NaN).
         intervals: key -> (low, high).
+        spread: of several runs or draws, key -> standard deviation over them.
         settings: what tells two otherwise equal columns apart, e.g. a single k_d or AOPC.
     """
 
@@ -45,6 +47,7 @@ class BoardLine:
     detail: str
     scores: Mapping[str, float | None]
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    spread: Mapping[str, float] = field(default_factory=dict)
     settings: str = ""
 
 
@@ -124,7 +127,7 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
     if not dataset:
         raise DataError("expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file", file=file)
     try:
-        scores, intervals = _numbers(flat_scores(content))
+        scores, intervals, spread = _numbers(flat_scores(content))
     except DataError as error:
         raise error.at(file=file) from None
     except (KeyError, TypeError, AttributeError, ValueError):
@@ -140,6 +143,7 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
         detail=" · ".join(signatures),
         scores=scores,
         intervals=intervals,
+        spread=spread,
     )
 
 
@@ -150,13 +154,21 @@ def _name(content: Mapping[str, Any], field: str, file: Path) -> str:
     return value or ""
 
 
-def _numbers(flat: Iterable[tuple[str, Any]]) -> tuple[dict[str, float | None], dict[str, tuple[float, float]]]:
-    """Scores and their intervals; a key that the catalogue does not know may hold anything, and counts if it is a number."""
+def _numbers(
+    flat: Iterable[tuple[str, Any]],
+) -> tuple[dict[str, float | None], dict[str, tuple[float, float]], dict[str, float]]:
+    """Scores, their intervals and their spread over runs; a key that the catalogue does not know may hold anything, and counts
+    if it is a number."""
     scores: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
+    spread: dict[str, float] = {}
     for key, value in flat:
-        known = metric(key.removesuffix("_ci")).family != "other"
-        if known and key.endswith("_ci"):
+        known = metric(key.removesuffix("_ci").removesuffix(SPREAD)).family != "other"
+        if known and key.endswith(SPREAD):
+            number = _number(value, key)
+            if number is not None:
+                spread[key.removesuffix(SPREAD)] = number
+        elif known and key.endswith("_ci"):
             if not isinstance(value, list) or len(value) != 2:
                 raise DataError(f"expected an interval [low, high], found {describe(value)}", field=key)
             low, high = _number(value[0], key), _number(value[1], key)
@@ -164,7 +176,7 @@ def _numbers(flat: Iterable[tuple[str, Any]]) -> tuple[dict[str, float | None], 
                 intervals[key.removesuffix("_ci")] = (low, high)
         elif known or value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
             scores[key] = _number(value, key)
-    return scores, {key: pair for key, pair in intervals.items() if key in scores}
+    return scores, {key: pair for key, pair in intervals.items() if key in scores}, spread
 
 
 def _number(value: Any, field: str) -> float | None:
@@ -195,7 +207,7 @@ def submitted_lines(
     """Score predictions files against a built dataset, by the same scorer as everybody's: a line of the board for each.
 
     Args:
-        submissions: ``SYSTEM=FILE`` or ``FILE``; never numbers.
+        submissions: ``SYSTEM=FILE`` (several runs: ``SYSTEM=FILE,FILE,..``) or ``FILE``; never numbers.
         dataset, config, split: what they answer.
         settings: confidence level, resamples, seed, and whether a part of the split may be scored.
 
@@ -203,16 +215,15 @@ def submitted_lines(
         DataError: predictions that the scorer does not take, with file and instance.
     """
     settings, rows = settings or ReportSettings(), read_split(dataset, config, split)
-    score = score_pairs if rows.holds_pairs else score_system
     lines = []
     for system in named_systems(submissions, draws=True):
-        scores = score(system, rows, list(system.predictions(rows).values()), settings)
+        scores = score_runs(system, rows, list(system.predictions(rows).values()), settings)
         lines.append(line_of_scores(scores.as_json(rows), file=system.path))
     return lines
 
 
 def averaged(lines: Sequence[BoardLine]) -> list[BoardLine]:
-    """Score files of one system on one split whose settings differ in the seed alone, as one line: their mean.
+    """Score files of one system on one split whose settings differ in the seed alone, as one line: their mean and its spread.
 
     Raises:
         DataError: two files of one system whose settings differ in more than the seed.
@@ -231,10 +242,12 @@ def averaged(lines: Sequence[BoardLine]) -> list[BoardLine]:
                 f"{shown(system)} on {dataset} {split} with different signatures: give each a name of its own"
             )
         keys = [key for key in group[0].scores if all(key in line.scores for line in group)]
-        means: dict[str, float | None] = {}
+        means: dict[str, float | None] = dict.fromkeys(keys)
+        spread: dict[str, float] = {}
         for key in keys:
             values = [value for line in group if (value := line.scores[key]) is not None]
-            means[key] = math.fsum(values) / len(values) if len(values) == len(group) else None
+            if len(values) == len(group):
+                means[key], spread[key] = math.fsum(values) / len(values), stdev(values)
         out.append(
             replace(
                 group[0],
@@ -242,6 +255,7 @@ def averaged(lines: Sequence[BoardLine]) -> list[BoardLine]:
                 detail=f"mean of {len(group)} score files. {_SEED.sub('seed:*', group[0].detail)}",
                 scores=means,
                 intervals={},
+                spread=spread,
             )
         )
     return out

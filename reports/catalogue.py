@@ -109,6 +109,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.lstrip("-") if float(text) == 0 else text
 
 
+def small_print(interval: Sequence[float] | None, spread: float | None) -> str:
+    """What stands in small print beside a score: its interval, or its spread over runs; nothing for neither."""
+    return interval_text(interval) or ("" if spread is None else f"±{number(spread)}")
+
+
 def interval_text(interval: Sequence[float] | None) -> str:
     """An interval as it is printed everywhere; nothing for none."""
     return "" if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"

@@ -10,7 +10,7 @@ from typing import Any
 from eraser_hub.records.errors import DataError
 
 from .report_inputs import ReportedSplit, Rows, System
-from .system_scores import ReportSettings, SystemScores
+from .system_scores import ReportSettings, SystemScores, of_runs
 
 _RATIONALE_FIELDS = ("hard_rationale_predictions", "soft_rationale_predictions", "soft_sentence_predictions")
 _FIDELITY_FIELDS = (
@@ -49,6 +49,18 @@ def score_system(
             scores.add(_compute("normalized_fidelity", instances, split.labelled(), system.path, **options), split.ids)
     scores.signatures.extend(method_of(system.path))
     return scores
+
+
+def score_runs(system: System, split: ReportedSplit, answers: Rows, settings: ReportSettings) -> SystemScores:
+    """Score a system, each of its runs, by `score_pairs` or `score_system`.
+
+    Args:
+        answers: the predictions of the first run.
+    """
+    score = score_pairs if split.holds_pairs else score_system
+    runs = [score(system, split, answers, settings)]
+    runs += [score(run, split, list(run.predictions(split).values()), settings) for run in system.runs[1:]]
+    return runs[0] if len(runs) == 1 else of_runs(runs)
 
 
 def _thresholds(instances: Rows) -> dict[str, tuple[float, ...]]:

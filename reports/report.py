@@ -11,7 +11,7 @@ from eraser_hub.records.errors import DataError
 
 from .documents import browse
 from .marks import MarkedInstance, mark, marked_by
-from .metric_runs import score_pairs, score_system
+from .metric_runs import score_runs, score_system
 from .page import ReportContent, json_text, write_report
 from .pair_marks import marked_pair, pairs_of
 from .report_inputs import ReportedSplit, System, read_split, systems_words
@@ -115,8 +115,7 @@ def _of_annotations(
 ) -> tuple[list[SystemScores], ReportContent]:
     answers = [system.predictions(split) for system in systems]
     scored = [
-        score_system(system, split, list(held.values()), settings)
-        for system, held in zip(systems, answers, strict=True)
+        score_runs(system, split, list(held.values()), settings) for system, held in zip(systems, answers, strict=True)
     ]
     chance = [score_system(s, split, list(s.predictions(split).values()), settings, plain=True) for s in baselines]
 
@@ -173,7 +172,7 @@ def _of_pairs(
         raise DataError("expected original records with perturbed ones, found no pair", file=split.folder)
     answers = [system.predictions(split) for system in systems]
     scored = [
-        score_pairs(system, split, list(held.values()), settings) for system, held in zip(systems, answers, strict=True)
+        score_runs(system, split, list(held.values()), settings) for system, held in zip(systems, answers, strict=True)
     ]
     count = len(pairs)
     if settings.only_predicted:

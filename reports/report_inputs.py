@@ -194,10 +194,21 @@ def runs(indices: Sequence[int], offset: int = 0) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A file of predictions and what it is called in the report."""
+    """A file of predictions and what it is called in the report.
+
+    Attributes:
+        path: the file; of several runs (seeds) the first.
+        more: the further runs.
+    """
 
     name: str
     path: Path
+    more: tuple[Path, ...] = ()
+
+    @property
+    def runs(self) -> list[System]:
+        """Each run as a system of its own."""
+        return [System(self.name, path) for path in (self.path, *self.more)]
 
     @property
     def file_name(self) -> str:
@@ -229,7 +240,8 @@ def _instance_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def named_systems(arguments: Sequence[str], *, draws: bool = False) -> list[System]:
-    """``FILE`` or ``NAME=FILE``; a file's stem names the system, and its folder too where two stems are equal.
+    """``FILE`` or ``NAME=FILE``; a file's stem names the system, and its folder too where two stems are equal. Several runs
+    of one system are ``NAME=FILE,FILE,..``.
 
     A file may lie elsewhere (``https://..``, ``hf://..``): it is fetched.
 
@@ -244,7 +256,9 @@ def named_systems(arguments: Sequence[str], *, draws: bool = False) -> list[Syst
     for argument in arguments:
         name, equals, address = argument.partition("=")
         if equals and name and not is_remote(argument) and not Path(argument).exists():
-            systems.append(System(name, local_file(address)))
+            files = [address] if Path(address).exists() else address.split(",")
+            first, *more = map(local_file, files)
+            systems.append(System(name, first, tuple(more)))
         else:
             path = local_file(argument)
             systems.append(System(path.stem, path))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, interval_text, metric, number
+from .catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, interval_text, metric, number, small_print
 from .figures import Figure
 from .system_scores import SystemScores
 
@@ -119,7 +119,7 @@ def score_cell(system: SystemScores, key: str) -> Cell:
     value = system.number(key)
     if value is None and key not in system.scores:
         return Cell("", system=system.name, key=key)
-    return Cell(number(value), interval_text(system.intervals.get(key)), system.name, key)
+    return Cell(number(value), small_print(system.intervals.get(key), system.spread.get(key)), system.name, key)
 
 
 def chance_block(systems: Sequence[SystemScores]) -> Block | None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import fmean, stdev
 from typing import Any
 
 from eraser_hub.metrics.pool import Statistics
 
 from .report_inputs import ReportedSplit
+
+# what stands behind a key where its spread over runs is told
+SPREAD = "_spread"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class SystemScores:
         statistics: the additive statistics behind the scores, by block, for the paired comparison.
         signatures: one per metric module that gave the scores.
         missing: for each part that could not be scored, why.
+        spread: of several runs, key -> standard deviation over them; their scores are means then.
+        runs: the statistics of every run, the first one's among them.
     """
 
     name: str
@@ -64,6 +70,11 @@ class SystemScores:
     statistics: dict[str, Any] = field(default_factory=dict)
     signatures: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    spread: dict[str, float] = field(default_factory=dict)
+    runs: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.runs = self.runs or [self.statistics]
 
     def number(self, key: str) -> float | None:
         """The score; None where there is none, or a list, or a count (a whole number: pairs, documents)."""
@@ -120,8 +131,38 @@ class SystemScores:
             content[key] = _plain(value)
             if key in bounds:
                 content[f"{key}_ci"] = _plain(bounds[key])
+            if key in self.spread:
+                content[f"{key}{SPREAD}"] = _plain(self.spread[key])
+        if len(self.runs) > 1:
+            content["runs"] = len(self.runs)
         content["signature"] = list(self.signatures)
         return content
+
+
+def of_runs(runs: Sequence[SystemScores]) -> SystemScores:
+    """Several runs of one system as one: the mean of each score and its spread; what belongs to single instances is the
+    first run's, which is said."""
+    first = runs[0]
+    scores, spread = dict(first.scores), {}
+    for key in [key for key in scores if all(run.number(key) is not None for run in runs)]:
+        values = [run.scores[key] for run in runs]
+        scores[key], spread[key] = fmean(values), stdev(values)
+    for key, value in first.scores.items():
+        columns = [run.scores.get(key) for run in runs]
+        if isinstance(value, list) and all(isinstance(one, list) and len(one) == len(value) for one in columns):
+            scores[key] = [fmean(points) for points in zip(*columns, strict=True)]
+    signatures = list(dict.fromkeys(line for run in runs for line in run.signatures))
+    words = f"classes, distributions and documents show the first of {len(runs)} runs; scores are means, ± their spread"
+    return replace(
+        first,
+        scores=scores,
+        spread=spread,
+        intervals={},
+        point_intervals={},
+        signatures=[f"mean of {len(runs)} runs", *signatures],
+        missing=[*first.missing, words],
+        runs=[run.statistics for run in runs],
+    )
 
 
 def _finite(value: Any) -> float | None:
@@ -142,21 +183,20 @@ def compare_systems(systems: Sequence[SystemScores], settings: ReportSettings) -
     """
     from eraser_hub.scoring.comparison import Inference, compare_blocks
 
+    runs = [run for system in systems for run in system.runs]
     blocks = [
         block
         for block in systems[0].statistics
-        if all(block in other.statistics for other in systems)
-        and len({other.statistics[block].values.shape[1] for other in systems}) == 1
+        if all(block in run for run in runs) and len({run[block].values.shape[1] for run in runs}) == 1
     ]
-    if not blocks:
-        return None
-    statistics = [[system.statistics[block] for system in systems] for block in blocks]
+    statistics = [[run[block] for run in runs] for block in blocks]
     if settings.only_predicted:
         statistics = [own for block in statistics if (own := _shared(block))[0].ids]
-        if not statistics:
-            return None
+    if not statistics:
+        return None
+    by_run = iter([list(own) for own in zip(*statistics, strict=True)])
     return compare_blocks(
-        {system.name: [list(own)] for system, own in zip(systems, zip(*statistics, strict=True), strict=True)},
+        {system.name: [next(by_run) for _ in system.runs] for system in systems},
         Inference(settings.n_resamples, settings.seed, settings.confidence_level),
     )
 

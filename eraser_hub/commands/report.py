@@ -16,7 +16,8 @@ def report(
     predictions: Annotated[
         list[str] | None,
         typer.Option(
-            help="A system's predictions, FILE or NAME=FILE (https:// and hf:// too); repeat it for further systems."
+            help="A system's predictions, FILE or NAME=FILE (https:// and hf:// too), several runs (seeds) as "
+            "NAME=FILE,FILE,..; repeat it for further systems."
         ),
     ] = None,
     more: Annotated[

@@ -155,6 +155,7 @@ def entry(system="a", dataset="movies", detail=SIGNATURE, **scores):
 def test_draws_are_averaged_and_other_settings_refused():
     draws = [entry(detail=SIGNATURE.replace("seed:1", f"seed:{s}"), auprc=s / 10, map=0.5) for s in range(3)]
     (mean,) = averaged(draws)
+    assert mean.spread == {"auprc": pytest.approx(0.1), "map": 0}
     assert mean.scores == {"auprc": pytest.approx(0.1), "map": 0.5}
     assert "mean of 3" in mean.source and "seed:*" in mean.detail
     with pytest.raises(DataError, match="different signatures"):

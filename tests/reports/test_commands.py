@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from eraser_hub.reports.board import board_lines, write_board
@@ -102,6 +103,31 @@ def test_every_config(hub, tmp_path, config):
         settings=ReportSettings(n_resamples=20),
     )
     assert read_score_file(written.score_files[0]).dataset == config
+
+
+def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
+    from eraser_hub.reports.board import as_json
+    from eraser_hub.reports.report import make_report
+    from eraser_hub.reports.report_inputs import named_systems
+    from eraser_hub.reports.system_scores import ReportSettings
+
+    first, second = (PREDICTIONS / f"movies.val{end}.jsonl" for end in ("", ".baseline"))
+    third = tmp_path / "third.jsonl"
+    third.write_text(second.read_text(encoding="utf-8"), encoding="utf-8")
+    written = make_report(
+        hub / "eraser", config="movies", split="validation", out=tmp_path / "out",
+        systems=named_systems([f"ours={first},{second}", f"theirs={third}"]), settings=ReportSettings(n_resamples=20),
+    )  # fmt: skip
+    one, other = map(read_score_file, written.score_files)
+    values = [0.7563175262, 0.4122834776]  # token macro F1 of the two files
+    assert one.scores["token_macro_f1"] == pytest.approx(np.mean(values), abs=1e-4)
+    assert one.spread["token_macro_f1"] == pytest.approx(np.std(values, ddof=1), abs=1e-4)
+    assert not one.intervals and not other.spread and other.intervals["token_macro_f1"]
+    page = written.page.read_text(encoding="utf-8")
+    assert "±0.24" in page and "show the first of 2 runs" in page and "|tests:7|" in page
+    row = as_json([one])["rows"][0]
+    assert row["spread"]["token_macro_f1"] == one.spread["token_macro_f1"]
+    assert not any("spread" in column["key"] or column["key"] == "runs" for column in as_json([one])["columns"])
 
 
 @pytest.mark.parametrize(
