@@ -8,7 +8,7 @@ TORCH  ?= torch==2.13.0
 JOBS   ?= 2
 PACKAGES := eraser_hub metrics papers records conversion datasets_scripts publishing scoring explain reports samples
 
-.PHONY: help quickstart test test-fast bench lint explain-table browser attack clean
+.PHONY: help quickstart test test-fast bench bench-inference lint explain-table browser attack clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make test           install what the tests need and run them all"
 	@echo "make test-fast      the same without the tests marked slow"
 	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
+	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (five minutes)"
 	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
 	@echo "make lint           ruff and mypy"
 	@echo "make attack N=5000  hostile input for every verb and module, kills, requests to serve; findings in attack.md"
@@ -54,6 +55,9 @@ test-fast: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
+
+bench-inference: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks inference
 
 explain-table: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.explain_table
