@@ -148,7 +148,7 @@ def attack(
     cases: int,
     seed: int,
     verbs: Sequence[str] = (),
-    keep: Callable[[Pair], bool] | None = None,
+    keep: Callable[[Pair], bool] = lambda pair: True,
     say: Any = None,
 ) -> Table:
     """Run so many cases of the verbs; ``keep`` chooses among the pairs of plan and mutator."""
