@@ -2,7 +2,8 @@
 
 Public names (loaded when first asked for, so that ``import eraser_hub`` stays cheap):
 
-- ``tokens(row)``, ``mask(row)``: of each document of a row of ``eraser`` its tokens, and which of them any evidence covers.
+- ``tokens(row)``, ``mask(row)``: of each document of a row of any dataset its tokens, and which of them are rationale.
+- ``align(row, tokenizer)``, ``Collator(tokenizer)``: both in a model's sub-words, in windows, padded into batches.
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
 - ``compare``: paired significance tests of two systems.
@@ -20,8 +21,10 @@ from eraser_hub.records.splits import dataset_split, release_split
 from .version import __version__
 
 _LAZY = {
-    "tokens": ("eraser_hub.records.eraser_rows", "tokens"),
-    "mask": ("eraser_hub.records.eraser_rows", "mask"),
+    "tokens": ("eraser_hub.explain.alignment", "tokens"),
+    "mask": ("eraser_hub.explain.alignment", "mask"),
+    "align": ("eraser_hub.explain.alignment", "align"),
+    "Collator": ("eraser_hub.explain.alignment", "Collator"),
     "highlight": ("eraser_hub.reports.highlight", "highlight"),
     "Eraser": ("eraser_hub.datasets_scripts.eraser", "Eraser"),
     "BilingualPerturbation": ("eraser_hub.datasets_scripts.bilingual_perturbation", "BilingualPerturbation"),

@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .errors import DataError, shown
 from .lines import bad_byte
 
@@ -32,6 +30,8 @@ def not_json(error: Exception, line: bytes) -> str:
 
 def quotes_are(text: bytes, strings: int) -> bool:
     """Whether exactly so many strings (keys included) stand in JSON text; False also where this cannot be told quickly."""
+    import numpy as np  # here, since every verb reads JSON lines before it needs arrays
+
     quotes = int(np.count_nonzero(np.frombuffer(text, np.uint8) == 0x22))
     if b"\\" in text:
         if b"\\\\" in text:  # an escaped backslash: whether a quote after it is escaped, a count cannot tell

@@ -1,0 +1,116 @@
+"""Tokens, mask and sub-words of a dataset's row, which the package's own names give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eraser_hub
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.records.built import open_built
+
+ROW = {
+    "annotation_id": "one",
+    "documents": [{"docid": "d1", "text": "a fine film\n\nwith  a dull end"}, {"docid": "d2", "text": ""}],
+    "evidences": [
+        [{"docid": "d1", "start_token": 1, "end_token": 3}, {"docid": "d1", "start_token": 2, "end_token": 4}],
+        [{"docid": "d2", "start_token": 0, "end_token": 0}],
+    ],
+}
+PAIR = {"id": "p", "tokens": [["Is", "it"], ["a", "film"]], "rationale_ids": [[[0]], [[1], [0, 1]]], "label": None}
+TEXT = {"id": "t", "tokens": ["a", "fine film"], "rationale_mask": [False, True]}
+
+
+def test_tokens_of_each_document_or_sequence() -> None:
+    assert eraser_hub.tokens(ROW) == [["a", "fine", "film", "with", "a", "dull", "end"], []]
+    assert eraser_hub.tokens(PAIR) == [["Is", "it"], ["a", "film"]]
+    assert eraser_hub.tokens(TEXT) == [["a", "fine film"]]
+
+
+def test_the_mask_covers_what_any_rationale_covers() -> None:
+    assert eraser_hub.mask(ROW) == [[False, True, True, True, False, False, False], []]
+    assert eraser_hub.mask(PAIR) == [[True, False], [True, True]]
+    assert eraser_hub.mask(TEXT) == [[False, True]]
+    with pytest.raises(eraser_hub.DataError, match="instance 'p': expected a human rationale, found none"):
+        eraser_hub.mask({**PAIR, "rationale_ids": None})
+    with pytest.raises(eraser_hub.DataError, match=r"expected documents \(eraser\) or tokens"):
+        eraser_hub.tokens({"text": "a film"})
+
+
+@pytest.mark.parametrize(
+    "change", [{"docid": "d3"}, {"end_token": 8}, {"start_token": -1}, {"start_token": 3, "end_token": 2}]
+)
+def test_a_span_of_no_document_is_refused(change: dict[str, Any]) -> None:
+    row = {**ROW, "evidences": [[{**ROW["evidences"][0][0], **change}]]}
+    with pytest.raises(eraser_hub.DataError, match=r"instance 'one': evidences\[0\]\[0\]: expected"):
+        eraser_hub.mask(row)
+
+
+def test_the_mask_is_the_positions_of_the_built_rows(samples: Path, tmp_path: Path) -> None:
+    folder = HUB_DATASETS["eraser"].build(["movies", "esnli"], out=tmp_path, source=samples / "eraser").folder
+    for config in ("movies", "esnli"):
+        for row in open_built(folder).rows(config, "train"):
+            positions = [[place for place, flag in enumerate(flags) if flag] for flags in eraser_hub.mask(row)]
+            assert positions == row["rationale_positions"]
+            assert sum(map(len, eraser_hub.tokens(row))) == row["num_tokens"]
+
+
+@pytest.mark.parametrize("row", [{**ROW, "query": "Is it ?"}, ROW, PAIR, TEXT])
+@pytest.mark.parametrize("stride", [0, 1])
+def test_windows_hold_every_sub_word_with_its_token_and_flag(tokenizer: Any, row: Any, stride: int) -> None:
+    aligned = eraser_hub.align(row, tokenizer, max_length=10, stride=stride)
+    flags, words = eraser_hub.mask(row), eraser_hub.tokens(row)
+    pieces: dict[tuple[int, int], list[int]] = {}
+    for window in aligned.windows:
+        fields = [getattr(window, name) for name in window.__slots__]
+        assert {len(values) for values in fields} == {len(window.input_ids)} and len(window.input_ids) <= 10
+        inside: dict[tuple[int, int], list[int]] = {}
+        for piece, label, *place in zip(window.input_ids, window.labels, window.documents, window.tokens, strict=True):
+            if place == [-1, -1]:
+                assert label == -100
+            else:
+                assert label == flags[place[0]][place[1]]
+                inside.setdefault((place[0], place[1]), []).append(piece)
+        pieces |= {place: max(inside[place], pieces.get(place, []), key=len) for place in inside}
+    assert not aligned.query_cut and not aligned.without_pieces
+    expected = {(d, t): word for d, document in enumerate(words) for t, word in enumerate(document)}
+    cut = tokenizer([[word] for word in expected.values()], is_split_into_words=True, add_special_tokens=False)
+    assert pieces == dict(zip(expected, cut["input_ids"], strict=True))
+
+
+def test_one_window_is_what_the_tokenizer_itself_makes(tokenizer: Any) -> None:
+    row = {**ROW, "query": "Is it ?"}
+    (window,) = eraser_hub.align(row, tokenizer).windows
+    alone = tokenizer(["Is", "it", "?"], eraser_hub.tokens(row)[0], is_split_into_words=True)
+    for name in ("input_ids", "token_type_ids", "attention_mask"):
+        assert getattr(window, name) == alone[name]
+
+
+def test_what_does_not_fit_is_counted_or_refused(tokenizer: Any) -> None:
+    aligned = eraser_hub.align({**ROW, "query": "Is it ? - Is it ? -"}, tokenizer, max_length=9)
+    assert aligned.query_cut == 5 and len(aligned.windows) == 3
+    for options in ({"max_length": 2}, {"max_length": 9, "stride": 7}, {"stride": -1}):
+        with pytest.raises(ValueError, match="expected room for text, and a stride below it"):
+            eraser_hub.align(ROW, tokenizer, **options)
+
+
+@pytest.mark.parametrize("tensors", ["np", "pt"])
+def test_batches_are_padded_and_a_model_takes_them(tokenizer: Any, network: Any, tensors: str) -> None:
+    import torch
+
+    windows = [*eraser_hub.align(ROW, tokenizer).windows, *eraser_hub.align(PAIR, tokenizer).windows]
+    batch = eraser_hub.Collator(tokenizer, return_tensors=tensors)(windows)
+    assert {tuple(values.shape) for values in batch.values()} == {(2, 9)}
+    assert batch["labels"][1].tolist() == [-100, 1, 0, 1, 1, *[-100] * 4]
+    assert batch["attention_mask"].sum(1).tolist() == [9, 6]
+    if tensors == "pt":
+        names = ("input_ids", "token_type_ids", "attention_mask", "labels")
+        made = network("BertForTokenClassification")(**{name: batch[name] for name in names})
+        assert torch.isfinite(made.loss)
+    else:
+        assert isinstance(batch["tokens"], np.ndarray)
+    with pytest.raises(ValueError, match="expected pt or np"):
+        eraser_hub.Collator(tokenizer, return_tensors="tf")
