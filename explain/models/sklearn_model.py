@@ -8,10 +8,13 @@ directly, which gives the same matrix without making and splitting strings.
 from __future__ import annotations
 
 import hashlib
+import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +28,7 @@ from .plain_model import erase_tokens
 # single characters that no vocabulary of words or n-grams holds: a word more, and no evidence
 MASK, PAD = "�", "␀"
 BLANK_SPLIT = "[^ ]+"
+SCHEMA = "schema.json"  # of a skops archive
 # what a random forest needs beyond scikit-learn's own types; its arrays are checked after opening
 TREE = "sklearn.tree._tree.Tree"
 
@@ -75,6 +79,28 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
     for tree in trees_of(model):
         check_tree(tree, path)
     return model
+
+
+def save_pipeline(model: Any, path: Path) -> None:
+    """Write a fitted pipeline as a skops file, the same pipeline always to the same bytes.
+
+    skops names objects by their places in memory, and dates the members of its archive: here they are numbered in the
+    order in which its schema names them, and have no date.
+    """
+    import skops.io
+
+    numbers: dict[str, str] = {}
+
+    def numbered(match: re.Match[str]) -> str:
+        return match[1] + numbers.setdefault(match[2], str(len(numbers) + 1))
+
+    with ZipFile(io.BytesIO(skops.io.dumps(model))) as before, ZipFile(path, "w") as after:
+        # inside a string a quotation mark has a backslash before it: only keys look like these
+        schema = re.sub(r'("__id__": |"file": ")(\d+)', numbered, before.read(SCHEMA).decode())
+        members = {re.sub(r"^\d+", lambda name: numbers[name[0]], name): name for name in before.namelist()}
+        for member in sorted(members):
+            content = schema.encode() if member == SCHEMA else before.read(members[member])
+            after.writestr(ZipInfo(member), content)
 
 
 def trees_of(model: Any) -> Iterator[Any]:

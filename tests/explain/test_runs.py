@@ -18,10 +18,11 @@ import pytest
 pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
+from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.outputs import Partial, partial_path, run_path
 from eraser_hub.explain.run import explain, explain_draws, model_digest
 from eraser_hub.explain.settings import ExplainSettings
-from eraser_hub.explain.train.baselines import stratified
+from eraser_hub.explain.train.baselines import fit_baseline, stratified
 from eraser_hub.explain.work import Job
 from eraser_hub.records.errors import BusyError, DataError
 
@@ -345,16 +346,45 @@ def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
     assert facts["label_names"] == ["NEG", "POS"] and facts["uses_query"] is False
 
 
-def test_training_twice_gives_the_same_model(hub, tmp_path, linear):
-    from eraser_hub.explain.train.recipe import Recipe
-    from eraser_hub.explain.train.training import train_model
+TRAINED = ("--config", "movies", "--eval-split", "", "--model")
 
-    recipe = Recipe(dataset=str(hub), config="movies", split="train", eval_split="", model="logistic-regression")
-    list(train_model(recipe, tmp_path / "m", "full", False, say=lambda words: None))
-    job = Job(dataset=str(hub), config="movies", split="val", model=str(linear))
-    explain(job, SETTINGS, tmp_path / "a.jsonl")
-    explain(replace(job, model=str(tmp_path / "m")), SETTINGS, tmp_path / "b.jsonl")
-    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+@pytest.mark.parametrize("baseline", ["logistic-regression", "random-forest"])
+def test_training_writes_the_same_bytes(hub, tmp_path, baseline):
+    """Whatever the number of threads, the order of sets, and where in memory things lie."""
+    environments = ({"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "1"}, {"OMP_NUM_THREADS": "4", "PYTHONHASHSEED": "2"})
+    code = ("import sys; from eraser_hub.explain.train import baselines; baselines.TREES = (4, 8, 16)\n"
+            "rest = [object() for _ in range(int(sys.argv.pop()))]\n"
+            "from eraser_hub.__main__ import main; sys.exit(main())")  # fmt: skip
+    for number, more in enumerate(environments):
+        words = ["train", "--dataset", str(hub), *TRAINED, baseline, "--out", str(tmp_path / f"m{number}")]
+        ran = subprocess.run([sys.executable, "-c", code, *words, str(number * 1000)], env={**ENVIRONMENT, **more},
+                             capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stderr.count("the mean of 5 folds") == (7 if baseline == "logistic-regression" else 3)
+    for name in ("model.skops", "model.json"):
+        assert (tmp_path / "m0" / name).read_bytes() == (tmp_path / "m1" / name).read_bytes()
+
+
+def test_a_stopped_run_goes_on_after_its_model_is_trained_anew(job, hub, linear, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(job, SETTINGS, out, on_progress=stop_after(12))
+    again = tmp_path / "again" / linear.name
+    assert call("--dataset", str(hub), *TRAINED, "logistic-regression", "--out", str(again), verb="train").exit_code == 0
+    assert explain(replace(job, model=str(again)), SETTINGS, out, resume=True).resumed == 12
+    assert out.read_bytes() == whole
+
+
+def test_of_equally_good_values_the_stronger_regularisation_is_taken(tmp_path):
+    words = {"POS": "good", "NEG": "bad"}
+    labels = ["POS", "NEG"] * 10
+    instances = [Instance(str(n), (), ("d",), ((words[label],),), label) for n, label in enumerate(labels)]
+    lines: list[str] = []
+    _, facts = fit_baseline("logistic-regression", instances, labels, say=lines.append)
+    assert facts["size"] == 0.001 and lines[-1] == "C 1000: 1.000, the mean of 5 folds"
+    _, facts = fit_baseline("logistic-regression", instances[:3], labels[:3], say=lines.append)
+    assert facts["size"] == 1.0 and lines[-1] == "C 1: too few instances of each label to choose by"
 
 
 @pytest.mark.parametrize(
