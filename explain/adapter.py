@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 
 from .erasure import Erased
@@ -107,6 +108,7 @@ class Adapter(ABC):
         has_labels: whether the outputs are labels, which may be named and ordered otherwise than the dataset's.
         gives_answers: whether it answers with words of the text (:meth:`answer_text`) and has no probabilities of labels.
         notes: counters and sentences for the report.
+        choices: a paper's, of what no option says; set before :meth:`scores` is asked.
     """
 
     label_names: tuple[str, ...] = ()
@@ -116,6 +118,8 @@ class Adapter(ABC):
     pads = True
     has_labels = True  # False: answers, which are the dataset's own, stand in the labels' place
     gives_answers = False
+    has_embeddings = False  # of its tokens, along which gradients are taken
+    choices = Choices()
     description = ""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from .instances import Instance
 from .labels import align_labels
 from .models.plain_model import ProbabilityModel
 from .open import open_model
-from .settings import GIVEN, ExplainSettings
+from .settings import GIVEN, SPANS, settings_for
 
 Text = str | Sequence[str] | Instance
 
@@ -29,6 +29,7 @@ def explain_texts(
     queries: Sequence[str | Sequence[str]] = (),
     scores: Sequence[Sequence[float]] = (),
     label_names: Sequence[str] = (),
+    paper: str = "",
     on_passes: Callable[[int], None] | None = None,
     **settings: Any,
 ) -> list[dict[str, Any]]:
@@ -43,6 +44,8 @@ def explain_texts(
         scores: for each text a score of each token, from any attribution method; () computes them by ``method``. None of
             them for Instances, which carry their own.
         label_names: names of the model's outputs, in its order; () where the model names them itself.
+        paper: ``eraser``, ``wang2022`` or ``carton2020``: that paper's choices where ``settings`` do not say otherwise. The last
+            erases the rationales that Instances carry.
         on_passes: called with the number of forward passes after each batch.
         settings: those of :class:`ExplainSettings`, with its defaults: ``method="occlusion"``, ``kd=0.1``, ``seed=1``, ..
 
@@ -66,12 +69,8 @@ def explain_texts(
         raise DataError(f"expected one query for each of {len(texts)} texts, found {len(queries)}", field="queries")
     if scores and len(scores) != len(texts):
         raise DataError(f"expected scores for each of {len(texts)} texts, found {len(scores)}", field="scores")
-    known = ExplainSettings.__dataclass_fields__
-    unknown = [name for name in settings if name not in known]
-    if unknown:
-        raise DataError(f"expected settings among {', '.join(known)}; found {shown(unknown[0])}")
-    checked = ExplainSettings(**settings)
     adapter = open_model(model, uses_query=True if queries else None)
+    checked = settings_for(paper, "", adapter.has_embeddings, **settings)
     if not adapter.label_names and not label_names:
         raise DataError(f"{adapter.description} does not name its labels: give their names", field="label_names")
     align_labels(adapter, (), label_names)
@@ -81,6 +80,9 @@ def explain_texts(
         instances = [with_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
     if any(one.scores is not None for one in instances):
         checked = replace(checked, method=GIVEN)
+    bare = next((one.id for one in instances if checked.method == SPANS and one.rationale is None), None)
+    if bare is not None:
+        raise DataError("expected an Instance with a rationale, found none", instance=bare)
     return list(explain_instances(adapter, instances, checked, on_passes=on_passes))
 
 

@@ -1,4 +1,4 @@
-"""One score per word token: the eight attribution methods.
+"""One score per word token: the nine attribution methods.
 
 Scores explain the model's predicted label. They are signed where the method is (a token that speaks against the label
 has a negative score and ranks last); gradient norms and attention are not. The same seed gives the same scores,
@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError
 
 from . import erasure
-from .adapter import Encoded
+from .adapter import Encoded, Notes
 from .extras import need
 from .runner import Runner
 from .settings import GIVEN, METHODS, ExplainSettings
 
 RANDOM_KEYS = 1_000_000  # that are drawn in one step
 KERNEL_WIDTH = 25.0  # LIME's own, for distances in hundredths
+MOST_FORWARD = 6  # features that lime still selects one by one
+LEAST_NORM = 1e-12  # of a column that those chosen before do not hold already
+NORMALISED = ("simple-gradient", "attention", "lime")
+ALL_ZERO = "instances whose scores are all zero: nothing to normalise"
 
 
 def attribute(
@@ -60,6 +64,7 @@ def attribute(
     elif method == "lime":
         rows = lime_scores(runner, encoded, predicted, settings, by_sequence)
     else:
+        model.choices = settings.choices
         rows = model.scores(method, encoded, predicted, settings.steps)
     for one, scores in zip(encoded, rows, strict=True):
         if not np.isfinite(scores).all():
@@ -68,7 +73,18 @@ def attribute(
                 "infinite",
                 instance=one.instance.id,
             )
-    return rows
+    normalised = settings.choices.normalise and method in NORMALISED
+    return [_shares(scores, model.notes) for scores in rows] if normalised else rows
+
+
+def _shares(scores: NDArray[np.float64], notes: Notes) -> NDArray[np.float64]:
+    """Scores divided by their sum; zeros stay zeros, and are counted (the authors' code divides 0 by 0)."""
+    total = scores.sum()
+    if total == 0:
+        if len(scores):
+            notes.count(ALL_ZERO)
+        return scores
+    return np.asarray(scores / total)
 
 
 def _scores_of(one: Encoded) -> NDArray[np.float64]:
@@ -79,11 +95,15 @@ def _scores_of(one: Encoded) -> NDArray[np.float64]:
 
 
 @cache
-def points_of(steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Gauss-Legendre points and weights on [0, 1] of integrated gradients.
+def points_of(steps: int, integral: str = "gauss-legendre") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points and weights on [0, 1] of integrated gradients: Gauss-Legendre, or the trapezoid rule with both ends.
 
     Kept, since to find 300 of them takes longer than a small model's passes.
     """
+    if integral == "trapezoid" and steps > 1:
+        shares = np.full(steps, 1 / (steps - 1))
+        shares[[0, -1]] /= 2
+        return np.linspace(0, 1, steps), shares
     points, weights = np.polynomial.legendre.leggauss(steps)
     return (1 + points) / 2, weights / 2
 
@@ -113,11 +133,11 @@ def lime_scores(
 ) -> list[NDArray[np.float64]]:
     """LIME (Ribeiro et al., 2016): weights of a linear model of p over which tokens are present.
 
-    Each of N samples keeps K random tokens (paper 002, appendix B.2: N = 5000, K = 10); with K = 0, or with no more than
-    K tokens in the text, the number of erased tokens is drawn uniformly, as the lime package does. The text itself is a
-    sample too. Samples are weighted by ``sqrt(exp(-d² / 25²))``, d the cosine distance to the text in hundredths, and
-    fitted by ridge regression (alpha 1), which is lime's own kernel and fit without feature selection. ``by_sequence``:
-    of a pair, samples take turns to perturb one sequence and keep the other whole, as the paper does for similarity.
+    Each of N samples erases a uniformly drawn number of tokens, as the lime package does; with K above 0, and fewer than
+    the text's tokens, it keeps K random ones (paper 002, appendix B.2: K = 10). The text itself is a sample too. Samples
+    are weighted by ``sqrt(exp(-d² / 25²))``, d the cosine distance to the text in hundredths, and fitted by ridge
+    regression (alpha 1): lime's own kernel and fit. Which features are fitted: ``settings.choices.lime_features``.
+    ``by_sequence``: of a pair, samples take turns to perturb one sequence and keep the other whole, as the paper does.
     """
     need("sklearn")
     from threadpoolctl import ThreadpoolController
@@ -130,28 +150,100 @@ def lime_scores(
         if size == 0:
             rows.append(np.zeros(0))
             continue
+        feature_of, bounds = _features(one.instance.documents, settings.choices.lime_features, by_sequence)
         random = erasure.generator(settings.seed, one.instance.id, "lime")
         if by_sequence and len(bounds) > 2:
             sets = lime_sets_of_sequences(random, bounds, settings.lime_samples, settings.lime_tokens)
         else:
-            sets = lime_sets(random, size, settings.lime_samples, settings.lime_tokens)
-        samples = [erasure.Erased(number, positions, keep=True) for positions in sets]
+            sets = lime_sets(random, bounds[-1], settings.lime_samples, settings.lime_tokens)
+        kept = erasure.kept_rows([erasure.Erased(0, features, keep=True) for features in sets], bounds[-1])
+        samples = [erasure.Erased(number, np.flatnonzero(row[feature_of]), keep=True) for row in kept]
         values = runner.run(encoded, samples)[:, predicted[number]]
         # so small a system is solved fastest by one thread: several mostly wait for each other, on a busy machine
         # ten times as long as the work takes; and the result is the same whatever the number of cores
         with threads.limit(limits=1):
-            rows.append(_lime_weights(erasure.kept_rows(samples, size).astype(np.float32), values))
+            weights = _lime_weights(kept.astype(np.float32), values, _features_fitted(settings, size))
+        rows.append(weights[feature_of])
     return rows
 
 
-def _lime_weights(present: NDArray[np.float32], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weight of each token in LIME's fit of ``values`` to which tokens are present, shape (samples, tokens)."""
+def _features(documents: Sequence[Sequence[str]], kind: str, by_sequence: bool) -> tuple[NDArray[np.int64], list[int]]:
+    """LIME's feature of each token, and the documents' offsets in features: each token, or each different word, is one."""
+    if kind != "words":
+        sizes = [len(tokens) for tokens in documents]
+        return np.arange(sum(sizes)), [0, *np.cumsum(sizes).tolist()]
+    features: list[int] = []
+    bounds, words = [0], dict[str, int]()
+    for tokens in documents:
+        if by_sequence:  # a word of one text is not the same word of the other
+            words = {}
+        start = bounds[-1] if by_sequence else 0
+        features += [start + words.setdefault(token, len(words)) for token in tokens]
+        bounds.append(start + len(words))
+    return np.asarray(features, dtype=np.int64), bounds if by_sequence else [0, bounds[-1]]
+
+
+def _features_fitted(settings: ExplainSettings, size: int) -> int:
+    """How many features LIME selects before its fit; 0: it takes all."""
+    if settings.choices.lime_features != "twice the rationale":
+        return 0
+    return min(size, 2 * erasure.tokens_at(settings.kd, size))
+
+
+def _lime_weights(present: NDArray[np.float32], values: NDArray[np.float64], fitted: int = 0) -> NDArray[np.float64]:
+    """The weight of each feature in LIME's fit of ``values`` to which of them are present, shape (samples, features).
+
+    Args:
+        fitted: so many features are selected as lime's "auto" does, all others weigh 0, and so do negative ones.
+    """
     from sklearn.linear_model import Ridge
 
     distance = 100 * (1 - np.sqrt(present.sum(axis=1, dtype=np.float64) / present.shape[1]))
     weights = np.sqrt(np.exp(-(distance**2) / KERNEL_WIDTH**2))
-    fit = Ridge(alpha=1.0, fit_intercept=True).fit(present, values, sample_weight=weights)
-    return np.asarray(fit.coef_, dtype=np.float64)
+    used = np.arange(present.shape[1])
+    if fitted:
+        select = _forward if fitted <= MOST_FORWARD else _heaviest
+        used = select(present, values, weights, fitted)
+    fit = Ridge(alpha=1.0, fit_intercept=True).fit(present[:, used], values, sample_weight=weights)
+    scores = np.zeros(present.shape[1])
+    scores[used] = fit.coef_
+    return np.maximum(scores, 0.0) if fitted else scores
+
+
+def _heaviest(
+    present: NDArray[np.float32], values: NDArray[np.float64], weights: NDArray[np.float64], number: int
+) -> NDArray[np.int64]:
+    """The features of the largest absolute weights in a fit of all (lime's "highest_weights")."""
+    from sklearn.linear_model import Ridge
+
+    fit = Ridge(alpha=0.01, fit_intercept=True).fit(present, values, sample_weight=weights)
+    return np.argsort(-np.abs(fit.coef_), kind="stable")[:number]
+
+
+def _forward(
+    present: NDArray[np.float32], values: NDArray[np.float64], weights: NDArray[np.float64], number: int
+) -> NDArray[np.int64]:
+    """Features that, one after the other, leave the least weighted squared error (lime's "forward_selection").
+
+    Least squares with an intercept: after weighting and centring, the feature whose part that is orthogonal to those
+    chosen before explains most of what they leave.
+    """
+    root = np.sqrt(weights)[:, None]
+    data = present.astype(np.float64)
+    columns = (data - np.average(data, axis=0, weights=weights)) * root
+    rest = ((values - np.average(values, weights=weights))[:, None] * root)[:, 0]
+    used: list[int] = []
+    for _ in range(min(number, columns.shape[1])):
+        norms = (columns**2).sum(axis=0)
+        gains = np.divide((rest @ columns) ** 2, norms, out=np.zeros(len(norms)), where=norms > LEAST_NORM)
+        gains[used] = -1.0
+        best = int(gains.argmax())
+        used.append(best)
+        if norms[best] > LEAST_NORM:
+            axis = columns[:, best] / np.sqrt(norms[best])
+            rest = rest - axis * (axis @ rest)
+            columns = columns - np.outer(axis, axis @ columns)
+    return np.asarray(used, dtype=np.int64)
 
 
 def lime_sets(random: np.random.Generator, size: int, samples: int, kept_tokens: int) -> list[NDArray[np.int64]]:

@@ -65,11 +65,11 @@ class Split:
                 # without an id the row's number has to name it
                 raise DataError(error.message, file=self.name or "dataset", line=number, field=error.field) from error
 
-    def fingerprint(self, limit: int | None = None) -> str:
+    def fingerprint(self, limit: int | None = None, rationales: bool = False) -> str:
         """Digest of all that decides predictions: two runs that agree in it read the same data.
 
         Ids, queries, documents and their names, the documents that hold evidence, and the order of the labels; not the
-        gold labels and spans, which predictions do not depend on.
+        gold labels and spans, which predictions do not depend on, unless human ``rationales`` are erased.
 
         Raises:
             DataError: an id that occurs twice: no score could tell its predictions apart.
@@ -84,6 +84,8 @@ class Split:
             parts = (one.id, *one.query, "\x1d", *one.names, "\x1d", *map(str, one.evidence_documents), "\x1d",
                      *map("\x1f".join, one.documents), "\x1d")  # fmt: skip
             digest.update("\x1e".join(parts).encode("utf-8", "surrogatepass"))
+            if rationales:
+                digest.update(repr(one.rationale).encode())
         return digest.hexdigest()
 
 

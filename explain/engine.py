@@ -15,12 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.metrics.fields import HARD_FIELD, SOFT_FIELDS
+from eraser_hub.records.errors import DataError, shown
+
 from . import erasure
 from .adapter import Adapter, Encoded
 from .attribution import attribute
 from .instances import Instance
 from .runner import Runner
-from .settings import ExplainSettings
+from .settings import SPANS, TARGETS, ExplainSettings
 
 NEVER_FLIPPED = "labels that no erasure of the ranked tokens changed"
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
@@ -34,7 +37,7 @@ class _Work:
     encoded: Sequence[Encoded]
     full: NDArray[np.float64]
     predicted: list[int]
-    scores: list[NDArray[np.float64]]
+    scores: list[NDArray[np.float64]]  # empty where the rationales are given
     hard: list[NDArray[np.int64]]
 
 
@@ -76,15 +79,41 @@ def explain_chunk(
     pairs = kind == "perturbation"
     if pairs and runner.model.gives_answers:
         return _answers(runner, encoded, settings)
-    full = runner.run(encoded, [erasure.full(number) for number in range(len(instances))])
+    full = runner.run(encoded, [erasure.full(number) for number in range(len(instances))], settings.choices.filler)
     predicted = full.argmax(axis=1).tolist()
-    probability = full.max(axis=1).tolist()
-    scores = list(map(rounded, attribute(runner, encoded, predicted, probability, settings, by_sequence=pairs)))
-    if pairs:
-        hard = [top_of_each(one, row, settings.kd) for one, row in zip(instances, scores, strict=True)]
-        return _pair_predictions(runner, _Work(encoded, full, predicted, scores, hard))
-    hard = [erasure.top(row, settings.kd) for row in scores]
-    return _eraser_predictions(runner, _Work(encoded, full, predicted, scores, hard), settings)
+    if settings.method == SPANS:
+        scores, hard = [], [given_rationale(one) for one in instances]
+    else:
+        targets = [
+            target_of(one, label, settings.target, runner) for one, label in zip(instances, predicted, strict=True)
+        ]
+        probability = full[np.arange(len(targets)), targets].tolist()
+        scores = list(map(rounded, attribute(runner, encoded, targets, probability, settings, by_sequence=pairs)))
+        pick = top_of_each if pairs else top_of_all
+        hard = [pick(one, row, settings) for one, row in zip(instances, scores, strict=True)]
+    work = _Work(encoded, full, predicted, scores, hard)
+    return _pair_predictions(runner, work, settings) if pairs else _eraser_predictions(runner, work, settings)
+
+
+def target_of(one: Instance, predicted: int, target: str, runner: Runner) -> int:
+    """The label that an instance's scores explain.
+
+    Raises:
+        DataError: the gold label where there is none, or a label that the model does not have.
+    """
+    if target == "predicted":
+        return predicted
+    names = runner.model.label_names
+    name = one.label if target == "gold" else target
+    if name not in names:
+        words = f"expected one of {', '.join((*TARGETS, *names))}; found {shown(name)}"
+        raise DataError(f"--target {target}: {words}", instance=one.id if target == "gold" else None)
+    return names.index(name)
+
+
+def given_rationale(one: Instance) -> NDArray[np.int64]:
+    """Ascending flat positions of the rationale that an instance comes with."""
+    return np.flatnonzero([flag for document in one.rationale or () for flag in document])
 
 
 def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -98,15 +127,15 @@ def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def _eraser_predictions(runner: Runner, work: _Work, settings: ExplainSettings) -> list[dict[str, Any]]:
     names = runner.model.label_names
     plans = [_plan(number, one.instance, work, settings) for number, one in enumerate(work.encoded)]
-    values = runner.run(work.encoded, [erased for plan in plans for erased in plan])
+    values = runner.run(work.encoded, [erased for plan in plans for erased in plan], settings.choices.filler)
     parts = np.split(values, np.cumsum(list(map(len, plans)))[:-1])
-    flips = _tokens_to_flip(runner, work) if settings.tokens_to_flip else []
+    flips = _tokens_to_flip(runner, work, settings.choices.ties) if settings.tokens_to_flip else []
     predictions = []
     for number, (one, part) in enumerate(zip(work.encoded, parts, strict=True)):
         rows = (_by_label(names, row) for row in part.tolist())
         prediction: dict[str, Any] = {
             "annotation_id": one.instance.id,
-            "rationales": rationales_of(one.instance, work.scores[number], work.hard[number]),
+            "rationales": rationales_of(one.instance, work.scores[number] if work.scores else None, work.hard[number]),
             "classification": names[work.predicted[number]],
             "classification_scores": _by_label(names, work.full[number].tolist()),
             **_erased_pair(rows),
@@ -141,9 +170,9 @@ def _erased_pair(rows: Iterator[dict[str, float]]) -> dict[str, dict[str, float]
 
 def _plan(number: int, one: Instance, work: _Work, settings: ExplainSettings) -> list[erasure.Erased]:
     """The erased inputs of an instance, in the order in which its prediction reads them."""
-    tokens, hard = len(work.scores[number]), work.hard[number]
+    tokens, hard, choices = one.bounds[-1], work.hard[number], settings.choices
     plan = [erasure.without(number, hard), erasure.only(number, hard), erasure.empty(number)]
-    sets = [erasure.top(work.scores[number], rate) for rate in settings.bins]
+    sets = [erasure.top(work.scores[number], rate, choices.ties) for rate in settings.bins]
     if settings.random_draws:
         random = erasure.generator(settings.seed, one.id, f"against chance: {settings.random_kind}")
         for _ in range(settings.random_draws):
@@ -154,26 +183,31 @@ def _plan(number: int, one: Instance, work: _Work, settings: ExplainSettings) ->
     if settings.fidelity_trials:
         random = erasure.generator(settings.seed, one.id, "fidelity")
         for rate in settings.fidelity_rates:
-            sets += [erasure.occluded(random, hard, rate) for _ in range(settings.fidelity_trials)]
+            each = choices.occlusion == "each"
+            sets += [erasure.occluded(random, hard, rate, each) for _ in range(settings.fidelity_trials)]
     for positions in sets:
         plan += [erasure.without(number, positions), erasure.only(number, positions)]
     return plan
 
 
-def rationales_of(one: Instance, scores: NDArray[np.float64], hard: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Hard and soft rationale of each document."""
+def rationales_of(one: Instance, scores: NDArray[np.float64] | None, hard: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Hard rationale of each document, and soft where there are scores."""
     bounds = one.bounds
     return [
         {
             "docid": name,
-            "hard_rationale_predictions": [{"start_token": start, "end_token": end} for start, end in spans],
-            "soft_rationale_predictions": scores[bounds[place] : bounds[place + 1]].tolist(),
+            HARD_FIELD: [{"start_token": start, "end_token": end} for start, end in spans],
+            **(
+                {}
+                if scores is None
+                else {SOFT_FIELDS["soft"].field: scores[bounds[place] : bounds[place + 1]].tolist()}
+            ),
         }
         for place, (name, spans) in enumerate(zip(one.names, erasure.spans_of(hard.tolist(), bounds), strict=True))
     ]
 
 
-def _tokens_to_flip(runner: Runner, work: _Work) -> list[int]:
+def _tokens_to_flip(runner: Runner, work: _Work, ties: str) -> list[int]:
     """For each instance the least number of its highest-ranked tokens whose erasure changes the predicted label.
 
     Tokens of the documents that hold gold evidence count and are erased, no others: the score is a share of those
@@ -181,7 +215,9 @@ def _tokens_to_flip(runner: Runner, work: _Work) -> list[int]:
     label it is the number of all. Looked for from one token on, in growing steps that go through the model together, so
     the answer is the exact first change also where probabilities do not fall steadily.
     """
-    rankings = [_ranking_in_evidence(one.instance, row) for one, row in zip(work.encoded, work.scores, strict=True)]
+    rankings = [
+        _ranking_in_evidence(one.instance, row, ties) for one, row in zip(work.encoded, work.scores, strict=True)
+    ]
     flips: dict[int, int] = {}
     searches = {number: 1 for number, order in enumerate(rankings) if len(order)}
     step = FIRST_STEP
@@ -206,9 +242,9 @@ def _tokens_to_flip(runner: Runner, work: _Work) -> list[int]:
     return [flips.get(number, len(order)) for number, order in enumerate(rankings)]
 
 
-def _ranking_in_evidence(one: Instance, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def _ranking_in_evidence(one: Instance, scores: NDArray[np.float64], ties: str) -> NDArray[np.int64]:
     """The ranking of the evidence documents' tokens, as flat positions; of all tokens where no evidence is known."""
-    order = erasure.ranking(scores)
+    order = erasure.ranking(scores, ties)
     if not one.evidence_documents or len(one.evidence_documents) == len(one.documents):
         return order
     bounds, inside = one.bounds, np.zeros(len(scores), dtype=bool)
@@ -220,35 +256,62 @@ def _ranking_in_evidence(one: Instance, scores: NDArray[np.float64]) -> NDArray[
 # --- the perturbation benchmark's --------------------------------------------------------------------------------
 
 
-def top_of_each(one: Instance, scores: NDArray[np.float64], kd: float) -> NDArray[np.int64]:
+def top_of_all(one: Instance, scores: NDArray[np.float64], settings: ExplainSettings) -> NDArray[np.int64]:
+    """Ascending flat positions of the top kd of all tokens."""
+    return erasure.top(scores, settings.kd, settings.choices.ties)
+
+
+def shares_of(one: Instance, settings: ExplainSettings) -> tuple[float, ...]:
+    """kd of each sequence.
+
+    Raises:
+        DataError: shares for another number of sequences.
+    """
+    shares = settings.kd_of_sequences or (settings.kd,) * len(one.documents)
+    if len(shares) != len(one.documents):
+        words = f"--kd: expected a share for each of {len(one.documents)} sequences, found {len(shares)}"
+        raise DataError(words, instance=one.id)
+    return shares
+
+
+def top_of_each(one: Instance, scores: NDArray[np.float64], settings: ExplainSettings) -> NDArray[np.int64]:
     """Ascending flat positions of the top kd of every sequence (the perturbation benchmark counts within sequences)."""
-    parts = [erasure.top(scores[start:end], kd) + start for start, end in pairwise(one.bounds)]
+    pairs = zip(pairwise(one.bounds), shares_of(one, settings), strict=True)
+    parts = [erasure.top(scores[start:end], share, settings.choices.ties) + start for (start, end), share in pairs]
     return np.concatenate([*parts, erasure.NONE])
 
 
-def sequences_of(one: Instance, scores: NDArray[np.float64], hard: NDArray[np.int64]) -> dict[str, Any]:
-    """Per sequence the rationale's indices, and all its tokens, most important first (which is what MAP reads)."""
+def sequences_of(
+    one: Instance, scores: NDArray[np.float64] | None, hard: NDArray[np.int64], settings: ExplainSettings
+) -> dict[str, Any]:
+    """Per sequence the rationale's indices; with scores also its tokens, all tokens, most important first, and kd."""
     pairs = list(pairwise(one.bounds))
+    rationale = [[int(at) - start for at in hard if start <= at < end] for start, end in pairs]
+    if scores is None:
+        return {"rationale": rationale}
+    ranked = [
+        [document[at] for at in erasure.ranking(scores[start:end], settings.choices.ties)]
+        for document, (start, end) in zip(one.documents, pairs, strict=True)
+    ]
     return {
-        "rationale": [[int(at) - start for at in hard if start <= at < end] for start, end in pairs],
-        "rationale_tokens": [
-            [document[at] for at in erasure.ranking(scores[start:end])]
-            for document, (start, end) in zip(one.documents, pairs, strict=True)
-        ],
+        "rationale": rationale,
+        "rationale_tokens": [tokens[: len(part)] for tokens, part in zip(ranked, rationale, strict=True)],
+        "ranked_tokens": ranked,
+        "kd": list(shares_of(one, settings)),
     }
 
 
-def _pair_predictions(runner: Runner, work: _Work) -> list[dict[str, Any]]:
+def _pair_predictions(runner: Runner, work: _Work, settings: ExplainSettings) -> list[dict[str, Any]]:
     """Predictions in the perturbation benchmark's form: a class number, and lists of probabilities in its order."""
     plan = []
     for number, hard in enumerate(work.hard):
         plan += [erasure.only(number, hard), erasure.without(number, hard), erasure.empty(number)]
-    values = runner.run(work.encoded, plan).tolist()
+    values = runner.run(work.encoded, plan, settings.choices.filler).tolist()
     return [
         {
             "id": one.instance.id,
             "pred_label": work.predicted[number],
-            **sequences_of(one.instance, work.scores[number], work.hard[number]),
+            **sequences_of(one.instance, work.scores[number] if work.scores else None, work.hard[number], settings),
             "pred_proba": work.full[number].tolist(),
             "rationale_pred_proba": values[3 * number],
             "non_rationale_pred_proba": values[3 * number + 1],
@@ -262,12 +325,18 @@ def _answers(runner: Runner, encoded: Sequence[Encoded], settings: ExplainSettin
     """Rankings for question answering: an answer in the label's place, no erased probabilities.
 
     The answer's own probability has a name of its own: beside ``pred_proba`` the label would have to be a class.
+
+    Raises:
+        DataError: a target other than the answer, or rationales that are given: there is nothing to score them by.
     """
+    if settings.target != "predicted" or settings.method == SPANS:
+        option = "--rationales" if settings.method == SPANS else f"--target {settings.target}"
+        raise DataError(f"{option}: {runner.model.description} answers with words, and has no labels' probabilities")
     none = [0] * len(encoded)
     predictions = []
     for one, scores in zip(encoded, attribute(runner, encoded, none, none, settings, by_sequence=True), strict=True):
         answer, p = runner.model.answer_text(one)
         row = rounded(scores)
-        sequences = sequences_of(one.instance, row, top_of_each(one.instance, row, settings.kd))
+        sequences = sequences_of(one.instance, row, top_of_each(one.instance, row, settings), settings)
         predictions.append({"id": one.instance.id, "pred_label": answer, **sequences, "answer_proba": p})
     return predictions

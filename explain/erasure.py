@@ -1,6 +1,6 @@
 """From token scores to rationales, and from rationales to erased inputs.
 
-Terms: a *ranking* lists token positions most important first; ties break by position, the earlier token first. A
+Terms: a *ranking* lists token positions most important first; ties break by position. A
 *rate* is a share of an instance's tokens (kd, an AOPC bin). An :class:`Erased` input is the instance with some tokens
 erased; how a token is erased (removed, masked, padded) is the model adapter's business.
 """
@@ -71,25 +71,25 @@ def only(instance: int, positions: Sequence[int] | NDArray[np.int64]) -> Erased:
     return Erased(instance, np.sort(np.asarray(positions, dtype=np.int64)), keep=True)
 
 
-def ranking(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Positions by falling score; equal scores in the order of the text."""
+def ranking(scores: NDArray[np.float64], ties: str = "first") -> NDArray[np.int64]:
+    """Positions by falling score; of equal scores the first of the text leads, or the last (``ties``)."""
+    if ties == "last":
+        return np.argsort(np.asarray(scores, dtype=np.float64), kind="stable")[::-1]
     return np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
 
 
 def tokens_at(rate: float, tokens: int) -> int:
-    """How many tokens a rate of ``tokens`` tokens is: rounded half up, at least one for any rate above 0.
+    """How many tokens a rate of ``tokens`` tokens is: ``ceil(rate * tokens)`` in doubles, as both papers' code counts.
 
     >>> tokens_at(0.1, 774), tokens_at(0.01, 20), tokens_at(0.0, 20), tokens_at(1.0, 20), tokens_at(0.5, 0)
-    (77, 1, 0, 20, 0)
+    (78, 1, 0, 20, 0)
     """
-    if rate <= 0 or tokens == 0:
-        return 0
-    return min(tokens, max(1, math.floor(rate * tokens + 0.5)))
+    return min(tokens, math.ceil(rate * tokens))
 
 
-def top(scores: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
+def top(scores: NDArray[np.float64], rate: float, ties: str = "first") -> NDArray[np.int64]:
     """Ascending positions of the highest-scored ``rate`` of the tokens."""
-    return np.sort(ranking(scores)[: tokens_at(rate, len(scores))])
+    return np.sort(ranking(scores, ties)[: tokens_at(rate, len(scores))])
 
 
 def spans_of(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple[int, int]]]:
@@ -146,8 +146,16 @@ def shifted_rationale(
     return np.sort(np.concatenate(parts)) if parts else NONE
 
 
-def occluded(random: np.random.Generator, positions: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
-    """The rationale with a random ``rate`` of its tokens taken out (paper 004, section 5.2); ascending."""
+def occluded(
+    random: np.random.Generator, positions: NDArray[np.int64], rate: float, each: bool = False
+) -> NDArray[np.int64]:
+    """The rationale with a random ``rate`` of its tokens taken out (paper 004, section 5.2); ascending.
+
+    Args:
+        each: every token goes with that probability, by itself, as in the authors' code.
+    """
+    if each:
+        return positions[random.random(len(positions)) >= rate]
     gone = math.floor(rate * len(positions) + 0.5)
     stay = random.permutation(len(positions))[gone:]
     return np.sort(positions[stay])

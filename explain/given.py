@@ -1,9 +1,10 @@
-"""Token scores from elsewhere: another attribution method's results, erased and scored as our own would be."""
+"""Token scores or rationales from elsewhere: erased and scored as our own would be."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,75 +12,120 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.fields import SOFT_FIELDS
+from eraser_hub.metrics.fields import HARD_FIELD, SOFT_FIELDS
+from eraser_hub.metrics.tokens import mask
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, shown
 from eraser_hub.records.predictions import Rationale, instances
 
 from .instances import Instance
 from .outputs import FORMATS
+from .settings import HUMAN
 
 SOFT = SOFT_FIELDS["soft"].field
+WITHOUT_GOLD = "instances without a human rationale, left out"
 
 
-class GivenScores:
-    """Soft rationales of a predictions file, held by id.
-
-    Args:
-        path: an ERASER results file, ``.jsonl`` or ``.parquet``; only ``annotation_id`` and the ``docid`` and
-            ``soft_rationale_predictions`` of its ``rationales`` are used.
+class Given(ABC):
+    """What instances are given before they are explained.
 
     Attributes:
-        digest: of the file's bytes, which stands in the signature.
+        digest: what stands in the signature.
+    """
+
+    digest: str
+
+    @abstractmethod
+    def put_on(self, instance: Instance) -> Instance:
+        """The instance with what it is given."""
+
+    def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
+        """Every instance that is explained, with what it is given."""
+        return map(self.put_on, instances)
+
+    @abstractmethod
+    def check(self, instances: Iterable[Instance], partly: bool) -> str:
+        """Say what is missing now and not after hours.
+
+        Args:
+            partly: whether there may be something for other instances besides (``--limit``).
+
+        Returns:
+            What a reader of the results must know; "" for nothing.
+
+        Raises:
+            DataError: at most ten instances for which something is missing or does not fit, and their number.
+        """
+
+
+class HumanRationales(Given):
+    """The instances' own: the union of the gold evidence. Instances without any are left out, and counted."""
+
+    digest = HUMAN
+
+    def put_on(self, instance: Instance) -> Instance:
+        return instance
+
+    def put_on_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
+        return filter(_has_rationale, instances)
+
+    def check(self, instances: Iterable[Instance], partly: bool) -> str:
+        marked = list(map(_has_rationale, instances))
+        if not any(marked):
+            raise DataError(f"--rationales human: none of {len(marked)} instances has a human rationale")
+        return "" if all(marked) else f"{len(marked) - sum(marked)} of {len(marked)} {WITHOUT_GOLD}"
+
+
+def _has_rationale(instance: Instance) -> bool:
+    return instance.rationale is not None and any(map(any, instance.rationale))
+
+
+class GivenFile(Given):
+    """A field of a predictions file, held by id.
+
+    Args:
+        path: an ERASER results file, ``.jsonl`` or ``.parquet``; only ``annotation_id`` and, of its ``rationales``,
+            ``docid`` and :attr:`field` are used.
 
     Raises:
-        DataError: another ending, a line that is no prediction, an id or a document that occurs twice, no scores.
+        DataError: another ending, a line that is no prediction, an id or a document that occurs twice, no such field.
     """
+
+    option: str
+    field: str
 
     def __init__(self, path: Path) -> None:
         self.path = path
         if path.suffix not in FORMATS:
-            raise DataError(f"--scores: expected a file ending in {' or '.join(FORMATS)}, found {shown(path.name)}")
+            words = f"{self.option}: expected a file ending in {' or '.join(FORMATS)}, found {shown(path.name)}"
+            raise DataError(words)
         if not path.is_file():
-            raise DataError("--scores: no such file", file=path)
+            raise DataError(f"{self.option}: no such file", file=path)
         self.digest = file_digest(path, hashlib.blake2b(digest_size=6))
-        self._documents: dict[str, tuple[int, dict[str, NDArray[np.float64]]]] = {}
+        self._documents: dict[str, tuple[int, dict[str, Any]]] = {}
         for number, prediction in instances(path):
             identity = str(prediction.annotation_id)
             if identity in self._documents:
                 raise DataError("expected each id once, found it again", file=path, line=number, instance=identity)
             if prediction.rationales is None:
                 raise DataError("expected rationales, found none", file=path, line=number, instance=identity)
-            self._documents[identity] = number, self._scores_of(prediction.rationales, identity, number)
+            self._documents[identity] = number, self._by_document(prediction.rationales, identity, number)
 
-    def __len__(self) -> int:
-        """How many instances it has scores of."""
-        return len(self._documents)
-
-    def _scores_of(self, rationales: Sequence[Rationale], identity: str, line: int) -> dict[str, NDArray[np.float64]]:
-        """Token scores by document."""
-        documents: dict[str, NDArray[np.float64]] = {}
+    def _by_document(self, rationales: Sequence[Rationale], identity: str, line: int) -> dict[str, Any]:
+        documents: dict[str, Any] = {}
         for place, one in enumerate(rationales):
-            field, docid, values = f"rationales[{place}]", str(one.docid), getattr(one, SOFT)
+            docid, values = str(one.docid), getattr(one, self.field)
             where: dict[str, Any] = {"file": self.path, "line": line, "instance": identity}
             if values is None:
-                raise DataError("expected token scores, found none", **where, field=f"{field}.{SOFT}")
+                words = f"expected {self.option.removeprefix('--')}, found none"
+                raise DataError(words, **where, field=f"rationales[{place}].{self.field}")
             if docid in documents:
                 words = f"expected each document once, found {shown(docid)} again"
-                raise DataError(words, **where, field=f"{field}.docid")
-            documents[docid] = np.asarray(values, dtype=np.float64)
+                raise DataError(words, **where, field=f"rationales[{place}].docid")
+            documents[docid] = values
         return documents
 
-    def check(self, instances: Iterable[Instance], partly: bool) -> None:
-        """Say what is missing now and not after hours.
-
-        Args:
-            partly: whether the file may hold other instances besides (``--limit``).
-
-        Raises:
-            DataError: at most ten instances whose scores are missing or do not fit, and their number; scores of
-                instances that are not explained.
-        """
+    def check(self, instances: Iterable[Instance], partly: bool) -> str:
         errors, wrong, ids = list[DataError](), 0, set[str]()
         for one in instances:
             ids.add(one.id)
@@ -89,9 +135,8 @@ class GivenScores:
                 wrong += 1
                 errors = [*errors, error][:MOST_SHOWN]  # their number is told, only so many are shown
         if ids.isdisjoint(self._documents):
-            raise DataError(
-                "expected the split's instances, none of its ids occur: another corpus or split?", file=self.path
-            )
+            words = "expected the split's instances, none of its ids occur: another corpus or split?"
+            raise DataError(words, file=self.path)
         others = [] if partly else [identity for identity in self._documents if identity not in ids]
         for identity in others[:MOST_SHOWN]:
             words, (line, _) = "expected an instance of the split, found another", self._documents[identity]
@@ -99,32 +144,76 @@ class GivenScores:
         if errors:
             total = wrong + len(others)
             raise errors[0] if total == 1 else DataErrors(errors, total)
+        return ""
 
     def put_on(self, instance: Instance) -> Instance:
-        """The instance with its scores.
+        """The instance with what the file has for it.
 
         Raises:
-            DataError: the file has none for it, or for one of its documents; as many scores as tokens are expected.
+            DataError: the file has nothing for it, or for one of its documents; something that does not fit its tokens.
         """
+        what = self.option.removeprefix("--")
         if instance.id not in self._documents:
-            raise DataError("expected token scores for each instance, found none", file=self.path, instance=instance.id)
+            raise DataError(f"expected {what} for each instance, found none", file=self.path, instance=instance.id)
         line, documents = self._documents[instance.id]
         unknown = next((name for name in documents if name not in instance.names), None)
+        lacking = self._lacking(instance, documents)
         if unknown is not None:
-            raise DataError(
-                f"expected documents among {', '.join(map(shown, instance.names))}, found {shown(unknown)}",
-                file=self.path, line=line, instance=instance.id, field="rationales",
-            )  # fmt: skip
+            words = f"expected documents among {', '.join(map(shown, instance.names))}, found {shown(unknown)}"
+        elif lacking is not None:
+            words = f"expected {what} for document {shown(lacking)}, found none"
+        else:
+            try:
+                return self._fitted(instance, documents)
+            except DataError as error:
+                raise error.at(file=self.path, line=line) from None
+        raise DataError(words, file=self.path, line=line, instance=instance.id, field="rationales")
+
+    def _lacking(self, instance: Instance, documents: Mapping[str, Any]) -> str | None:
+        """A document for which there is nothing and should be."""
+        return None
+
+    @abstractmethod
+    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance: ...
+
+
+class GivenScores(GivenFile):
+    """Soft rationales: a score for each token of every document that has tokens."""
+
+    option, field = "--scores", SOFT
+
+    def _lacking(self, instance: Instance, documents: Mapping[str, Any]) -> str | None:
+        pairs = zip(instance.names, instance.documents, strict=True)
+        return next((name for name, tokens in pairs if tokens and name not in documents), None)
+
+    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
+        return with_scores(instance, [documents.get(name, ()) for name in instance.names])
+
+
+class GivenRationales(GivenFile):
+    """Hard rationales: spans, of any number and length; a document without any has no rationale tokens."""
+
+    option, field = "--rationales", HARD_FIELD
+
+    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
+        flags = []
         for name, tokens in zip(instance.names, instance.documents, strict=True):
-            if name not in documents and tokens:
-                raise DataError(
-                    f"expected token scores for document {shown(name)}, found none",
-                    file=self.path, line=line, instance=instance.id, field="rationales",
-                )  # fmt: skip
-        try:
-            return with_scores(instance, [documents.get(name, ()) for name in instance.names])
-        except DataError as error:
-            raise error.at(file=self.path, line=line) from None
+            spans = sorted({(span.start_token, span.end_token) for span in documents.get(name, ())})
+            before = 0
+            for start, end in spans:
+                if not before <= start < end <= len(tokens):
+                    words = (
+                        f"expected spans apart from each other within the {len(tokens)} tokens of {shown(name)}, found "
+                    )
+                    raise DataError(words + shown([start, end]), instance=instance.id, field=HARD_FIELD)
+                before = end
+            flags.append(tuple(mask(spans, len(tokens))))
+        return replace(instance, rationale=tuple(flags))
+
+
+def given_rationales(whose: str) -> Given:
+    """Rationales by what ``--rationales`` says: ``human``, or a predictions file."""
+    return HumanRationales() if whose == HUMAN else GivenRationales(Path(whose))
 
 
 def with_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[np.float64]]) -> Instance:

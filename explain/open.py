@@ -51,11 +51,11 @@ def open_model(
         kind = PipelineModel if wants_strings(model) else PlainModel
         return kind(model, uses_query=bool(uses_query))
     path = Path(model)
-    facts = _training_facts(path)
+    facts = training_facts(path)
     if uses_query is None:
         uses_query = facts.get("uses_query")
-    pipeline = path / "model.skops" if (path / "model.skops").is_file() else path
-    if pipeline.is_file():
+    pipeline = _pipeline_file(path)
+    if pipeline is not None:
         need("sklearn", "skops")
         joiner = facts.get("joiner", " ")
         return PipelineModel(load_pipeline(pipeline, trust_pickle), uses_query=bool(uses_query), joiner=joiner)
@@ -70,11 +70,22 @@ def open_model(
     window = facts.get("window") if window is None else window
     return open_transformer(
         str(model), task=task, uses_query=bool(uses_query), window=window, device=device, precision=precision,
-        trust_remote_code=trust_remote_code,
+        trust_remote_code=trust_remote_code, query_last=bool(facts.get("query_last")),
     )  # fmt: skip
 
 
-def _training_facts(model: Path) -> dict[str, Any]:
+def _pipeline_file(model: Path) -> Path | None:
+    """The file of a scikit-learn pipeline; None for a transformers model."""
+    path = model / "model.skops" if (model / "model.skops").is_file() else model
+    return path if path.is_file() else None
+
+
+def has_embeddings(model: str | Path) -> bool:
+    """Whether what lies there embeds its tokens, told without opening it."""
+    return _pipeline_file(Path(model)) is None
+
+
+def training_facts(model: Path) -> dict[str, Any]:
     """What ``train`` wrote beside a model; nothing where another wrote it."""
     path = model / "model.json" if model.is_dir() else model.with_name("model.json")
     if not path.is_file():

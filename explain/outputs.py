@@ -237,7 +237,7 @@ def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any])
         pair = [("comprehensiveness_classification_scores", p), ("sufficiency_classification_scores", p)]
         fields = {
             "annotation_id": pa.string(),
-            "rationales": pa.list_(pa.struct(RATIONALE)),
+            "rationales": pa.list_(pa.struct([field for field in RATIONALE if field[0] in example["rationales"][0]])),
             "classification": pa.string(),
             "classification_scores": p,
             **dict(pair),
@@ -259,5 +259,7 @@ def _pair_fields(answers: bool) -> dict[str, pa.DataType]:
         "answer_proba": pa.float64(),
         "rationale": pa.list_(pa.list_(pa.int64())),
         "rationale_tokens": pa.list_(pa.list_(pa.string())),
+        "ranked_tokens": pa.list_(pa.list_(pa.string())),
+        "kd": pa.list_(pa.float64()),
         **{name: pa.list_(pa.float64()) for name in probabilities},
     }

@@ -76,7 +76,7 @@ def _write_inputs(todo: Iterator[tuple[int, list[Instance]]], folder: Path) -> l
     items = []
     for number, chunk in todo:
         # predictions do not depend on gold rationales
-        rows = msgspec.json.encode([replace(one, rationale=None) for one in chunk]).decode()
+        rows = msgspec.json.encode(list(chunk)).decode()
         path = inputs / f"{number:08d}.parquet"
         pq.write_table(pa.table({"chunk": [number], "instances": [rows]}), path)
         items.append({"chunk": number, "path": str(path.resolve())})

@@ -13,20 +13,23 @@ from typing import Any
 
 import orjson
 
+from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.splits import dataset_split
 
 from .adapter import Adapter, Notes
+from .attribution import ALL_ZERO
 from .dataset import Split, open_split, queries_differ
 from .engine import NEVER_FLIPPED, chunks_of
-from .given import GivenScores
+from .given import Given, GivenScores, HumanRationales, given_rationales
 from .instances import Instance
 from .labels import align_labels
+from .open import training_facts
 from .outputs import Partial, check_format, refuse_other, refuse_stopped, run_path, write_predictions
 from .ray_engine import explain_on_ray
-from .settings import GIVEN, ExplainSettings
+from .settings import GIVEN, HUMAN, SPANS, ExplainSettings
 from .work import Job, Worker, model_of
 
 ENGINES = ("local", "ray")
@@ -41,18 +44,20 @@ class Plan:
         job: with its query decided.
         settings: without what the dataset's results have no place for.
         split: the split, opened.
-        scores: where they come from elsewhere; None for those of a method.
+        given: scores or rationales that come from elsewhere; None for a method's.
+        words: what a reader of the results must know of the data.
     """
 
     job: Job
     settings: ExplainSettings
     split: Split
-    scores: GivenScores | None
+    given: Given | None
+    words: tuple[str, ...] = ()
 
     def instances(self) -> Iterator[Instance]:
-        """The instances to explain, with their scores where those come from elsewhere."""
+        """The instances to explain, with their scores or rationales where those come from elsewhere."""
         instances = islice(self.split.instances(), self.job.limit)
-        return instances if self.scores is None else map(self.scores.put_on, instances)
+        return instances if self.given is None else self.given.put_on_all(instances)
 
     def header(self) -> dict[str, Any]:
         """What decides the results, as a run's record holds it: a stopped run with another header does not go on."""
@@ -61,7 +66,9 @@ class Plan:
             "settings": self.settings,
             "data": {
                 "dataset": Path(job.dataset).name, "config": split.config, "split": dataset_split(job.split),
-                "limit": job.limit, "digest": split.fingerprint(job.limit),
+                "limit": job.limit, "digest": split.fingerprint(
+                    job.limit, rationales=isinstance(self.given, HumanRationales)
+                ),
             },
             "model": {
                 "model": Path(job.model).name, "digest": model_digest(job.model), "task": job.task, "query": job.query,
@@ -110,7 +117,12 @@ class RunReport:
                 f"{counts['texts longer than the window']} texts longer than the model's window went in as "
                 f"{counts['windows of those texts']} overlapping windows, probabilities averaged"
             )
-        for name in ("queries or first texts cut to half the window", "questions cut at their end", NEVER_FLIPPED):
+        for name in (
+            "queries or first texts cut to half the window",
+            "questions cut at their end",
+            NEVER_FLIPPED,
+            ALL_ZERO,
+        ):
             if name in counts:
                 words.append(f"{counts[name]} {name}")
         for name, value in self.notes.maxima.items():
@@ -149,7 +161,7 @@ def explain(
     if engine not in ENGINES:
         raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}")
     split = open_split(job.dataset, job.config, job.split)
-    job = settled(job, split)
+    job, settings = settled(job, split), settings.for_kind(split.kind)
     if engine == "local":
         # before the data are read through: what is wrong with the model or its labels is said at once
         model = model_of(job, split.label_names) if model is None else model
@@ -197,13 +209,27 @@ def plan_of(job: Job, settings: ExplainSettings, split: Split) -> Plan:
         DataError: settings that its results have no place for; an instance without scores where they come
             from elsewhere.
     """
-    settings = settings.for_kind(split.kind)
-    if job.scores is None:
-        return Plan(job, settings, split, None)
-    scores = GivenScores(job.scores)
-    plan = Plan(job, replace(settings, method=GIVEN, scores=scores.digest), split, scores)
-    scores.check(islice(split.instances(), job.limit), partly=job.limit is not None)
-    return plan
+    by_paper = _words_on_paper(job, settings)
+    if job.rationales or settings.method == SPANS:
+        given: Given = given_rationales(job.rationales or HUMAN)
+        settings = replace(settings, method=SPANS, scores=given.digest)
+    elif job.scores is not None:
+        given = GivenScores(job.scores)
+        settings = replace(settings, method=GIVEN, scores=given.digest)
+    else:
+        return Plan(job, settings.for_kind(split.kind), split, None, by_paper)
+    words = given.check(islice(split.instances(), job.limit), partly=job.limit is not None)
+    return Plan(job, settings.for_kind(split.kind), split, given, tuple(filter(None, [words, *by_paper])))
+
+
+def _words_on_paper(job: Job, settings: ExplainSettings) -> tuple[str, ...]:
+    """What a reader of results made by a paper's preset must know."""
+    words = []
+    if settings.paper and training_facts(Path(job.model)).get("paper") != settings.paper:
+        words.append(f"the model was not trained with --paper {settings.paper}: taken as it is")
+    if settings.bins not in ((), AOPC_THRESHOLDS):
+        words.append("score takes these bins with --aopc-thresholds " + " ".join(f"{rate:g}" for rate in settings.bins))
+    return tuple(words)
 
 
 def settled(job: Job, split: Split) -> Job:
@@ -232,7 +258,7 @@ def model_digest(model: str) -> str:
 
 def _write_result(out: Path, partial: Partial, plan: Plan) -> tuple[int, Notes]:
     """Gather the chunks' predictions into ``out``; gives the number of instances, and the notes."""
-    notes, count = Notes(), 0
+    notes, count = Notes(words=list(plan.words)), 0
     labels: Sequence[str] = ()
     for record in partial.records():
         notes.add(Notes(record["counts"], record["maxima"], record["words"]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError
 
 from .adapter import Adapter, Encoded, View
-from .erasure import Erased
+from .erasure import Erased, full
 from .memory import out_of_memory, release_memory
 
 KEPT_SIZE = 500_000  # tokens of inputs that are kept between finding equal ones and running them
@@ -66,11 +67,16 @@ class Runner:
         """Drop the kept results; called between chunks, so that memory does not grow with the dataset."""
         self._results.clear()
 
-    def run(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
+    def run(self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str = "") -> NDArray[np.float64]:
         """Probabilities of each erased input, shape (len(erased), classes), columns in the dataset's label order.
 
         Those of an input of several windows are the mean of its windows'.
+
+        Args:
+            filler: the token in place of a document of which nothing is left; "" for none.
         """
+        if filler:
+            encoded, erased = self._filled(encoded, erased, filler)
         number_of: dict[tuple[int, bool, bytes], int] = {}
         different: list[Erased] = []
         numbers: list[int] = []
@@ -98,6 +104,25 @@ class Runner:
             for parts in keys
         ]
         return np.stack(values)[numbers] if values else np.zeros((0, len(self.model.label_names)))
+
+    def _filled(
+        self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str
+    ) -> tuple[list[Encoded], list[Erased]]:
+        """Erased inputs of which a document is empty as instances of their own, with the filler there."""
+        whole, inputs = list(encoded), list(erased)
+        for place, one in enumerate(erased):
+            instance = encoded[one.instance].instance
+            kept, bounds = one.kept(instance.bounds[-1]), instance.bounds
+            parts = [kept[start:end] for start, end in pairwise(bounds)]
+            if self.erase != "remove" or all(part.any() for part in parts):
+                continue
+            documents = tuple(
+                tuple(compress(tokens, part)) or (filler,)
+                for tokens, part in zip(instance.documents, parts, strict=True)
+            )
+            inputs[place] = full(len(whole))
+            whole.append(self.model.encode(replace(instance, documents=documents, rationale=None, scores=None)))
+        return whole, inputs
 
     def _views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:
         """Numbers and views of erased inputs, those of one instance together."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
+from eraser_hub.papers.presets import PRESETS, Choices, preset
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.version import __version__
 
 METHODS = (
-    "random", "occlusion", "gradient", "input-x-gradient", "integrated-gradients", "attention", "lime", "coefficients",
+    "random", "occlusion", "gradient", "simple-gradient", "input-x-gradient", "integrated-gradients", "attention", "lime",
+    "coefficients",
 )  # fmt: skip
 GIVEN = "given"  # no method of ours: the scores come with the instances
+SPANS = "rationales"  # no scores at all: the rationales come with the instances
+HUMAN = "human"  # of whom they are, where no file holds them
+TARGETS = ("predicted", "gold")
 ERASE_MODES = ("remove", "mask", "pad")
 RANDOM_KINDS = ("tokens", "spans")
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
@@ -23,9 +29,13 @@ class ExplainSettings:
     """Everything that decides the results, but for model and data.
 
     Attributes:
-        method: one of :data:`METHODS`, or ``given`` for scores that come with the instances.
+        paper: one of :data:`eraser_hub.papers.presets.PRESETS`, whose code's choices are made where no other attribute says
+            them; "" for ours. :func:`settings_for` also takes the paper's values of the other attributes.
+        method: one of :data:`METHODS`; ``given`` for scores, ``rationales`` for rationales that come with the instances.
+        target: the label that scores explain: ``predicted``, ``gold``, or a label's name.
         seed: of all that is drawn.
         kd: share of the tokens in a hard rationale.
+        kd_of_sequences: share for each sequence of a pair, where they differ; () for ``kd``.
         bins: shares at which the AOPC is measured, () for none.
         erase: remove, mask or pad.
         tokens_to_flip: search how many of the evidence documents' highest-ranked tokens must go until the label changes.
@@ -38,12 +48,15 @@ class ExplainSettings:
         lime_tokens: LIME's K, tokens in each sample; 0: a uniformly drawn number.
         batch_size: full-length inputs at a time.
         chunk: instances in a chunk.
-        scores: method ``given``: which scores they are (the file's digest), for the signature.
+        scores: methods ``given`` and ``rationales``: which they are (``human``, or the file's digest), for the signature.
     """
 
+    paper: str = ""
     method: str = "occlusion"
+    target: str = "predicted"
     seed: int = 1
     kd: float = 0.1
+    kd_of_sequences: tuple[float, ...] = ()
     bins: tuple[float, ...] = AOPC_THRESHOLDS
     erase: str = "remove"
     tokens_to_flip: bool = False
@@ -53,7 +66,7 @@ class ExplainSettings:
     fidelity_rates: tuple[float, ...] = FIDELITY_RATES
     steps: int = 300
     lime_samples: int = 5000
-    lime_tokens: int = 10
+    lime_tokens: int = 0
     batch_size: int = 32
     chunk: int = 16
     scores: str = ""
@@ -61,10 +74,12 @@ class ExplainSettings:
     def __post_init__(self) -> None:
         rates = self.fidelity_rates
         for option, good, expected, value in (
-            ("--method", self.method in (*METHODS, GIVEN), f"one of {', '.join(METHODS)}", self.method),
+            ("--paper", self.paper in ("", *PRESETS), f"one of {', '.join(PRESETS)}", self.paper),
+            ("--method", self.method in (*METHODS, GIVEN, SPANS), f"one of {', '.join(METHODS)}", self.method),
             ("--erase", self.erase in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", self.erase),
             ("--random-kind", self.random_kind in RANDOM_KINDS, " or ".join(RANDOM_KINDS), self.random_kind),
             ("--kd", 0 <= self.kd <= 1, "a share from 0 to 1", self.kd),
+            ("--kd", _shares(self.kd_of_sequences), "shares from 0 to 1", self.kd_of_sequences),
             ("--bins", _shares(self.bins) and _different(self.bins), "different shares from 0 to 1", self.bins),
             ("--fidelity-rates", _shares(rates), "shares from 0 to 1", rates),
             ("--fidelity-rates", _different(rates), "different shares", rates),
@@ -86,14 +101,25 @@ class ExplainSettings:
                 bound = f"at least {least}" if number < least else f"at most {LARGEST}"
                 raise DataError(f"{option}: expected {bound}, found {shown(number)}")
 
+    @property
+    def choices(self) -> Choices:
+        """How scores and inputs are made where no attribute says it."""
+        return preset(self.paper).choices
+
     def signature(self, model: str = "") -> str:
         """Every setting that decides the numbers, in one line (sacrebleu's manner)."""
-        parts = [f"method:{self.method}", f"kd:{self.kd:g}", f"erase:{self.erase}", f"seed:{self.seed}"]
+        spans, choices = self.method == SPANS, self.choices
+        parts = [f"paper:{self.paper}"] if self.paper else []
+        parts += [f"rationales:{self.scores}"] if spans else [f"method:{self.method}"]
+        if not spans:
+            parts += [] if self.target == "predicted" else [f"target:{self.target}"]
+            parts.append("kd:" + ",".join(f"{share:g}" for share in self.kd_of_sequences or (self.kd,)))
+        parts += [f"erase:{self.erase}", f"seed:{self.seed}"]
         if self.bins:
             parts.append("bins:" + ",".join(f"{rate:g}" for rate in self.bins))
         if self.method == "integrated-gradients":
-            parts.append(f"steps:{self.steps}|baseline:zero")
-        if self.scores:
+            parts.append(f"steps:{self.steps}|baseline:{choices.baseline}")
+        if self.scores and not spans:
             parts.append(f"scores:{self.scores}")
         if self.method == "lime":
             parts.append(f"lime:N{self.lime_samples},K{self.lime_tokens}")
@@ -102,19 +128,29 @@ class ExplainSettings:
         if self.tokens_to_flip:
             parts.append("flip:evidence-documents")
         if self.fidelity_trials:
-            parts.append(f"fidelity:{self.fidelity_trials}x{len(self.fidelity_rates)}")
+            parts.append(f"fidelity:{self.fidelity_trials}x{len(self.fidelity_rates)},{choices.occlusion}")
+        if choices.filler:
+            parts.append(f"filler:{choices.filler}")
         if model:
             parts.append(f"model:{model}")
-        return "|".join([*parts, "ties:position", f"eraser-hub:{__version__}"])
+        ties = "position" if choices.ties == "first" else "last-position"
+        return "|".join([*parts, f"ties:{ties}", f"eraser-hub:{__version__}"])
 
     def for_kind(self, kind: str) -> ExplainSettings:
         """The settings for a kind of dataset, without what its results have no place for.
 
-        The perturbation benchmark's results hold no AOPC: its signature must not say that there were bins.
+        The perturbation benchmark's results hold no AOPC, nor do those of given rationales: the signature must not say
+        that there were bins.
 
         Raises:
             DataError: something was asked for that would be missing.
         """
+        if self.method == SPANS:
+            if self.tokens_to_flip:
+                raise DataError("--tokens-to-flip: given rationales rank no tokens")
+            if self.target != "predicted":
+                raise DataError("--target: given rationales explain no label")
+            self = replace(self, bins=())
         if kind != "perturbation":
             return self
         for option, value in (
@@ -124,6 +160,39 @@ class ExplainSettings:
             if value:
                 raise DataError(f"{option}: the perturbation benchmark's results have no place for it")
         return replace(self, bins=())
+
+
+def settings_for(paper: str, config: str, embeddings: bool, **options: Any) -> ExplainSettings:
+    """Settings by a paper's preset, with single options in place of its values.
+
+    Args:
+        paper: one of :data:`eraser_hub.papers.presets.PRESETS`, or "" for our own defaults.
+        config: the dataset's config, by which a preset has its kd and integration steps.
+        embeddings: whether the model has embeddings, which decides the preset's method.
+        options: attributes of :class:`ExplainSettings`; None where the preset (else the default) decides.
+
+    Raises:
+        DataError: an unknown paper or option, values out of range.
+    """
+    if paper not in ("", *PRESETS):
+        raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(paper)}")
+    unknown = [name for name in options if name not in ExplainSettings.__dataclass_fields__]
+    if unknown:
+        known = ", ".join(ExplainSettings.__dataclass_fields__)
+        raise DataError(f"expected settings among {known}; found {shown(unknown[0])}")
+    chosen = preset(paper)
+    values: dict[str, Any] = {**chosen.settings, "paper": paper}
+    values["method"] = SPANS if chosen.rationales else chosen.method if embeddings else chosen.method_without_embeddings
+    values["scores"] = chosen.rationales
+    values["steps"] = chosen.steps.get(config.split("_")[0])
+    shares = chosen.kd.get(config, ())
+    if options.get("kd") is None and shares:
+        values |= {"kd": shares[0], "kd_of_sequences": shares if len(shares) > 1 else ()}
+    if options.get("method") not in (None, SPANS):
+        values["scores"] = ""
+    values |= {name: value for name, value in options.items() if value is not None}
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return ExplainSettings(**{name: value for name, value in values.items() if value not in (None, "")})
 
 
 def _shares(rates: tuple[float, ...]) -> bool:

@@ -37,6 +37,7 @@ class Job:
         threads: processor threads of a model; 0: as many as torch takes by itself.
         scores: a predictions file whose soft rationales are taken in place of a method's; its digest is
             ``ExplainSettings.scores``.
+        rationales: in place of a method: ``human``, or a predictions file whose hard rationales are taken; "" for none.
     """
 
     dataset: str
@@ -54,6 +55,7 @@ class Job:
     limit: int | None = None
     threads: int = 0
     scores: Path | None = None
+    rationales: str = ""
 
 
 class ChunkResult(NamedTuple):

@@ -23,9 +23,18 @@ Config = Annotated[str | None, typer.Option(help="Config; by default the dataset
 Method = Annotated[
     str | None,
     typer.Option(
-        help="random, occlusion (the default), gradient, input-x-gradient, integrated-gradients, attention, lime or "
-        "coefficients."
+        help="random, occlusion (the default), gradient, simple-gradient, input-x-gradient, integrated-gradients, "
+        "attention, lime or coefficients."
     ),
+]
+Paper = Annotated[
+    str | None,
+    typer.Option(help="A paper's own choices wherever no option says otherwise: eraser, wang2022 or carton2020."),
+]
+Target = Annotated[str, typer.Option(help="The label that scores explain: predicted, gold, or a label's name.")]
+Rationales = Annotated[
+    str | None,
+    typer.Option(help="In place of a method: human, or a results file whose hard rationales are erased as they are."),
 ]
 Scores = Annotated[
     Path | None,
@@ -34,8 +43,8 @@ Scores = Annotated[
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
 Draws = Annotated[int, typer.Option(min=1, help="--method random: so many files, OUT.draw-01.jsonl, ...")]
 Kd = Annotated[float | None, typer.Option(help="Share of tokens in a hard rationale; by default the config's average.")]
-Bins = Annotated[str, typer.Option(help="AOPC bins in per cent, '' for none.")]
-Erase = Annotated[str, typer.Option(help="How tokens are erased: remove, mask or pad.")]
+Bins = Annotated[str | None, typer.Option(help="AOPC bins in per cent, '' for none; by default 1,5,10,20,50.")]
+Erase = Annotated[str | None, typer.Option(help="How tokens are erased: remove (the default), mask or pad.")]
 TokensToFlip = Annotated[
     bool, typer.Option("--tokens-to-flip", help="Search how many top tokens must go until the label changes.")
 ]
@@ -45,11 +54,15 @@ RandomDraws = Annotated[
 RandomKind = Annotated[
     str, typer.Option(help="Random rationales: tokens (any set), or spans (its own spans, shifted).")
 ]
-FidelityTrials = Annotated[int, typer.Option(min=0, help="Fidelity curves: trials for each occlusion rate (0: none).")]
+FidelityTrials = Annotated[
+    int | None, typer.Option(min=0, help="Fidelity curves: trials for each occlusion rate (0, the default: none).")
+]
 FidelityRates = Annotated[str | None, typer.Option(help="Occlusion rates in per cent; by default 0, 5, .., 100.")]
-Steps = Annotated[int, typer.Option(min=1, help="Steps of integrated gradients.")]
-LimeSamples = Annotated[int, typer.Option(min=2, help="LIME: perturbed samples, N.")]
-LimeTokens = Annotated[int, typer.Option(min=0, help="LIME: tokens in each sample, K; 0: a uniformly drawn number.")]
+Steps = Annotated[int | None, typer.Option(min=1, help="Steps of integrated gradients; by default 300.")]
+LimeSamples = Annotated[int | None, typer.Option(min=2, help="LIME: perturbed samples, N; by default 5000.")]
+LimeTokens = Annotated[
+    int | None, typer.Option(min=0, help="LIME: tokens in each sample, K; 0, the default: a uniformly drawn number.")
+]
 Task = Annotated[str, typer.Option(help="transformers: auto, classification, multiple-choice or question-answering.")]
 Labels = Annotated[str | None, typer.Option(help="The dataset's name of each of the model's outputs: 'NEG,POS'.")]
 Query = Annotated[
@@ -78,10 +91,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
 def explain(
     dataset: Dataset, model: Model, out: Out, config: Config = None, split: Split = "test", method: Method = None,
-    scores: Scores = None, seed: Seed = 1, draws: Draws = 1, kd: Kd = None, bins: Bins = "1,5,10,20,50",
-    erase: Erase = "remove", tokens_to_flip: TokensToFlip = False, random_draws: RandomDraws = 0,
-    random_kind: RandomKind = "tokens", fidelity_trials: FidelityTrials = 0, fidelity_rates: FidelityRates = None,
-    steps: Steps = 300, lime_samples: LimeSamples = 5000, lime_tokens: LimeTokens = 10, task: Task = "auto",
+    paper: Paper = None, scores: Scores = None, rationales: Rationales = None, target: Target = "predicted",
+    seed: Seed = 1, draws: Draws = 1, kd: Kd = None, bins: Bins = None, erase: Erase = None, tokens_to_flip: TokensToFlip = False, random_draws: RandomDraws = 0,
+    random_kind: RandomKind = "tokens", fidelity_trials: FidelityTrials = None, fidelity_rates: FidelityRates = None,
+    steps: Steps = None, lime_samples: LimeSamples = None, lime_tokens: LimeTokens = None, task: Task = "auto",
     labels: Labels = None, query: Query = None, window: Window = None, device: Device = None,
     precision: Precision = "auto", trust_pickle: TrustPickle = False,
     trust_remote_code: TrustRemoteCode = False, batch_size: BatchSize = 32, chunk: Chunk = 16,
@@ -104,57 +117,85 @@ def explain(
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --engine ray --workers 4 --out all.parquet
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --scores shap.jsonl --out shap-erased.jsonl
+
+        eraser-hub explain --dataset hub/eraser --config movies --model model/ --rationales human --fidelity-trials 5 --out human.jsonl
+
+        eraser-hub explain --dataset hub/eraser --config movies --model model/ --paper eraser --out eraser.jsonl
     """
-    from eraser_hub.explain.dataset import kd_of, open_split
     from eraser_hub.explain.run import draw_path
-    from eraser_hub.explain.settings import FIDELITY_RATES, ExplainSettings
     from eraser_hub.explain.work import Job
 
-    if scores is not None and method is not None:
-        raise typer.BadParameter("expected --method or --scores, found both", param_hint="--scores")
-    method = method or "occlusion"
-    _refuse_unknown(method, erase, task, engine, precision, random_kind)
+    sources = {"--method": method, "--scores": scores, "--rationales": rationales}
+    together = [name for name, value in sources.items() if value is not None]
+    if len(together) > 1:
+        raise typer.BadParameter(f"expected {' or '.join(together)}, found both", param_hint=together[1])
+    _refuse_unknown(method, erase, task, engine, precision, random_kind, paper)
     _refuse(out, draws, method, kd)
     job = Job(
-        dataset=dataset, config=config, split=split, model=model, task=task, trust_pickle=trust_pickle, trust_remote_code=trust_remote_code,
+        dataset=dataset, config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
+        trust_remote_code=trust_remote_code,
         labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
-        device=device, precision=precision, limit=limit, threads=threads, scores=scores,
+        device=device, precision=precision, limit=limit, threads=threads, scores=scores, rationales=rationales or "",
     )  # fmt: skip
-    shares, rates = percents(bins, "--bins"), percents(fidelity_rates, "--fidelity-rates")
-    rows = open_split(dataset, config, split)
-    settings = ExplainSettings(
-        kd=kd_of(rows) if kd is None else kd, method=method, seed=seed, bins=shares, erase=erase, tokens_to_flip=tokens_to_flip,
+    settings, size = _settings(
+        job, paper or "", method=method, target=target, seed=seed, kd=kd,
+        bins=None if bins is None else percents(bins, "--bins"), erase=erase, tokens_to_flip=tokens_to_flip,
         random_draws=random_draws, random_kind=random_kind, fidelity_trials=fidelity_trials,
-        fidelity_rates=FIDELITY_RATES if fidelity_rates is None else rates, steps=steps, lime_samples=lime_samples,
-        lime_tokens=lime_tokens, batch_size=batch_size, chunk=chunk,
+        fidelity_rates=None if fidelity_rates is None else percents(fidelity_rates, "--fidelity-rates"), steps=steps,
+        lime_samples=lime_samples, lime_tokens=lime_tokens, batch_size=batch_size, chunk=chunk,
     )  # fmt: skip
     outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
-    total = rows.size if limit is None or rows.size is None else min(limit, rows.size)
+    total = size if limit is None or size is None else min(limit, size)
     bar = Bar(None if total is None else total * draws, quiet)
     _run(job, settings, outs, bar, resume=resume, force=force, engine=engine, workers=workers)
 
 
-def _refuse_unknown(method: str, erase: str, task: str, engine: str, precision: str, random_kind: str) -> None:
+def _settings(job: Job, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
+    """The settings by paper, data and options, and how many rows the split has."""
+    from dataclasses import replace
+
+    from eraser_hub.explain.dataset import kd_of, open_split
+    from eraser_hub.explain.open import has_embeddings
+    from eraser_hub.explain.settings import GIVEN, SPANS, settings_for
+    from eraser_hub.papers.presets import preset
+
+    rows = open_split(job.dataset, job.config, job.split)
+    if job.rationales or job.scores is not None:
+        options["method"] = SPANS if job.rationales else GIVEN
+    settings = settings_for(paper, rows.config, has_embeddings(job.model), **options)
+    by_paper = rows.config in preset(paper).kd
+    if options["kd"] is None and settings.method != SPANS and not by_paper:
+        settings = replace(settings, kd=kd_of(rows))
+    return settings, rows.size
+
+
+def _refuse_unknown(
+    method: str | None, erase: str | None, task: str, engine: str, precision: str, random_kind: str, paper: str | None
+) -> None:
     from eraser_hub.explain.open import TASKS
     from eraser_hub.explain.run import ENGINES
     from eraser_hub.explain.settings import ERASE_MODES, METHODS, RANDOM_KINDS
     from eraser_hub.explain.transformers.devices import PRECISIONS
+    from eraser_hub.papers.presets import PRESETS
 
     for option, value, allowed in (
         ("--method", method, METHODS), ("--erase", erase, ERASE_MODES), ("--task", task, TASKS),
         ("--engine", engine, ENGINES), ("--precision", precision, PRECISIONS), ("--random-kind", random_kind, RANDOM_KINDS),
+        ("--paper", paper, PRESETS),
     ):  # fmt: skip
-        if value not in allowed:
+        if value is not None and value not in allowed:
             raise typer.BadParameter(f"expected one of {', '.join(allowed)}; found {value!r}", param_hint=option)
 
 
-def _refuse(out: Path, draws: int, method: str, kd: float | None) -> None:
+def _refuse(out: Path, draws: int, method: str | None, kd: float | None) -> None:
     from eraser_hub.explain.outputs import FORMATS
 
     if out.suffix not in FORMATS:
         raise typer.BadParameter(f"expected a file ending in {' or '.join(FORMATS)}", param_hint="--out")
     if draws > 1 and method != "random":
-        raise typer.BadParameter(f"only --method random is drawn; {method} gives one result", param_hint="--draws")
+        raise typer.BadParameter(
+            f"only --method random is drawn; {method or 'another'} gives one result", param_hint="--draws"
+        )
     if kd is not None and not 0 <= kd <= 1:
         raise typer.BadParameter(f"expected a share from 0 to 1, found {kd}", param_hint="--kd")
 

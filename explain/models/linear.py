@@ -120,7 +120,7 @@ def gradient_scores(
         return np.asarray(exp / exp.sum(axis=1, keepdims=True))
 
     integrated = method == "integrated-gradients"
-    at, shares = points_of(steps) if integrated else (np.ones(1), np.ones(1))
+    at, shares = points_of(steps, model.choices.integral) if integrated else (np.ones(1), np.ones(1))
     p = probabilities(at)
     # d p_c / d z_j = p_c ([c = j] - p_j), averaged over the path
     slope = shares @ (p[:, [column]] * ((np.arange(p.shape[1]) == column) - p))

@@ -159,7 +159,7 @@ def fit_baseline(
     grid: Sequence[float] = C_VALUES if baseline == "logistic-regression" else TREES
     gold, pipeline = np.asarray(labels), pipeline_for(baseline, features, grid[0], seed)
     counts = pipeline[0].fit_transform([text_of(one, joiner) for one in instances])
-    del pipeline[0]._stop_words_id  # a place in memory, by which it would know that it has checked its stop words
+    vars(pipeline[0]).pop("_stop_words_id", None)  # a place in memory, by which it knows stop words that it has checked
     with threadpool_limits(1):
         folds = folds_of(gold, seed)
         size, accuracies = grid[len(grid) // 2], [Fraction(0)] * len(grid)

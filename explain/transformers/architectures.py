@@ -28,11 +28,13 @@ def open_transformer(
     device: str | None = None,
     precision: str = "auto",
     trust_remote_code: bool = False,
+    query_last: bool = False,
 ) -> SequenceModel:
     """Open a local folder or Hub id as the adapter that its architecture asks for.
 
     Args:
         name, task, window, device, precision, trust_remote_code: as for :func:`eraser_hub.explain.open_model`.
+        query_last: a classifier reads it behind the text, as it was trained.
         uses_query: show the query to a classifier; the other tasks have the query as a part of their input.
 
     Raises:
@@ -66,4 +68,4 @@ def open_transformer(
         return ChoiceModel(network, tokenizer, **more)
     if task == "question-answering":
         return AnswerModel(network, tokenizer, **more)
-    return SequenceModel(network, tokenizer, uses_query=uses_query, **more)
+    return SequenceModel(network, tokenizer, uses_query=uses_query, query_last=query_last, **more)

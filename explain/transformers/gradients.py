@@ -54,6 +54,7 @@ def embedding_scores(
     steps: int,
     rows: int,
     more: tuple[Any, ...] = (),
+    baseline: Any = None,
 ) -> NDArray[np.float64]:
     """Scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places): the width summed away.
 
@@ -61,21 +62,23 @@ def embedding_scores(
         probability: input embeddings (and ``more``) to the explained probability of each input, shape (inputs,).
         rows: integration points that go through the model together; halved when memory runs out.
         more: what ``probability`` takes besides: tensors of shape (inputs, ..).
+        baseline: embeddings from which integrated gradients start; None for zeros.
     """
     embedded = embedded.detach().requires_grad_()
     if method == "integrated-gradients":
         # what is halved is the number of points in one batch
         scores = in_halves(
-            lambda points: [integrated_gradients(model, probability, embedded, steps, len(points), more)] * len(points),
+            lambda points: [integrated_gradients(model, probability, embedded, steps, len(points), more, baseline)]
+            * len(points),
             range(max(rows, 1)), model.notes, all_of=False,
         )[0]  # fmt: skip
     else:
         need("captum")
         import captum.attr
 
-        if method == "input-x-gradient":
+        if method in ("input-x-gradient", "simple-gradient"):
             products = captum.attr.InputXGradient(probability).attribute(embedded, additional_forward_args=more)
-            scores = products.sum(dim=-1)
+            scores = products.sum(dim=-1) if method == "input-x-gradient" else products.sum(dim=-1).abs()
         else:
             gradients = captum.attr.Saliency(probability).attribute(embedded, abs=False, additional_forward_args=more)
             scores = gradients.norm(dim=-1)
@@ -126,14 +129,16 @@ def integrated_gradients(
     steps: int,
     rows: int,
     more: tuple[Any, ...] = (),
+    baseline: Any = None,
 ) -> Any:
-    """Integrated gradients (Sundararajan et al., 2017, equation 1) of one input from the all-zero embeddings.
+    """Integrated gradients (Sundararajan et al., 2017, equation 1) of one input, by default from the all-zero embeddings.
 
     Our own and not captum's, which computes the integration points anew for every input; its values are the same.
 
     Args:
         embedded: shape (1, .., places, width).
         rows: points in one batch.
+        baseline: embeddings of the same shape; None for zeros.
 
     Returns:
         A tensor of shape (1, .., places).
@@ -143,20 +148,38 @@ def integrated_gradients(
     def values(points: Any) -> Any:
         return probability(points, *(one.expand(len(points), *one.shape[1:]) for one in more))
 
-    alphas, weights = (torch.from_numpy(one).to(embedded) for one in points_of(steps))
+    start_at = torch.zeros_like(embedded) if baseline is None else baseline.detach().to(embedded)
+    way = embedded.detach() - start_at
+    alphas, weights = (torch.from_numpy(one).to(embedded) for one in points_of(steps, model.choices.integral))
     shape = (-1, *(1 for _ in embedded.shape[1:]))
     sums = torch.zeros_like(embedded)
     for start in range(0, steps, rows):
         alpha, weight = alphas[start : start + rows].view(shape), weights[start : start + rows].view(shape)
-        points = (embedded.detach() * alpha).requires_grad_()
+        points = (start_at + way * alpha).requires_grad_()
         (gradients,) = torch.autograd.grad(values(points).sum(), points)
         sums += (gradients * weight).sum(dim=0, keepdim=True)
     with torch.no_grad():
-        scores = (sums * embedded).sum(dim=-1)
-        ends = values(torch.cat([embedded, torch.zeros_like(embedded)]))
+        scores = (sums * way).sum(dim=-1)
+        ends = values(torch.cat([embedded, start_at]))
         delta = scores.sum() - (ends[0] - ends[1])
     model.notes.largest("largest convergence delta", abs(float(delta)))
     return scores
+
+
+def baseline_of(model: SequenceModel, ids: Any) -> Any:
+    """Embeddings from which integrated gradients start, by the paper's choice; None for zeros.
+
+    ``pads``: padding between the first and the last token (paper 002's code), with the model's own ids in place of the
+    authors' fixed ones, which are those of Chinese BERT alone.
+    """
+    import torch
+
+    if model.choices.baseline == "zero":
+        return None
+    pads = torch.full_like(ids, model.words.pad)
+    pads[..., 0], pads[..., -1] = ids[..., 0], ids[..., -1]
+    with torch.no_grad():
+        return model.network.get_input_embeddings()(pads)
 
 
 def gradient_scores(
@@ -165,8 +188,8 @@ def gradient_scores(
     """Scores for the probability of each instance's explained class.
 
     ``gradient`` is the Euclidean norm of the gradient with respect to a sub-word's input embedding; ``input-x-gradient``
-    the inner product of both; ``integrated-gradients`` the inner product of embedding and mean gradient along the line
-    from the all-zero embeddings (``steps`` Gauss-Legendre points; paper 002 takes 300). The convergence delta, the
+    the inner product of both; ``simple-gradient`` its absolute value (ERASER's); ``integrated-gradients`` the inner product of embedding and mean gradient along the line
+    from the baseline (by default all-zero embeddings, ``steps`` Gauss-Legendre points). The convergence delta, the
     difference between the sum of integrated gradients and p(x) - p(baseline), is kept in the model's notes.
     """
     import torch
@@ -188,7 +211,8 @@ def gradient_scores(
         explained = torch.tensor([[columns[owner[number]]] for number in batch], device=embedded.device)
         more = (explained, *inputs.values())
         rows = model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
-        return list(embedding_scores(model, probability, embedded, method, steps, rows, more))
+        start_at = baseline_of(model, inputs["input_ids"]) if single else None
+        return list(embedding_scores(model, probability, embedded, method, steps, rows, more, start_at))
 
     # the points of one integral fill a batch by themselves
     single = method == "integrated-gradients"
@@ -242,10 +266,23 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
 
 
 def _attention_of(model: SequenceModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The row of the CLS token, or of the last one, in a window's attention matrix, shape (places, places)."""
+    """The row of the CLS token, or of the last one, in a window's attention matrix, shape (places, places).
+
+    By paper 002's choice in reading comprehension: the mean of the question's rows, as shares of the passage's columns.
+    """
     inside = model.inside(window, len(matrix))
+    if model.gives_answers and model.choices.question_to_passage:
+        passage, template = window.piece >= 0, model.words.pair
+        question = slice(len(template.before), int(passage.argmax()) - len(template.between))
+        return from_question(matrix[inside, inside], question, passage)
     asking = 0 if window.ids[0] == model.tokenizer.cls_token_id else len(window.code) - 1
     return matrix[inside, inside][asking]
+
+
+def from_question(matrix: NDArray[np.float64], question: slice, passage: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Attention from the question to each place, the passage's divided by their sum."""
+    row = matrix[question].mean(axis=0) if question.stop > question.start else matrix[0]
+    return np.asarray(row / row[passage].sum())
 
 
 def add_to_words(scores: NDArray[np.float64], one: Pieces, window: Window, values: NDArray[np.float64]) -> None:

@@ -14,9 +14,9 @@ from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
 from .devices import whole
-from .gradients import FULL_LENGTH_ROWS, add_to_words, embedding_scores, output_of
+from .gradients import FULL_LENGTH_ROWS, add_to_words, baseline_of, embedding_scores, output_of
 from .pieces import Pieces, Window, blank_window, window_of
-from .sequence_model import SequenceModel
+from .sequence_model import GRADIENT_METHODS, SequenceModel
 
 SEPARATOR = "[sep]"
 
@@ -105,7 +105,7 @@ class ChoiceModel(SequenceModel):
         return self.network(**{name: rows.unsqueeze(1) for name, rows in self.tensors(windows).items()}).logits[0]
 
     def supports(self, method: str) -> bool:
-        return method in ("random", "occlusion", "lime", "gradient", "input-x-gradient", "integrated-gradients")
+        return method in ("random", "occlusion", "lime", *GRADIENT_METHODS)
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
@@ -126,7 +126,9 @@ class ChoiceModel(SequenceModel):
                 return torch.softmax(whole(output_of(self, batch, more).logits), dim=-1)[:, column]
 
             points = self.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
-            (pieces,) = embedding_scores(self, probability, embedded, method, steps, points)
+            start_at = baseline_of(self, inputs["input_ids"])
+            start_at = None if start_at is None else start_at.unsqueeze(0)
+            (pieces,) = embedding_scores(self, probability, embedded, method, steps, points, baseline=start_at)
             scores = np.zeros(len(one.instance.tokens))
             for window, row in zip(windows, pieces, strict=True):
                 add_to_words(scores, one.question, window, row[self.inside(window, len(row))])

@@ -97,7 +97,7 @@ class Frame:
         holds: places that a masked or padded token keeps: the first sub-word of each.
         before: special tokens at the start.
         lead: places before the text that is cut into windows: special tokens, and the query or a pair's first text.
-        tail: special tokens at the end.
+        tail: places behind it: special tokens, and the query where the model reads it last.
         most: how many sub-words of a pair's first text fit (the query is cut to that already).
     """
 
@@ -133,12 +133,17 @@ class Pieces(Encoded):
             split = 0 if len(query) else self.split
             head = query if len(query) else self.ids[:split]
             head_pieces = np.full(len(query), -1) if len(query) else numbers[:split]
-            whole = window_of(template, head, head_pieces, self.ids[split:], numbers[split:])
+            last = self.model.query_last and len(query) > 0
+            if last:
+                whole = window_of(template, self.ids, numbers, head, head_pieces)
+            else:
+                whole = window_of(template, head, head_pieces, self.ids[split:], numbers[split:])
             text, tokens = whole.piece >= 0, self.bounds[-1]
             source, holds = np.full(len(text), tokens), np.zeros(len(text), dtype=bool)
             source[text], holds[text] = self.owner[whole.piece[text]], self.first[whole.piece[text]]
             before, after = len(template.before), len(template.after)
-            lead = before + len(head) + len(template.between)
+            more = len(head) + len(template.between)
+            lead, after = (before, after + more) if last else (before + more, after)
             self._frame = Frame(whole.code, whole.piece, source, holds, before, lead, after, most)
         return self._frame
 

@@ -18,7 +18,7 @@ from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
 from .devices import whole
-from .gradients import FULL_LENGTH_ROWS, add_to_words, attention_scores, embedding_scores, output_of
+from .gradients import FULL_LENGTH_ROWS, add_to_words, attention_scores, baseline_of, embedding_scores, output_of
 from .pieces import Pieces, Window
 from .sequence_model import GRADIENT_METHODS, SequenceModel
 
@@ -110,16 +110,22 @@ class AnswerModel(SequenceModel):
         torch = self.torch
         window, first, last, _ = self.answer(one)
         inputs = self.tensors([window])
+        integrated = method == "integrated-gradients"
+        of_logits = integrated and self.choices.signed_sum
         with torch.no_grad():
             embedded = self.network.get_input_embeddings()(inputs["input_ids"])
 
         def probability(batch: Any) -> Any:
             out = output_of(self, batch, {name: value.expand(len(batch), -1) for name, value in inputs.items()})
+            if of_logits:
+                return (whole(out.start_logits)[:, first] + whole(out.end_logits)[:, last]) / 2
             start, end = (torch.softmax(whole(logits), dim=-1) for logits in (out.start_logits, out.end_logits))
             return start[:, first] * end[:, last]
 
         rows = self.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
-        (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows)
+        start_at = baseline_of(self, inputs["input_ids"]) if integrated else None
+        (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows, baseline=start_at)
         scores = np.zeros(len(one.instance.tokens))
         add_to_words(scores, one, window, pieces)
-        return scores
+        # with the sum's own sign, as in the authors' code: a negative one reverses the ranking
+        return scores / scores.sum() if of_logits else scores

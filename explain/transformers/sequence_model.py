@@ -23,7 +23,7 @@ from .pieces import Pieces, Window, padded, window_of
 from .words import Words
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
-GRADIENT_METHODS = ("gradient", "input-x-gradient", "integrated-gradients")
+GRADIENT_METHODS = ("gradient", "simple-gradient", "input-x-gradient", "integrated-gradients")
 
 
 class SequenceModel(Adapter):
@@ -36,12 +36,15 @@ class SequenceModel(Adapter):
     attention in float32 or better), and inputs go over from pinned memory; chosen by itself, and said.
     """
 
+    has_embeddings = True
+
     def __init__(
         self,
         network: Any,
         tokenizer: Any,
         *,
         uses_query: bool = False,
+        query_last: bool = False,
         window: int | None = None,
         device: str | None = None,
         precision: str = "auto",
@@ -58,6 +61,7 @@ class SequenceModel(Adapter):
             heads_in_float32(self.network, self.device.type)
             self.notes.say(f"forward passes in bf16 on {self.device}; --precision float32 for more digits")
         self.tokenizer, self.words, self.uses_query = tokenizer, Words(tokenizer), uses_query
+        self.query_last = query_last
         self.description = description or type(network).__name__
         names = getattr(network.config, "id2label", None) or {}
         self.label_names = tuple(str(names[number]) for number in sorted(names, key=int))

@@ -82,7 +82,7 @@ def test_bad_input_is_refused():
         explain_texts(model, ["a"], queries="q")
     with pytest.raises(DataError, match="expected one query for each of 2 texts, found 1"):
         explain_texts(model, ["a", "b"], queries=["q"])
-    with pytest.raises(DataError, match=r"expected settings among method, .*found 'metod'"):
+    with pytest.raises(DataError, match=r"expected settings among paper, method, .*found 'metod'"):
         explain_texts(model, ["a"], metod="lime")
     with pytest.raises(DataError, match="does not name its labels"):
         explain_texts(Nameless(), ["a"])

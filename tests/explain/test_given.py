@@ -13,9 +13,9 @@ pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
 from eraser_hub.commands.explain import explain as explain_verb
-from eraser_hub.explain import Instance, explain_texts
+from eraser_hub.explain import Instance, explain_instances, explain_texts, open_model
 from eraser_hub.explain.dataset import open_split
-from eraser_hub.explain.given import GivenScores
+from eraser_hub.explain.given import GivenRationales, GivenScores, HumanRationales
 from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.work import Job
@@ -63,12 +63,12 @@ def row(name="x", scores=(0.1, 0.2), docid="d", **more):
         ([json.dumps(row()), "", json.dumps(row())], r"s\.jsonl:3.*expected each id once"),
         ([json.dumps(row(scores=["0.5", 1]))], r"s\.jsonl:1: instance 'x': .*soft_rationale_predictions"),
         ([json.dumps({**row(), "rationales": row()["rationales"] * 2})], "expected each document once"),
-        ([json.dumps(row(name="other"))], "expected token scores for each instance, found none"),
+        ([json.dumps(row(name="other"))], "expected scores for each instance, found none"),
         (
             [json.dumps(row(docid="other"))],
             r"s\.jsonl:1: instance 'x': rationales: expected documents among 'd', found 'other'",
         ),
-        ([json.dumps({"annotation_id": "x", "rationales": []})], "expected token scores for document 'd', found none"),
+        ([json.dumps({"annotation_id": "x", "rationales": []})], "expected scores for document 'd', found none"),
         (
             [json.dumps(row(scores=[1]))],
             r"s\.jsonl:1: instance 'x': soft_rationale_predictions: expected 2 finite scores for the tokens of 'd', found 1",
@@ -140,3 +140,91 @@ def test_scores_from_python():
         explain_texts(CountingModel(), ["the good"], scores=[[1, 2], [1, 2]])
     with pytest.raises(DataError, match="expected numbers"):
         explain_texts(CountingModel(), ["the good"], scores=[["a", 2]])
+
+
+# --- rationales --------------------------------------------------------------------------------------------------
+
+SPANS_OF_HUMANS = ExplainSettings(method="rationales", chunk=4, random_draws=1, fidelity_trials=1, fidelity_rates=(0.0, 1.0))
+
+
+def spans_of(prediction):
+    return [tuple(span.values()) for part in prediction["rationales"] for span in part["hard_rationale_predictions"]]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_human_rationales_are_erased_as_they_are(job, hub, tmp_path, ending):
+    from eraser_hub.records.predictions import plain_rows
+
+    out = tmp_path / f"human.{ending}"
+    report = explain(replace(job, rationales="human"), SPANS_OF_HUMANS, out)
+    assert report.signature.startswith("rationales:human|erase:remove") and "bins" not in report.signature
+    gold = {one.id: one for one in open_split(hub, "movies", "val").instances()}
+    model = open_model(job.model)
+    for _, found in plain_rows(out):
+        one = gold[found["annotation_id"]]
+        (document,) = found["rationales"]
+        places = [at for start, end in spans_of(found) for at in range(start, end)]
+        assert places == [at for at, flag in enumerate(one.rationale[0]) if flag]
+        assert "soft_rationale_predictions" not in document and "thresholded_scores" not in found
+        alone = replace(one.without_query(), documents=(tuple(one.documents[0][at] for at in places),))
+        (expected,) = explain_instances(model, [alone], ExplainSettings(method="random", bins=()))
+        assert found["sufficiency_classification_scores"] == expected["classification_scores"]
+        points = found["occluded_scores"]
+        assert points[0]["sufficiency_classification_scores"] == found["sufficiency_classification_scores"]
+        assert points[1]["sufficiency_classification_scores"] == found["null_classification_scores"]
+        assert len(found["random_rationales"]) == 1
+
+
+def test_instances_without_a_human_rationale_are_left_out_and_counted(job, hub, tmp_path):
+    from .test_runs import changed
+
+    data = changed(hub, tmp_path / "hub", "validation", evidences=[])
+    with pytest.raises(DataError, match="--rationales human: none of 21 instances has a human rationale"):
+        explain(replace(job, dataset=str(data), rationales="human"), SPANS_OF_HUMANS, tmp_path / "p.jsonl")
+    whole = open_split(hub, "movies", "val").instances()
+    some = [replace(one, rationale=None) if number % 3 else one for number, one in enumerate(whole)]
+    given = HumanRationales()
+    assert [one.id for one in given.put_on_all(some)] == [one.id for one in some[::3]]
+    assert given.check(some, partly=False) == "14 of 21 instances without a human rationale, left out"
+
+
+def test_the_rationales_of_a_file_are_erased(job, tmp_path):
+    first, again, out = (tmp_path / name for name in ("human.jsonl", "again.jsonl", "file.jsonl"))
+    explain(replace(job, rationales="human"), SPANS_OF_HUMANS, first)
+    report = explain(replace(job, rationales=str(first)), SPANS_OF_HUMANS, again)
+    assert first.read_bytes() == again.read_bytes()
+    assert f"rationales:{GivenRationales(first).digest}|" in report.signature
+    rows = [json.loads(line) for line in first.read_text().splitlines()]
+    rows[0]["rationales"][0]["hard_rationale_predictions"] = []  # a model may mark nothing
+    out.write_text("\n".join(map(json.dumps, rows)))
+    explain(replace(job, rationales=str(out)), SPANS_OF_HUMANS, again, force=True)
+    found = json.loads(again.read_text().splitlines()[0])
+    assert spans_of(found) == [] and found["sufficiency_classification_scores"] == found["null_classification_scores"]
+    for spans in ([[0, 2], [1, 3]], [[3, 3]], [[-1, 2]], [[5, 99]]):
+        rows[0]["rationales"][0]["hard_rationale_predictions"] = [{"start_token": a, "end_token": b} for a, b in spans]
+        out.write_text("\n".join(map(json.dumps, rows)))
+        with pytest.raises(DataError, match=r"file\.jsonl:1: instance 'doc100': hard_rationale_predictions: expected spans apart"):
+            explain(replace(job, rationales=str(out)), SPANS_OF_HUMANS, again)
+
+
+def test_given_rationales_allow_no_ranking(job, tmp_path):
+    for more, says in (({"tokens_to_flip": True}, "rank no tokens"), ({"target": "gold"}, "explain no label")):
+        with pytest.raises(DataError, match=says):
+            explain(replace(job, rationales="human"), replace(SPANS_OF_HUMANS, **more), tmp_path / "p.jsonl")
+
+
+def test_the_gold_label_or_any_other_is_explained(job, hub):
+    model, instances = open_model(job.model), list(open_split(hub, "movies", "val").instances())
+    by = {
+        target: list(explain_instances(model, instances, ExplainSettings(target=target, bins=())))
+        for target in ("predicted", "gold", "NEG", "POS")
+    }
+    for number, one in enumerate(instances):
+        soft = {name: rows[number]["rationales"][0]["soft_rationale_predictions"] for name, rows in by.items()}
+        assert soft["gold"] == soft[one.label] and soft["predicted"] == soft[by["gold"][number]["classification"]]
+        assert soft["NEG"] == pytest.approx([-score for score in soft["POS"]], abs=1e-12)
+    with pytest.raises(DataError, match="--target neutral: expected one of predicted, gold, NEG, POS; found 'neutral'"):
+        list(explain_instances(model, instances, ExplainSettings(target="neutral")))
+    with pytest.raises(DataError, match="instance 'doc100': --target gold: .*found None"):
+        list(explain_instances(model, [replace(instances[0], label=None)], ExplainSettings(target="gold")))
+    assert "target:gold" in ExplainSettings(target="gold").signature()

@@ -371,7 +371,9 @@ def test_a_stopped_run_goes_on_after_its_model_is_trained_anew(job, hub, linear,
     with pytest.raises(Stop):
         explain(job, SETTINGS, out, on_progress=stop_after(12))
     again = tmp_path / "again" / linear.name
-    assert call("--dataset", str(hub), *TRAINED, "logistic-regression", "--out", str(again), verb="train").exit_code == 0
+    assert (
+        call("--dataset", str(hub), *TRAINED, "logistic-regression", "--out", str(again), verb="train").exit_code == 0
+    )
     assert explain(replace(job, model=str(again)), SETTINGS, out, resume=True).resumed == 12
     assert out.read_bytes() == whole
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,11 @@ def test_chinese_pairs_give_a_map_above_chance(built, tmp_path):
         sets = evaluate.load(str(folder / "rationale_set_agreement.py"), keep_in_memory=True)
         agreement = sets.compute(predictions=rows, references=references)
         assert {"token_f1", "iou_f1", "sufficiency", "comprehensiveness", "new_p"} <= set(agreement)
-        assert [len(row["rationale_tokens"][0]) for row in rows] == [len(one["tokens"][0]) for one in references]
+        assert [len(row["ranked_tokens"][0]) for row in rows] == [len(one["tokens"][0]) for one in references]
+        assert [row["rationale_tokens"][0] for row in rows] == [
+            row["ranked_tokens"][0][: math.ceil(0.276 * len(row["ranked_tokens"][0]))] for row in rows
+        ]
+        assert all(row["kd"] == [0.276] for row in rows)
         metric = evaluate.load(
             str(Path(__file__).resolve().parents[2] / "metrics" / "perturbation_map.py"), keep_in_memory=True
         )

@@ -301,7 +301,7 @@ def test_pairs_join_rows_and_predictions(built: Path, samples: Path) -> None:
         assert pair["perturbed"]["original_id"] == pair["original_id"]
         assert str(pair["perturbed_prediction"]["id"]) == pair["perturbed_id"]
         for side in ("original", "perturbed"):
-            ranked = pair[f"{side}_prediction"]["rationale_tokens"][0]
+            ranked = pair[f"{side}_prediction"]["ranked_tokens"][0]
             assert sorted(ranked) == sorted(pair[side]["tokens"][0])
     with pytest.raises(DataError, match="expected a prediction for the"):
         pairs(rows, predictions[1:])

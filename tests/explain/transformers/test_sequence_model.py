@@ -441,17 +441,22 @@ def test_multiple_choice(network, tokenizer):
 def test_question_answering_gives_rankings(network, tokenizer):
     adapter = AnswerModel(network("BertForQuestionAnswering"), tokenizer)
     one = Instance("7", ("Is", "it", "?"), ("sequence_0",), (("the", "good", "film", "with", "a", "bad", "plot"),))
-    for method in ("random", "gradient", "input-x-gradient", "integrated-gradients", "attention"):
-        (found,) = explain_instances(
-            adapter, [one], ExplainSettings(method=method, kd=0.3, steps=20), kind="perturbation"
-        )
-        assert sorted(found["rationale_tokens"][0]) == sorted(one.tokens)
+    methods = ("random", "gradient", "simple-gradient", "input-x-gradient", "integrated-gradients", "attention")
+    for method, paper in [
+        *((method, "") for method in methods),
+        ("attention", "wang2022"),
+        ("integrated-gradients", "wang2022"),
+    ]:
+        settings = ExplainSettings(method=method, kd=0.3, steps=20, paper=paper)
+        (found,) = explain_instances(adapter, [one], settings, kind="perturbation")
+        assert sorted(found["ranked_tokens"][0]) == sorted(one.tokens)
+        assert found["rationale_tokens"][0] == found["ranked_tokens"][0][:3]
         assert found["pred_label"] and set(found["pred_label"].split()) <= set(one.tokens)
         assert 0 < found["answer_proba"] <= 1
         gold = {"id": "7", "rationale_ids": [[[0, 1]]], "answers": ["the good"]}
         agreement = RationaleSetAgreement().compute(predictions=[found], references=[gold])
         assert 0 <= agreement["answer_f1"] <= 1
-        assert len(found["rationale"][0]) == 2
+        assert len(found["rationale"][0]) == 3
     with pytest.raises(DataError, match="not possible"):
         list(explain_instances(adapter, [one], ExplainSettings(method="occlusion"), kind="perturbation"))
     with pytest.raises(DataError, match="rankings only"):
