@@ -144,7 +144,9 @@ def test_scores_from_python():
 
 # --- rationales --------------------------------------------------------------------------------------------------
 
-SPANS_OF_HUMANS = ExplainSettings(method="rationales", chunk=4, random_draws=1, fidelity_trials=1, fidelity_rates=(0.0, 1.0))
+SPANS_OF_HUMANS = ExplainSettings(
+    method="rationales", chunk=4, random_draws=1, fidelity_trials=1, fidelity_rates=(0.0, 1.0)
+)
 
 
 def spans_of(prediction):
@@ -203,7 +205,9 @@ def test_the_rationales_of_a_file_are_erased(job, tmp_path):
     for spans in ([[0, 2], [1, 3]], [[3, 3]], [[-1, 2]], [[5, 99]]):
         rows[0]["rationales"][0]["hard_rationale_predictions"] = [{"start_token": a, "end_token": b} for a, b in spans]
         out.write_text("\n".join(map(json.dumps, rows)))
-        with pytest.raises(DataError, match=r"file\.jsonl:1: instance 'doc100': hard_rationale_predictions: expected spans apart"):
+        with pytest.raises(
+            DataError, match=r"file\.jsonl:1: instance 'doc100': hard_rationale_predictions: expected spans apart"
+        ):
             explain(replace(job, rationales=str(out)), SPANS_OF_HUMANS, again)
 
 
@@ -225,6 +229,6 @@ def test_the_gold_label_or_any_other_is_explained(job, hub):
         assert soft["NEG"] == pytest.approx([-score for score in soft["POS"]], abs=1e-12)
     with pytest.raises(DataError, match="--target neutral: expected one of predicted, gold, NEG, POS; found 'neutral'"):
         list(explain_instances(model, instances, ExplainSettings(target="neutral")))
-    with pytest.raises(DataError, match="instance 'doc100': --target gold: .*found None"):
+    with pytest.raises(DataError, match=r"instance 'doc100': --target gold: .*found None"):
         list(explain_instances(model, [replace(instances[0], label=None)], ExplainSettings(target="gold")))
     assert "target:gold" in ExplainSettings(target="gold").signature()
