@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from eraser_hub.records.built import BuiltDataset, open_built, same_type
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, first_line, shown
+from eraser_hub.records.lines import reading
 from eraser_hub.version import __version__
 
 SIZES = (
@@ -94,7 +95,7 @@ def card_faults(built: BuiltDataset, config: str, schema: pa.Schema) -> Iterator
         DataError: a file that the card names is missing, or cannot be read.
     """
     files = built.splits(config)
-    declared = {split["name"]: split.get("num_examples") for split in built.info(config).get("splits", ())}
+    declared = {split["name"]: split.get("num_examples") for split in built.info(config).get("splits") or ()}
     for split in sorted(declared.keys() ^ files.keys()):
         where = "dataset_info" if split in declared else "configs"
         yield DataError(f"expected it in dataset_info and in configs, found it in {where} alone", field=split)
@@ -114,10 +115,10 @@ def card_faults(built: BuiltDataset, config: str, schema: pa.Schema) -> Iterator
 
 def _footer(path: Path) -> tuple[pa.Schema, int]:
     try:
-        with pq.ParquetFile(path) as file:
+        with reading(path), pq.ParquetFile(path) as file:
             return file.schema_arrow, file.metadata.num_rows
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise DataError(f"cannot be read as Parquet ({str(error).splitlines()[0]})", file=path) from None
+    except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
+        raise DataError(f"cannot be read as Parquet ({first_line(error)})", file=path) from None
 
 
 def _schema_differences(expected: pa.Schema, there: pa.Schema) -> Iterator[str]:
@@ -153,6 +154,8 @@ def verify_folder(folder: Path, schema: pa.Schema, label_names: Mapping[str, Seq
             raise DataError("expected dataset_info with a version", file=card, field=config)
         for fault in card_faults(built, config, schema):
             raise DataError(fault.message, file=fault.file or card, field=fault.field and f"{config}/{fault.field}")
+        if label_names is not None and config not in label_names:
+            raise DataError(f"expected one of the configs {', '.join(label_names)}, found {shown(config)}", file=card)
         if label_names is not None and built.label_names(config) != tuple(label_names[config]):
             message = f"expected the labels {list(label_names[config])}, found {list(built.label_names(config) or ())}"
             raise DataError(message, file=card, field=config)

@@ -175,6 +175,7 @@ class CheckRules:
         quirks: (config, split, check) -> what is known; ``*`` stands for any config or split.
         notes: check -> what is known; a finding of these checks is no violation anywhere.
         kinds: a schema that says of what kind the columns are; see `records.built.batches`.
+        whole: the columns that hold no null; see there.
     """
 
     dataset: str
@@ -184,6 +185,7 @@ class CheckRules:
     quirks: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     kinds: pa.Schema | None = None
+    whole: tuple[str, ...] = ()
 
     def findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
         """The tally as findings, each with its level; violations first."""
@@ -221,7 +223,7 @@ def check_folder(
         checks: dict[str, Any] = {}
         for split, paths in built.splits(config).items():
             check, tally = rules.split(config, split), Tally()
-            for batch in batches(paths, rules.columns, kinds=rules.kinds):
+            for batch in batches(paths, rules.columns, kinds=rules.kinds, whole=rules.whole):
                 check.batch(batch, tally)
             check.finish(tally)
             checks[split] = check

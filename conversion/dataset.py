@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from eraser_hub.records.atomic import carry_over
+from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import BusyError, DataError, DataErrors, raise_all, shown
 from eraser_hub.records.json_lines import strict_object
 from eraser_hub.records.lines import reading
@@ -206,6 +207,10 @@ class HubDataset:
     @contextmanager
     def _built(self, folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:
         if self.verbs().is_built(folder):
+            for name in open_built(folder).configs:
+                if name not in self.configs:
+                    expected = f"expected configs of {self.name} ({', '.join(self.configs)}), found {shown(name)}"
+                    raise DataError(expected, file=folder / "README.md")
             yield folder
             return
         with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:

@@ -6,6 +6,7 @@
     eraser.files("movies", "val")                   [Path("hub/eraser/movies/validation-00000-of-00001.parquet")]
     eraser.label_names("movies")                    ("NEG", "POS")
     for rows in batches(eraser.files("movies", "val"), ["annotation_id", "evidences"]): ..
+    open_built("org/eraser@v2")                     the same from the Hub; a split's files are fetched when they are asked for
 
 The card (README.md) says which configs and splits there are and where their files lie, as for ``load_dataset``; other
 names than its own are refused with a list of those.
@@ -13,19 +14,24 @@ names than its own are refused with a list of those.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
-from .errors import DataError, shown
-from .lines import reading
+from .errors import DataError, first_line, shown
+from .hub import Place, place_of
+from .lines import reading, utf8_lines
 from .splits import dataset_split
 
 BATCH_ROWS = 400
@@ -39,18 +45,17 @@ def read_card(path: Path) -> tuple[dict[str, Any], str]:
     Raises:
         DataError: no such file, no YAML at its top, or none that can be read.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        raise DataError(f"expected a card, found none that can be read ({error})", file=path) from None
+    if not os.path.lexists(path):
+        raise DataError("expected a card, found none", file=path)
+    text = "".join(utf8_lines(path)).replace("\r\n", "\n")
     front = _FRONT.match(text)
     if front is None:
         raise DataError("expected a card that begins with YAML metadata, found none", file=path)
     try:
         # by libyaml where PyYAML has it: a card of all configs takes a tenth of the time
         metadata = yaml.load(front[1], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise DataError(f"the card's YAML cannot be read ({error})", file=path) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, brackets without end
+        raise DataError(f"the card's YAML cannot be read ({' '.join(str(error).split())})", file=path) from None
     if not isinstance(metadata, dict):
         raise DataError(f"expected YAML metadata with names, found {shown(metadata)}", file=path)
     return metadata, text[front.end() :]
@@ -61,14 +66,33 @@ class BuiltDataset:
     """A built dataset folder and what its card says.
 
     Attributes:
-        folder: the folder.
+        folder: the folder; of a dataset of the Hub, the part of it that was fetched.
         card: the metadata of its README.md.
         prose: the words below the metadata.
+        place: where it is from.
     """
 
     folder: Path
     card: Mapping[str, Any]
     prose: str
+    place: Place
+
+    @property
+    def name(self) -> str:
+        """The dataset as it was asked for: a folder, or its id on the Hub."""
+        return self.place.name
+
+    def paths(self, pattern: str) -> list[Path]:
+        """The files of a pattern, below the folder, by name; those of a dataset of the Hub are fetched.
+
+        Raises:
+            DataError: the Hub does not give them; the pattern leads out of the folder.
+        """
+        if not pattern or pattern.startswith("/") or ".." in pattern.split("/") or "\0" in pattern:
+            raise DataError(f"expected a pattern of files below the folder, found {shown(pattern)}", file=self.name)
+        if self.place.repository is not None:
+            self.place._replace(revision=self.folder.name).fetch([pattern])
+        return sorted(self.folder.glob(pattern))
 
     @property
     def configs(self) -> list[str]:
@@ -86,7 +110,7 @@ class BuiltDataset:
         for entry in entries:
             if entry.get("default") or len(entries) == 1:
                 return entry["config_name"]
-        raise DataError("expected --config: the dataset's card names no default", file=self.folder)
+        raise DataError("expected --config: the dataset's card names no default", file=self.name)
 
     def chosen(self, configs: Sequence[str] | None = None) -> list[str]:
         """These configs, each once; all where none is named.
@@ -97,7 +121,7 @@ class BuiltDataset:
         for name in configs or ():
             if name not in self.configs:
                 raise DataError(
-                    f"expected one of the configs {_listed(self.configs)}, found {shown(name)}", file=self.folder
+                    f"expected one of the configs {_listed(self.configs)}, found {shown(name)}", file=self.name
                 )
         return list(dict.fromkeys(configs)) if configs else self.configs
 
@@ -112,10 +136,10 @@ class BuiltDataset:
         files: dict[str, list[Path]] = {}
         for item in entry["data_files"]:
             patterns = item["path"] if isinstance(item["path"], list) else [item["path"]]
-            files[item["split"]] = sorted(path for pattern in patterns for path in self.folder.glob(pattern))
+            files[item["split"]] = sorted(path for pattern in patterns for path in self.paths(pattern))
             if not files[item["split"]]:
                 raise DataError(
-                    f"the card names {patterns[0]} for {config}/{item['split']}, found no such file", file=self.folder
+                    f"the card names {patterns[0]} for {config}/{item['split']}, found no such file", file=self.name
                 )
         return files
 
@@ -128,13 +152,21 @@ class BuiltDataset:
         splits = self.splits(config)
         if dataset_split(split) not in splits:
             raise DataError(
-                f"expected one of the splits {_listed(splits)}, found {shown(split)}", file=self.folder / config
+                f"expected one of the splits {_listed(splits)}, found {shown(split)}", file=Path(self.name) / config
             )
         return splits[dataset_split(split)]
 
-    def rows(self, config: str, split: str, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """The rows of a split as Python values, in order; errors as of `files` and `batches`."""
-        return [row for batch in batches(self.files(config, split), columns) for row in batch.to_pylist()]
+    def rows(
+        self,
+        config: str,
+        split: str,
+        columns: Sequence[str] | None = None,
+        kinds: pa.Schema | None = None,
+        whole: Sequence[str] = (),
+    ) -> list[dict[str, Any]]:
+        """The rows of a split as Python values, in order; arguments and errors as of `files` and `batches`."""
+        tables = batches(self.files(config, split), columns, kinds=kinds, whole=whole)
+        return [row for table in tables for row in table.to_pylist()]
 
     def info(self, config: str) -> Mapping[str, Any]:
         """The card's ``dataset_info`` of a config (version, features, splits, ..); empty where there is none."""
@@ -148,11 +180,15 @@ class BuiltDataset:
         """Column -> label names, of the config's ClassLabel columns."""
         labels = {}
         for feature in self.info(config).get("features") or ():
-            kind = feature.get("dtype") if isinstance(feature, dict) else None
-            names = kind.get("class_label", {}).get("names") if isinstance(kind, dict) else None
-            if isinstance(names, dict):  # YAML keeps them as {"0": name, ..}
-                names = [names[number] for number in sorted(names, key=int)]
+            kind = feature.get("dtype")
+            label = kind.get("class_label") if isinstance(kind, dict) else None
+            names = label.get("names") if isinstance(label, dict) else None
+            if isinstance(names, dict) and all(str(number).isdecimal() for number in names):
+                names = [names[number] for number in sorted(names, key=int)]  # YAML keeps them as {"0": name, ..}
             if names:
+                if not isinstance(names, list) or not isinstance(feature.get("name"), str):
+                    message = f"expected the names of labels, found {shown(names)}"
+                    raise DataError(message, file=self.folder / "README.md", field=f"dataset_info.{config}.features")
                 labels[feature["name"]] = tuple(map(str, names))
         return labels
 
@@ -162,30 +198,60 @@ class BuiltDataset:
         return next((labels[column] for column in LABEL_COLUMNS if column in labels), None)
 
 
-def open_built(folder: str | PathLike[str]) -> BuiltDataset:
-    """Open a dataset folder that ``eraser-hub build`` wrote.
+def open_built(dataset: str | PathLike[str], revision: str | None = None) -> BuiltDataset:
+    """Open a dataset that ``eraser-hub build`` wrote.
+
+    Args:
+        dataset: its folder, its id on the Hub (``org/eraser``), or ``hf://datasets/org/eraser``.
+        revision: a branch, a tag or a commit on the Hub.
 
     Raises:
-        DataError: no such folder; no card, or one that lists no configs with their files.
+        DataError: no such folder, and no such dataset; no card, or one that lists no configs with their files.
     """
-    folder = Path(folder)
+    place = place_of(dataset, revision)
+    folder = place.fetch(["README.md"])
     if not folder.is_dir():
         raise DataError("expected the folder of a built dataset, found none", file=folder)
-    card, prose = read_card(folder / "README.md")
-    if not _lists_configs(card):
-        raise DataError(
-            "expected YAML with configs, and the split and path of their data_files, found none",
-            file=folder / "README.md",
-        )
-    return BuiltDataset(folder, card, prose)
-
-
-def _lists_configs(card: Mapping[str, Any]) -> bool:
+    path = folder / "README.md"
+    card, prose = read_card(path)
     try:
-        paths = [item["path"] for entry in card["configs"] for item in entry["data_files"] if item["split"]]
-        return bool(paths) and all(isinstance(entry["config_name"], str) for entry in card["configs"])
-    except (KeyError, TypeError):
-        return False
+        msgspec.convert(card, _Card)
+    except msgspec.ValidationError as error:
+        message, _, field = str(error).partition(" - at `$.")
+        raise DataError(
+            f"expected YAML with configs, and the split and path of their data_files, found none ({message[:1].lower()}"
+            f"{message[1:]})", file=path, field=field.rstrip("`") or None,
+        ) from None  # fmt: skip
+    return BuiltDataset(folder, card, prose, place)
+
+
+class _Files(msgspec.Struct):
+    split: str
+    path: str | list[str]
+
+
+class _Config(msgspec.Struct):
+    config_name: str
+    data_files: Annotated[list[_Files], msgspec.Meta(min_length=1)]
+    default: bool = False
+
+
+class _Split(msgspec.Struct):
+    name: str
+    num_examples: int | None = None
+
+
+class _Info(msgspec.Struct):
+    config_name: str | None = None
+    features: list[dict[str, Any]] | None = None
+    splits: list[_Split] | None = None
+
+
+class _Card(msgspec.Struct):
+    """What is read of a card; the rest is as people write it."""
+
+    configs: Annotated[list[_Config], msgspec.Meta(min_length=1)]
+    dataset_info: list[_Info] | _Info | None = None
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -193,7 +259,11 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def batches(
-    files: Iterable[Path], columns: Sequence[str] | None = None, rows: int = BATCH_ROWS, kinds: pa.Schema | None = None
+    files: Iterable[Path],
+    columns: Sequence[str] | None = None,
+    rows: int = BATCH_ROWS,
+    kinds: pa.Schema | None = None,
+    whole: Sequence[str] = (),
 ) -> Iterator[pa.Table]:
     """The rows of Parquet files, some at a time; strings are known to be UTF-8 then.
 
@@ -202,19 +272,45 @@ def batches(
         columns: the columns to read; all by default.
         rows: most rows at a time.
         kinds: a schema; each column has to be of the same kind there (nested alike, or a string, an integer, a float).
+        whole: the columns that hold no null, at any depth; ``name[]`` may be null as a whole, and holds none below.
 
     Raises:
-        DataError: a file that is no Parquet, is damaged, or lacks a column, or a column of another kind.
+        DataError: a file that is no Parquet, is damaged, or lacks a column, or a column of another kind; a null where none
+            may be.
     """
     for path in files:
+        first = 1
         try:
             with reading(path), pq.ParquetFile(path) as file:
                 _check_columns(file.schema_arrow, columns or (), kinds, path)
                 for batch in file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns)):
                     batch.validate(full=True)
+                    for name in whole:
+                        _check_whole(batch.column(name.removesuffix("[]")), name, path, first)
+                    first += batch.num_rows
                     yield pa.Table.from_batches([batch])
-        except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise DataError(f"cannot be read as Parquet ({str(error).splitlines()[0]})", file=path) from None
+        except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
+            raise DataError(f"cannot be read as Parquet ({first_line(error)})", file=path) from None
+
+
+def _check_whole(values: pa.Array, name: str, path: Path, first: int) -> None:
+    """Refuse a null in a column, or anywhere below; ``first`` is the number of the batch's first row."""
+    rows = np.arange(first, first + len(values))
+    if name.endswith("[]"):
+        rows = rows[values.is_valid().to_numpy(zero_copy_only=False)]
+        values, name = values.drop_null(), name.removesuffix("[]")
+    level = [(values, name, rows)]
+    while level:
+        values, name, rows = level.pop()
+        if values.null_count:
+            line = int(rows[values.is_null().to_numpy(zero_copy_only=False)][0])
+            raise DataError("expected a value, found null", file=path, line=line, field=name)
+        if pa.types.is_list(values.type):
+            sizes = pc.list_value_length(values).to_numpy(zero_copy_only=False)
+            level.append((values.flatten(), f"{name}[]", np.repeat(rows, sizes)))
+        elif pa.types.is_struct(values.type):
+            fields = zip(values.type, values.flatten(), strict=True)
+            level += [(below, f"{name}.{field.name}", rows) for field, below in fields]
 
 
 def _check_columns(schema: pa.Schema, columns: Sequence[str], kinds: pa.Schema | None, path: Path) -> None:

@@ -15,6 +15,7 @@ from eraser_hub.records.errors import shown
 
 from .configs import CONFIGS, PerturbationConfig
 from .format import SAMPLE_TYPES
+from .rows import SCHEMA, WHOLE
 
 COLUMNS = (
     "id", "language", "task", "title", "context", "question", "sentence1", "sentence2", "tokens", "sample_type",
@@ -144,6 +145,8 @@ def check_bilingual_perturbation(folder: Path, configs: Sequence[str] | None = N
         columns=COLUMNS,
         split=lambda config, split: PerturbationSplitCheck(CONFIGS[config]),
         notes=NOTES,
+        kinds=SCHEMA,
+        whole=WHOLE,
     )
     report, checks = check_folder(folder, rules, configs)
     if leakage:

@@ -33,6 +33,8 @@ SCHEMA = pa.schema(
         ("position", pa.int32()),
     ]
 )
+# see `records.built.batches`
+WHOLE = ("id", "tokens", "sample_type", "rel_ids[]", "rationale_ids[]", "has_gold")
 
 
 def label_names(config: PerturbationConfig) -> dict[str, Sequence[str]]:

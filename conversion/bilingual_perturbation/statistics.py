@@ -12,6 +12,7 @@ from eraser_hub.records.built import open_built
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .configs import CONFIGS
+from .rows import SCHEMA, WHOLE
 
 COLUMNS = ("id", "tokens", "sample_type", "rel_ids", "rationale_ids", "has_gold", "rationale_ratio")
 LANGUAGES = {"en": "English", "zh": "Chinese"}
@@ -78,7 +79,7 @@ def overview(rows: Sequence[Mapping[str, Any]]) -> Overview:
 def overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, Overview]:
     """Configuration -> figures, of a built folder."""
     built = open_built(folder)
-    return {name: overview(built.rows(name, "test", COLUMNS)) for name in built.chosen(configs)}
+    return {name: overview(built.rows(name, "test", COLUMNS, SCHEMA, WHOLE)) for name in built.chosen(configs)}
 
 
 def tables(figures_by_config: Mapping[str, Overview]) -> Tables:

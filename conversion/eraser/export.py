@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from eraser_hub.conversion.card import verify_folder
-from eraser_hub.conversion.dataset import ExportResult, read_release
+from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
 from eraser_hub.records.atomic import rebuilding
-from eraser_hub.records.built import batches
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.built import BuiltDataset, batches, label_name, open_built
+from eraser_hub.records.errors import DataError, first_line, shown
 
-from .build import LABELS
+from .build import LABELS, RECORDS
 from .configs import CONFIGS
 from .format import json_line, safe_name
 from .release import Entry
 from .schema import SCHEMA
 
 COLUMNS = ["annotation_id", "classification", "query", "query_type", "documents", "evidences", "position"]
+WHOLE = [name for name in COLUMNS if name != "query_type"]
+
+
+class Deviation(msgspec.Struct):
+    """How a record differs from what release.json says of its split."""
+
+    set: dict[str, Any]
+    absent: list[str]
 
 
 def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
@@ -36,38 +44,43 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
     """
     release = read_release(dataset, Entry)
     verify_folder(dataset, SCHEMA, LABELS)
+    built = open_built(dataset)
     names = list(release) if configs is None else [name for name in CONFIGS if name in configs]
-    for name in configs or ():
-        if name not in release:
-            raise DataError(f"expected one of the configs {', '.join(release)}, found {name!r}", file=dataset)
+    for name in (*(configs or ()), *names):
+        if name not in release or name not in CONFIGS:
+            known = ", ".join(known for known in release if known in CONFIGS)
+            raise DataError(f"expected one of the configs {known}, found {shown(name)}", file=dataset)
     files: list[Path] = []
     for name in names:
         target = out / name
         if target.exists() and any(target.iterdir()):
             raise DataError("expected no such folder yet, or an empty one; nothing is overwritten", file=target)
         with rebuilding(target) as folder:
-            names_of_files = _export_config(dataset, name, release[name], folder)
+            names_of_files = _export_config(built, name, release[name], folder)
         files += [target / path for path in names_of_files]
     return ExportResult(out, files)
 
 
-def _export_config(dataset: Path, name: str, entry: dict[str, Any], folder: Path) -> list[str]:
+def _export_config(built: BuiltDataset, name: str, entry: dict[str, Any], folder: Path) -> list[str]:
     names: list[str] = []
-    records = _exceptions(dataset / "documents" / f"{name}.records.parquet")
+    beside = built.folder / "documents"
+    records = _exceptions(beside / f"{name}.records.parquet")
     with DocumentWriter(folder, entry["documents"]["layout"]) as documents:
         for split, facts in entry["splits"].items():
-            for file in (facts["file"], facts.get("backup", {}).get("file", facts["file"])):
+            for file in (facts["file"], (facts.get("backup") or facts)["file"]):
                 if not safe_name(file):
-                    raise DataError(f"expected a file name, found {shown(file)}", file=dataset / "release.json")
-            tables = batches(sorted((dataset / name).glob(f"{split}-*-of-*.parquet")), COLUMNS)
+                    raise DataError(f"expected a file name, found {shown(file)}", file=built.folder / RELEASE)
+            tables = batches(built.files(name, split), COLUMNS, kinds=SCHEMA, whole=WHOLE)
             names += write_split(tables, folder, facts, CONFIGS[name].label_names, records.get(split, {}), documents)
-        for table in batches([dataset / "documents" / f"{name}.parquet"], ["docid", "text"]):
+        for table in batches([beside / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
             for docid, text in zip(table["docid"].to_pylist(), table["text"].to_pylist(), strict=True):
                 documents.add(docid, text)
         positions = None
         if not entry["documents"]["in_order"]:
-            order = [dataset / "documents" / f"{name}{part}.parquet" for part in (".order", "")]
-            positions = np.concatenate([batch["position"].to_numpy() for batch in batches(order, ["position"])])
+            order = batches(
+                [beside / f"{name}{part}.parquet" for part in (".order", "")], ["position"], whole=["position"]
+            )
+            positions = np.concatenate([batch["position"].to_numpy() for batch in order])
         documents.finish(positions, entry["documents"]["final_newline"])
         names.append("docs.jsonl" if documents.spool else "docs")
     return names
@@ -77,9 +90,15 @@ def _exceptions(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
     """split -> position -> the record that differs from the split's facts."""
     records: dict[str, dict[int, dict[str, Any]]] = {}
     if path.is_file():
-        for batch in batches([path], ["split", "position", "record"]):
+        columns = ["split", "position", "record"]
+        for batch in batches([path], columns, kinds=RECORDS, whole=columns):
             for row in batch.to_pylist():
-                records.setdefault(row["split"], {})[row["position"]] = json.loads(row["record"])
+                try:
+                    record = msgspec.to_builtins(msgspec.json.decode(row["record"], type=Deviation))
+                except (msgspec.MsgspecError, RecursionError) as error:
+                    message = f"expected the keys to set and those that are absent, found {first_line(error)}"
+                    raise DataError(message, file=path, line=row["position"]) from None
+                records.setdefault(row["split"], {})[row["position"]] = record
     return records
 
 
@@ -114,7 +133,7 @@ def write_split(
                     for document in row["documents"]:
                         documents.add(document["docid"], document["text"])
         lines = facts["lines"]
-        if "backup" not in facts:
+        if not facts.get("backup"):
             spool.write(folder / facts["file"], facts["final_newline"])
             return [facts["file"]]
         spool.write(folder / facts["file"], facts["final_newline"], most=lines)
@@ -136,11 +155,15 @@ def record_of_row(
     exception = exception or {"set": {}, "absent": []}
     identity: str | int = row["annotation_id"]
     if facts["annotation_id"] == "integer" and "annotation_id" not in exception["set"]:
-        identity = int(identity)
+        try:
+            identity = int(identity)
+        except ValueError:
+            message = f"expected digits, as release.json says of the split, found {shown(identity)}"
+            raise DataError(message, instance=identity, field="annotation_id") from None
     label, inclusive = row["classification"], facts["sentence_ends"] == "inclusive"
     record: dict[str, Any] = {
         "annotation_id": identity,
-        "classification": label if isinstance(label, str) else label_names[label],
+        "classification": label_name(label, label_names, instance=identity),
         "evidences": [[_evidence_record(evidence, inclusive) for evidence in group] for group in row["evidences"]],
         "query": row["query"],
     }

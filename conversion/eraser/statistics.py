@@ -65,7 +65,7 @@ class SplitStatistics:
         marked, lengths = np.diff(bounds)[with_evidence], flat.doc_counts[with_evidence, 0]
         self.pairs += len(with_evidence)
         self.shares += float((marked / np.maximum(lengths, 1)).sum())
-        queries = rows["query"].combine_chunks().fill_null("")
+        queries = rows["query"].combine_chunks()
         words = np.array([len(query.split()) for query in queries.to_pylist()], np.int64)
         longer = lengths + words[flat.doc_row[with_evidence]]
         self.shares_with_query += float((marked / np.maximum(longer, 1)).sum())
@@ -115,7 +115,7 @@ def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> Tab
         splits = by_config[config] = {}
         for split, paths in built.splits(config).items():
             splits[split] = SplitStatistics()
-            for batch in batches(paths, COLUMNS, kinds=SCHEMA):
+            for batch in batches(paths, COLUMNS, kinds=SCHEMA, whole=COLUMNS):
                 splits[split].add(batch)
             splits[split].finish()
     return tables_of(by_config)

@@ -12,7 +12,7 @@ from eraser_hub.conversion.checks import CheckRules, Report, Tally, UniqueString
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, shown
 
-from .rows import SCHEMA
+from .rows import SCHEMA, WHOLE
 from .sentiment_trees import NEUTRAL, parse_tree, rationale_scores
 from .wikiattack import comment_tokens
 
@@ -94,6 +94,8 @@ def check_human_rationales(folder: Path, configs: Sequence[str] | None = None, l
         columns=tuple(SCHEMA.names),
         split=lambda config, split: HumanRationalesSplitCheck(config),
         notes=NOTES,
+        kinds=SCHEMA,
+        whole=WHOLE,
     )
     report, checks = check_folder(folder, rules, configs)
     if leakage:

@@ -13,6 +13,8 @@ from eraser_hub.papers import paper
 from eraser_hub.records.built import open_built
 from eraser_hub.records.tables import Cell, Table, Tables
 
+from .rows import SCHEMA
+
 COLUMNS = ("label", "rationale_mask", "rationale_scores")
 
 
@@ -57,7 +59,7 @@ def lengths_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict
     for config in built.chosen(configs):
         together: list[dict[str, Any]] = []
         for split in built.splits(config):
-            rows = built.rows(config, split, COLUMNS)
+            rows = built.rows(config, split, COLUMNS, SCHEMA, COLUMNS[1:])
             figures[config, split] = lengths(rows)
             together += rows
         figures[config, "all"] = lengths(together)

@@ -10,7 +10,7 @@ import typer
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.records.tables import Tables
 
-from .usage import Format, chosen_dataset, known_configs
+from .usage import Format, Revision, chosen_dataset, known_configs
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.checks import Finding, Report
@@ -22,8 +22,10 @@ _STYLE = {"violation": "bold red", "quirk": "yellow", "note": "dim"}
 def check(
     name: Annotated[str | None, typer.Argument(help=f"{', '.join(HUB_DATASETS)}.")] = None,
     dataset: Annotated[
-        Path | None, typer.Option(help="A built folder, or a folder of raw corpora; by default hub/NAME.")
+        Path | None,
+        typer.Option(help="A built folder, a dataset of the Hub (org/eraser), or raw corpora; by default hub/NAME."),
     ] = None,
+    revision: Revision = None,
     config: Annotated[list[str] | None, typer.Option(help="A configuration; repeat it for several.")] = None,
     leakage: Annotated[
         bool, typer.Option("--leakage", help="List repeated documents, and evidence that a text search misplaces.")
@@ -43,7 +45,7 @@ def check(
 
         eraser-hub check bilingual_perturbation --viewer --format json
     """
-    name, folder = chosen_dataset(name, dataset)
+    name, folder = chosen_dataset(name, dataset, revision)
     hub_dataset = HUB_DATASETS[name]
     known_configs(config, hub_dataset.configs)
     report, seen = hub_dataset.check(folder, config or None, leakage=leakage), None

@@ -9,15 +9,18 @@ import typer
 
 from eraser_hub.conversion import HUB_DATASETS
 
-from .usage import known_configs, say
+from .usage import Revision, chosen_dataset, known_configs, say
 
 
 def export(
-    dataset: Annotated[Path, typer.Option(help="A built dataset folder, e.g. hub/eraser.")],
+    dataset: Annotated[
+        Path, typer.Option(help="A built dataset folder, e.g. hub/eraser, or one of the Hub: org/eraser.")
+    ],
     out: Annotated[Path, typer.Option(help="Where the raw folders are written, one per configuration.")],
     config: Annotated[
         list[str] | None, typer.Option(help="A configuration; repeat it for several. Default: all.")
     ] = None,
+    revision: Revision = None,
 ) -> None:
     """Write the raw files back, under the release's own names, every record and document equal to what went in.
 
@@ -25,16 +28,10 @@ def export(
 
         eraser-hub export --dataset hub/eraser --config movies --out raw
     """
-    if not dataset.is_dir():
-        raise typer.BadParameter(f"there is no folder {dataset}", param_hint="--dataset")
-    name = dataset.resolve().name
-    if name not in HUB_DATASETS:
-        raise typer.BadParameter(
-            f"expected a folder named {', '.join(HUB_DATASETS)}, found {name!r}", param_hint="--dataset"
-        )
+    name, folder = chosen_dataset(None, dataset, revision, named=True)
     chosen = HUB_DATASETS[name]
     known_configs(config, chosen.configs)
-    result = chosen.export(dataset, config or None, out=out)
+    result = chosen.export(folder, config or None, out=out)
     for note in result.notes:
         say(note)
     for file in result.files:

@@ -9,14 +9,16 @@ import typer
 
 from eraser_hub.conversion import HUB_DATASETS
 
-from .usage import Format, chosen_dataset, known_configs
+from .usage import Format, Revision, chosen_dataset, known_configs
 
 
 def stats(
     name: Annotated[str | None, typer.Argument(help=f"{', '.join(HUB_DATASETS)}.")] = None,
     dataset: Annotated[
-        Path | None, typer.Option(help="A built folder, or a folder of raw corpora; by default hub/NAME.")
+        Path | None,
+        typer.Option(help="A built folder, a dataset of the Hub (org/eraser), or raw corpora; by default hub/NAME."),
     ] = None,
+    revision: Revision = None,
     config: Annotated[list[str] | None, typer.Option(help="A configuration; repeat it for several.")] = None,
     format: Format = "text",
 ) -> None:
@@ -32,6 +34,6 @@ def stats(
 
         eraser-hub stats --format latex > tables.tex
     """
-    name, folder = chosen_dataset(name, dataset)
+    name, folder = chosen_dataset(name, dataset, revision)
     known_configs(config, HUB_DATASETS[name].configs)
     typer.echo(HUB_DATASETS[name].stats(folder, config or None).written(format))

@@ -10,6 +10,7 @@ import typer
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.records.errors import printable, visible
+from eraser_hub.records.hub import place_of
 from eraser_hub.records.tables import FORMATS, Tables
 
 
@@ -77,16 +78,33 @@ def known_configs(config: Sequence[str] | None, known: Sequence[str]) -> None:
         one_of(name, known, "--config")
 
 
-def chosen_dataset(name: str | None, dataset: Path | None) -> tuple[str, Path]:
-    """(the dataset's name, its folder): the name is the folder's unless it is given.
+Revision = Annotated[str | None, typer.Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]
+
+
+def chosen_dataset(
+    name: str | None, dataset: Path | None, revision: str | None = None, named: bool = False
+) -> tuple[str, Path]:
+    """(the dataset's name, its folder, fetched where it is of the Hub): the name is the folder's unless it is given.
+
+    Args:
+        name: the dataset's name; None: its folder's, or ``eraser`` where that is none of ours.
+        dataset: its folder, or what it is called on the Hub; None: ``hub/NAME``.
+        revision: on the Hub.
+        named: whether the folder's name has to be one of ours.
 
     Raises:
         typer.BadParameter: an unknown name, or no such folder.
+        DataError: the Hub has no such dataset.
     """
+    place = place_of(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
+    own = (place.repository or str(Path(place.name).resolve())).rpartition("/")[2]
+    if named and own not in HUB_DATASETS:
+        message = f"expected a folder named {', '.join(HUB_DATASETS)}, found {own!r}"
+        raise typer.BadParameter(message, param_hint="--dataset")
     if name is None:
-        name = dataset.resolve().name if dataset is not None and dataset.resolve().name in HUB_DATASETS else "eraser"
+        name = own if own in HUB_DATASETS else "eraser"
     one_of(name, tuple(HUB_DATASETS), "NAME")
-    folder = dataset if dataset is not None else Path("hub") / name
+    folder = Path(place.name) if dataset is None else place.fetch()
     if not folder.is_dir():
         raise typer.BadParameter(
             f"there is no folder {folder} (build it: eraser-hub build {name})", param_hint="--dataset"

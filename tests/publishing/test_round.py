@@ -127,3 +127,22 @@ def test_a_corrupted_dataset_is_not_published(loopback, child, samples, tmp_path
     done = child.call([*command, "publish", "--namespace", "org", "--dir", str(hub)], loopback.url, HF_TOKEN=TOKEN)
     assert done.returncode == 1 and "`eraser-hub check` does not pass eraser" in done.stderr, done.stderr
     assert not loopback.repos
+
+
+@pytest.mark.slow
+def test_each_verb_reads_a_published_dataset_by_its_id(loopback, child, samples, tmp_path):
+    hub = tmp_path / "hub"
+    command = [sys.executable, "-m", "eraser_hub"]
+    build = ["build", "eraser", "--source", str(samples / "eraser"), "--config", "movies", "--out", str(hub)]
+    assert child.call([*command, *build, "--no-progress"], loopback.url).returncode == 0
+    done = child.call([*command, "publish", "--namespace", "org", "--dir", str(hub)], loopback.url, HF_TOKEN=TOKEN)
+    assert done.returncode == 0, done.stderr
+    for verb in ("check", "stats"):
+        local = child.call([*command, verb, "--dataset", str(hub / "eraser"), "--format", "csv"], loopback.url)
+        for place in (["org/eraser"], ["org/eraser", "--revision", "main"], ["hf://datasets/org/eraser@main"]):
+            done = child.call([*command, verb, "--dataset", *place, "--format", "csv"], loopback.url)
+            assert (done.returncode, done.stdout) == (0, local.stdout), done.stderr
+    done = child.call([*command, "export", "--dataset", "org/eraser", "--out", str(tmp_path / "raw")], loopback.url)
+    assert done.returncode == 0 and (tmp_path / "raw" / "movies" / "val.jsonl").is_file()
+    done = child.call([*command, "stats", "--dataset", "org/eraser@v9"], loopback.url)
+    assert done.returncode == 1 and done.stderr.startswith("org/eraser@v9: no folder of that name is here, and the Hub")

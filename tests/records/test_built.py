@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from eraser_hub.records.atomic import link_or_copy
 from eraser_hub.records.built import batches, label_name, open_built, read_card
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.hub import place_of
 
 CARD = """---
 license: mit
@@ -70,7 +73,7 @@ def test_label_names_are_in_the_order_of_their_numbers(folder):
     ("harm", "words"),
     [
         (lambda folder: open_built(folder / "none"), "none: expected the folder of a built dataset, found none"),
-        (lambda folder: open_built(folder / "movies"), "README.md: expected a card, found none that can be read"),
+        (lambda folder: open_built(folder / "movies"), "README.md: expected a card, found none"),
         (lambda folder: open_built(folder).chosen(["films"]), "expected one of the configs movies, pairs, found 'films'"),
         (lambda folder: open_built(folder).files("movies", "dev"), "one of the splits train, validation, found 'dev'"),
         (lambda folder: open_built(folder).files("../x", "test"), "expected one of the configs movies, pairs"),
@@ -99,12 +102,109 @@ def test_a_split_without_files_is_named(folder):
         ("---\nlicense: mit\n---\n", "expected YAML with configs"),
         ("---\nconfigs: [5]\n---\n", "expected YAML with configs"),
         ("---\nconfigs: [{config_name: a, data_files: x}]\n---\n", "expected YAML with configs"),
+        ("---\nconfigs: [{config_name: 3, data_files: [{split: a, path: b}]}]\n---\n", "configs.0..config_name"),
+        (CARD.replace("dataset_info:", "dataset_info: [x]\nother:"), "dataset_info.0"),
+        (CARD.replace("dataset_info:", "dataset_info: {features: 3}\nother:"), "dataset_info.features"),
+        (CARD.replace("mit", "2024-99-99"), "cannot be read"),
+        ("---\nx: " + "[" * 5000 + "\n---\n", "cannot be read"),
     ],
 )
 def test_a_card_that_is_none(folder, card, words):
     (folder / "README.md").write_text(card)
     with pytest.raises(DataError, match=rf"README\.md: .*{words}"):
         open_built(folder)
+
+
+def test_a_card_that_is_no_text(folder):
+    (folder / "README.md").write_bytes(b"---\nlicense: \xe4\n---\n")
+    with pytest.raises(DataError, match=r"README\.md:2: expected UTF-8"):
+        open_built(folder)
+    (folder / "README.md").unlink()
+    os.mkfifo(folder / "README.md")
+    with pytest.raises(DataError, match="expected a file, found a pipe"):
+        open_built(folder)
+
+
+@pytest.mark.parametrize("pattern", ["../x*.parquet", "/etc/*", "a/../../b", ""])
+def test_a_card_that_leads_out_of_its_folder(folder, pattern):
+    (folder / "README.md").write_text(CARD.replace("movies/train-*.parquet", f"'{pattern}'"))
+    with pytest.raises(DataError, match="expected a pattern of files below the folder"):
+        open_built(folder).splits("movies")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to(path.name)])
+def test_what_is_no_file_in_a_splits_place(folder, make):
+    (path,) = open_built(folder).files("movies", "val")
+    path.unlink()
+    make(path)
+    with pytest.raises(DataError, match=r"validation-00000-of-00001\.parquet: (expected a file|cannot be read)"):
+        list(batches([path]))
+
+
+def test_a_null_is_named_with_its_row_and_its_place(tmp_path):
+    rows = [{"a": [[1], [2]]}, {"a": None}, {"a": [[3], [4, None]]}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "x.parquet")
+    with pytest.raises(DataError, match=r"x\.parquet:2: a: expected a value, found null"):
+        list(batches([tmp_path / "x.parquet"], rows=1, whole=["a"]))
+    with pytest.raises(DataError, match=r"x\.parquet:3: a\[\]\[\]: expected a value, found null"):
+        list(batches([tmp_path / "x.parquet"], rows=2, whole=["a[]"]))
+    assert sum(table.num_rows for table in batches([tmp_path / "x.parquet"])) == 3
+
+
+@pytest.mark.parametrize(
+    ("dataset", "revision", "repository", "expected"),
+    [
+        ("org/eraser", None, "org/eraser", None),
+        ("org/eraser@v2", "v1", "org/eraser", "v2"),
+        ("hf://datasets/org/eraser", "v1", "org/eraser", "v1"),
+        (Path("hf://datasets/org/eraser@refs%2Fpr%2F1"), None, "org/eraser", "refs/pr/1"),
+        ("hub/eraser/movies", None, None, None),
+        ("eraser", None, None, None),
+        ("./eraser", None, None, None),
+        ("~/eraser", None, None, None),
+        ("../eraser", None, None, None),
+    ],
+)
+def test_what_a_dataset_means(dataset, revision, repository, expected, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert place_of(dataset, revision)[1:] == (repository, expected)
+    (tmp_path / "org" / "eraser").mkdir(parents=True)
+    assert place_of("org/eraser") == ("org/eraser", None, None), "a folder that is here goes before the Hub"
+
+
+def test_a_dataset_of_the_hub_is_fetched_as_far_as_it_is_read(folder, monkeypatch, tmp_path):
+    asked = []
+
+    def fetch(repository, repo_type, revision, allow_patterns):
+        asked.append((repository, repo_type, revision, allow_patterns))
+        target = tmp_path / "cache" / "commit"
+        for pattern in allow_patterns:
+            for path in folder.glob(pattern):
+                link_or_copy(path, target / path.relative_to(folder))
+        return str(target)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    built = open_built("org/eraser", "v2")
+    assert built.name == "org/eraser" and built.configs == ["movies", "pairs"]
+    assert len(built.rows("movies", "val")) == 3
+    assert asked[:1] == [("org/eraser", "dataset", "v2", ["README.md"])]
+    assert asked[1:] == [
+        ("org/eraser", "dataset", "commit", ["movies/train-*.parquet"]),
+        ("org/eraser", "dataset", "commit", ["movies/validation-*.parquet"]),
+    ]
+    with pytest.raises(DataError, match=r"^org/eraser: expected one of the configs movies, pairs"):
+        built.chosen(["x"])
+
+
+def test_a_dataset_that_the_hub_does_not_give(monkeypatch):
+    def fetch(*arguments, **settings):
+        raise OSError("no network\nat all")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    with pytest.raises(
+        DataError, match=r"^org/eraser: no folder of that name is here, and the Hub does not give it \(no net"
+    ):
+        open_built("org/eraser")
 
 
 def test_several_configs_without_a_default(folder):

@@ -1,0 +1,78 @@
+"""A dataset's folder, wherever it is: here, or on the Hub, from where it is fetched into the Hub library's cache.
+
+place_of("hub/eraser")                          Place("hub/eraser", None, None)             a folder
+place_of("org/eraser@v2")                       Place("org/eraser", "org/eraser", "v2")     a dataset of the Hub
+place_of("hf://datasets/org/eraser@v2")         the same
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from .errors import DataError, first_line
+
+_NAME = r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([^/]+))?/?"
+# a Path makes one stroke of the two behind "hf:"
+_ADDRESS = re.compile(rf"hf:/{{1,2}}datasets/{_NAME}")
+_ID = re.compile(_NAME)
+# what builds write; a repository may hold more, which nobody reads
+BUILT = ("*.md", "*.json", "*.parquet")
+
+
+class Place(NamedTuple):
+    """Where a dataset lies.
+
+    Attributes:
+        name: as it was asked for.
+        repository: its id on the Hub; None for a folder.
+        revision: a branch, a tag or a commit of it.
+    """
+
+    name: str
+    repository: str | None
+    revision: str | None
+
+    def fetch(self, patterns: Sequence[str] = BUILT) -> Path:
+        """The folder with the files of these patterns in it: the one that there is, or the Hub library's cache.
+
+        Raises:
+            DataError: the Hub has no such dataset or revision, or cannot be reached and the cache does not have it.
+        """
+        if self.repository is None:
+            return Path(self.name)
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.utils import disable_progress_bars
+
+        disable_progress_bars()
+        try:
+            folder = snapshot_download(
+                self.repository, repo_type="dataset", revision=self.revision, allow_patterns=list(patterns)
+            )
+        except Exception as error:  # the library raises many kinds, its HTTP client's among them
+            message = f"no folder of that name is here, and the Hub does not give it ({first_line(error)})"
+            raise DataError(message, file=self.name) from error
+        return Path(folder)
+
+
+def place_of(dataset: str | PathLike[str], revision: str | None = None) -> Place:
+    """What a ``--dataset`` means: a folder that is there, else a dataset of the Hub (``org/name``, ``hf://datasets/org/name``;
+    a revision may follow behind ``@``), else a folder that is not there.
+
+    Args:
+        dataset: as it was given.
+        revision: a branch, a tag or a commit; the one behind ``@`` goes before it.
+    """
+    name = os.fspath(dataset)
+    match = None
+    if not os.path.lexists(name):
+        match = _ADDRESS.fullmatch(name) or _ID.fullmatch(name)
+    if match is None:
+        return Place(name, None, None)
+    at = match[2]
+    return Place(name, match[1], unquote(at) if at else revision)
