@@ -70,7 +70,7 @@ def test_figures_over_many_batches_are_those_of_one(sample_folder, monkeypatch):
     from eraser_hub.conversion.eraser import statistics
 
     whole = eraser_statistics(sample_folder).as_dict()
-    monkeypatch.setattr(statistics, "batches", lambda paths, columns, kinds: batches(paths, columns, 2, kinds))
+    monkeypatch.setattr(statistics, "batches", lambda paths, columns, **more: batches(paths, columns, 2, **more))
 
     def rounded(value: object) -> object:
         if isinstance(value, dict):
