@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from eraser_hub.records.atomic import carry_over
-from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import BusyError, DataError, DataErrors, raise_all, shown
 from eraser_hub.records.json_lines import strict_object
 from eraser_hub.records.lines import reading
@@ -207,6 +206,8 @@ class HubDataset:
     @contextmanager
     def _built(self, folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:
         if self.verbs().is_built(folder):
+            from eraser_hub.records.built import open_built  # with Arrow, which not every verb should wait for
+
             for name in open_built(folder).configs:
                 if name not in self.configs:
                     expected = f"expected configs of {self.name} ({', '.join(self.configs)}), found {shown(name)}"
