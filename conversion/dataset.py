@@ -20,7 +20,6 @@ import msgspec
 
 from eraser_hub.records.atomic import carry_over
 from eraser_hub.records.errors import BusyError, DataError, DataErrors, raise_all, shown
-from eraser_hub.records.json_lines import strict_object
 from eraser_hub.records.lines import reading
 
 if TYPE_CHECKING:
@@ -273,6 +272,8 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     Raises:
         DataError: the file is missing or damaged, lacks something, or another version of this project wrote it.
     """
+    from eraser_hub.records.json_lines import strict_object  # with numpy, which not every verb should wait for
+
     path = folder / RELEASE
     if not os.path.lexists(path):
         raise DataError(f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}", file=folder)
