@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from eraser_hub.records.tables import Cell, Table, Tables
 
+from .comparison import ADJUSTED
 from .score import Scored
 
 TITLES = {"agreement": "Agreement with human rationales", "faithfulness": "Faithfulness"}
@@ -88,3 +90,54 @@ def _against_chance(scored: Scored) -> list[str]:
         f"(mean win rate per instance {shown(chance['mean_win_rate'])})"
         for side, chance in scored.chance.items()
     ]
+
+
+def comparison_tables(result: Mapping[str, Any]) -> Tables:
+    """A table for each pair of systems, a line for each score: ``*`` at its difference where the corrected p is at most .05,
+    ``=`` where the systems are equivalent.
+
+    Args:
+        result: what `comparison.compare` gave.
+    """
+    instances, clusters = result.get("instances", 0), result.get("clusters", 0)
+    words = f"{instances} instances" + (f" in {clusters} clusters" if clusters < instances else "")
+    pairs = [_pair_table(result, pair, words) for pair in result["comparisons"]]
+    notes = [
+        f"not compared, {name} alone has them: {', '.join(own)}" for name, own in result.get("left_out", {}).items()
+    ]
+    for one in result.get("against_chance", ()):
+        notes.append(
+            f"{one['system']}, {one['score']} against {one['draws']} random rationales: p {shown(one['p_value'])}, "
+            f"p Holm {shown(one['p_holm'])}, win rate {shown(one['win_rate'])}, effect size {shown(one['effect_size'])}"
+        )
+    tables = Tables("compare", pairs or [Table("compare", "Comparison", ("score",), ())])
+    tables.tables[-1].notes += [*notes, *result.get("notes", ())]
+    return tables
+
+
+def _pair_table(result: Mapping[str, Any], pair: Mapping[str, Any], words: str) -> Table:
+    adjusted = next((name for name in ADJUSTED if any(f"p_{name}" in test for test in pair["keys"].values())), "holm")
+    tests = {
+        "p": "p_randomisation",
+        "p boot": "p_bootstrap",
+        ADJUSTED[adjusted]: f"p_{adjusted}",
+        "p equiv": "p_equivalence",
+    }
+    tests = {head: name for head, name in tests.items() if any(name in test for test in pair["keys"].values())}
+    systems = (pair["first"], pair["second"])
+    spreads = {f"{name} ±": name for name in systems if name in result.get("spread", {})}
+    columns = (*systems, *spreads, "difference", "detectable", *tests)
+    title = f"{systems[0]} against {systems[1]}, {words}"
+    table = Table(f"{systems[0]}-{systems[1]}", title, ("score",), columns)
+    for key, test in pair["keys"].items():
+        low, high = test["ci"]
+        mark = "*" * test["star"] + "=" * test.get("equivalent", False)
+        table.add(
+            key,
+            **{name: Cell(result["scores"][name][key], digits=DIGITS) for name in systems},
+            **{head: Cell(result["spread"][name][key], digits=DIGITS) for head, name in spreads.items()},
+            difference=Cell(test["difference"], digits=DIGITS, low=low, high=high, mark=mark),
+            detectable=Cell(test["detectable"], digits=DIGITS),
+            **{head: Cell(test.get(name), digits=DIGITS) for head, name in tests.items()},
+        )
+    return table

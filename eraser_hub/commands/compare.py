@@ -17,7 +17,7 @@ from .scored import (
     check_source,
     settings_of,
 )
-from .usage import Split, say
+from .usage import Format, Split, print_tables, say
 
 Results = Annotated[
     list[str],
@@ -39,14 +39,13 @@ Primary = Annotated[
 Equivalence = Annotated[
     float | None, typer.Option(help="Also test whether systems differ by less than this, either way (TOST).")
 ]
-Output = Annotated[Literal["text", "json"], typer.Option("--format", help="A table, or JSON.")]
 
 
 def compare(
     results: Results, data_dir: DataDir = None, dataset: Dataset = None, config: Config = None, split: Split = "test",
     annotations: Annotations = None, iou_thresholds: IouThresholds = None, aopc_thresholds: AopcThresholds = None,
     n_resamples: NResamples = 10_000, seed: Seed = 0, confidence_level: ConfidenceLevel = 0.95, adjust: Adjust = "holm",
-    primary: Primary = None, equivalence: Equivalence = None, cluster_by: ClusterBy = "auto", output: Output = "text",
+    primary: Primary = None, equivalence: Equivalence = None, cluster_by: ClusterBy = "auto", format: Format = "text",
 ) -> None:  # fmt: skip
     """Compare systems on the same split, score by score.
 
@@ -65,9 +64,8 @@ def compare(
 
         eraser-hub compare --data-dir corpora/movies --results ours=a1.jsonl,a2.jsonl,a3.jsonl --results theirs=b.jsonl
     """
-    import json
-
-    from eraser_hub.scoring.comparison import Inference, as_json, as_text, compare_files, named_runs
+    from eraser_hub.scoring.comparison import Inference, compare_files, named_runs
+    from eraser_hub.scoring.score_tables import comparison_tables
     from eraser_hub.scoring.settings import Inputs
 
     inference = Inference(n_resamples, seed, confidence_level, adjust, tuple(primary or ()), equivalence)
@@ -87,4 +85,4 @@ def compare(
     if note:
         say(note)
     result = compare_files(systems, settings, inference)
-    typer.echo(json.dumps(as_json(result), indent=2, ensure_ascii=False) if output == "json" else as_text(result))
+    print_tables(comparison_tables(result), format, result, [result["signature"]])
