@@ -12,8 +12,10 @@ from .adapter import Adapter
 from .extras import need
 from .models.plain_model import PlainModel, ProbabilityModel
 from .models.sklearn_model import PipelineModel, load_pipeline, wants_strings
+from .models.subwords import subwords_of
 from .transformers.architectures import open_transformer
 
+TOKENIZER = "tokenizer"  # folder in a model's of `train`, where it counts sub-words
 TASKS = ("auto", "classification", "multiple-choice", "question-answering")
 
 
@@ -58,7 +60,10 @@ def open_model(
     if pipeline is not None:
         need("sklearn", "skops")
         joiner = facts.get("joiner", " ")
-        return PipelineModel(load_pipeline(pipeline, trust_pickle), uses_query=bool(uses_query), joiner=joiner)
+        longest = facts.get("longest")
+        subwords = None if longest is None else subwords_of(pipeline.parent / TOKENIZER, longest)
+        opened = load_pipeline(pipeline, trust_pickle)
+        return PipelineModel(opened, uses_query=bool(uses_query), joiner=joiner, subwords=subwords)
     if path.is_dir() and not (path / "config.json").is_file():
         raise DataError(
             "expected model.skops (eraser-hub train) or config.json (transformers), found neither", file=path

@@ -248,7 +248,7 @@ def model_digest(model: str) -> str:
     if not path.exists():
         return model
     digest = hashlib.blake2b(digest_size=12)
-    among = [path, path.with_name("model.json")] if path.is_file() else sorted(path.iterdir())
+    among = [path, path.with_name("model.json")] if path.is_file() else sorted(path.rglob("*"))
     for file in (file for file in among if file.is_file()):
         digest.update(f"{file.name}\x1f{file.stat().st_size}\x1e".encode())
         if file.stat().st_size <= 1 << 30:

@@ -48,6 +48,16 @@ Task = Annotated[
     ),
 ]
 
+Paper = Annotated[
+    str | None,
+    typer.Option(
+        help="Train as a paper's code does: eraser (a network reads the document first), wang2022, carton2020 (baselines "
+        "over sub-words, chosen by the validation split)."
+    ),
+]
+Tokenizer = Annotated[
+    str | None, typer.Option(help="--paper carton2020: the tokenizer's folder or Hub id; by default roberta-base.")
+]
 TrustRemoteCode = Annotated[
     bool, typer.Option("--trust-remote-code", help="Fine-tuning: run the code that the model brings along.")
 ]
@@ -58,7 +68,7 @@ def train(
     eval_split: EvalSplit = None, train_on: TrainOn = "full", regimes: Regimes = False, query: Query = None,
     features: Features = "words", joiner: Joiner = None, seed: Seed = 1, limit: Limit = None, epochs: Epochs = 3.0,
     max_steps: MaxSteps = 0, batch_size: BatchSize = 16, learning_rate: LearningRate = 2e-5, window: Window = None,
-    task: Task = "auto", trust_remote_code: TrustRemoteCode = False,
+    task: Task = "auto", paper: Paper = None, tokenizer: Tokenizer = None, trust_remote_code: TrustRemoteCode = False,
 ) -> None:  # fmt: skip
     """Train a classifier on a config, for `eraser-hub explain`.
 
@@ -86,7 +96,8 @@ def train(
     recipe = Recipe(
         dataset=dataset, config=config, split=split, eval_split=eval_split, model=model, query=query, features=features,
         joiner=joiner, seed=seed, limit=limit, epochs=epochs, max_steps=max_steps, batch_size=batch_size,
-        learning_rate=learning_rate, window=window, task=task, trust_remote_code=trust_remote_code,
+        learning_rate=learning_rate, window=window, task=task, trust_remote_code=trust_remote_code, paper=paper or "",
+        tokenizer=tokenizer or "",
     )  # fmt: skip
     for line in train_model(recipe, out, train_on, regimes, say=say):
         typer.echo(line)

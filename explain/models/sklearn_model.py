@@ -24,6 +24,7 @@ from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError, first_line
 
 from .plain_model import erase_tokens
+from .subwords import Subwords
 
 # single characters that no vocabulary of words or n-grams holds: a word more, and no evidence
 MASK, PAD = "�", "␀"
@@ -183,8 +184,11 @@ class _Text(Encoded):
 class PipelineModel(Adapter):
     """A fitted scikit-learn pipeline over strings."""
 
-    def __init__(self, pipeline: Any, *, uses_query: bool = False, joiner: str = " ") -> None:
+    def __init__(
+        self, pipeline: Any, *, uses_query: bool = False, joiner: str = " ", subwords: Subwords | None = None
+    ) -> None:
         super().__init__()
+        self.subwords = subwords
         self.pipeline, self.uses_query, self.joiner = pipeline, uses_query, joiner
         self.label_names = tuple(map(str, pipeline.classes_))
         self.steps = [step for _, step in getattr(pipeline, "steps", [("model", pipeline)])]
@@ -202,6 +206,7 @@ class PipelineModel(Adapter):
             and vectoriser.preprocessor is None
             and vectoriser.tokenizer is None
             and joiner == " "
+            and subwords is None
         ):
             self.vocabulary = vectoriser.vocabulary_
 
@@ -239,7 +244,8 @@ class PipelineModel(Adapter):
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         if self.vocabulary is None:
-            return np.asarray(self.pipeline.predict_proba([view.data for view, _ in units]))
+            texts = [view.data for view, _ in units]
+            return np.asarray(self.pipeline.predict_proba(texts if self.subwords is None else self.subwords(texts)))
         features = self.matrix([view.data for view, _ in units])
         for step in self.steps[1:-1]:
             features = step.transform(features)
@@ -247,7 +253,8 @@ class PipelineModel(Adapter):
 
     def supports(self, method: str) -> bool:
         if method == "coefficients":
-            return hasattr(self.steps[-1], "coef_") and hasattr(self.steps[0], "vocabulary_")
+            # features of sub-words are no words' or characters', to which coefficients could be traced
+            return self.subwords is None and hasattr(self.steps[-1], "coef_") and hasattr(self.steps[0], "vocabulary_")
         if method in ("gradient", "input-x-gradient", "integrated-gradients"):
             return self.supports("coefficients") and self._sums_counts()
         return super().supports(method)

@@ -51,7 +51,7 @@ def finetune(
     transformers.utils.logging.disable_progress_bar()
     transformers.set_seed(recipe.seed)
     chooses = recipe.task == MULTIPLE_CHOICE
-    model = _untrained(recipe, label_names, bool(facts.get("uses_query")))
+    model = _untrained(recipe, label_names, bool(facts.get("uses_query")), bool(facts.get("query_last")))
     rows = _training_rows(model, instances, [label_names.index(label) for label in labels])
     say(
         f"{len(rows)} {'questions' if chooses else 'windows'} of at most {model.window} sub-words from "
@@ -72,7 +72,7 @@ def finetune(
     _save(model, {**facts, "seed": recipe.seed}, out)
 
 
-def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool) -> SequenceModel:
+def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool, query_last: bool) -> SequenceModel:
     """The adapter of an encoder with a new head; it cuts the training examples."""
     import transformers
 
@@ -94,7 +94,7 @@ def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool) -> 
         raise not_opened(error, recipe.model) from error
     more: dict[str, Any] = {"window": recipe.window, "description": Path(recipe.model).name, "precision": "float32"}
     if recipe.task != MULTIPLE_CHOICE:
-        return SequenceModel(network, tokenizer, uses_query=uses_query, **more)
+        return SequenceModel(network, tokenizer, uses_query=uses_query, query_last=query_last, **more)
     model = ChoiceModel(network, tokenizer, **more)
     model.label_names = tuple(label_names)
     return model

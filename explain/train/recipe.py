@@ -24,6 +24,8 @@ class Recipe:
             learning rate is paper 004's (appendix A).
         window: of fine-tuning: the longest training example in sub-words; None: the model's own limit.
         task: of fine-tuning, one of :data:`TASKS`; auto: by the data.
+        paper: a preset of :mod:`eraser_hub.papers.presets`; "" for our own choices.
+        tokenizer: of ``carton2020``'s baselines, a folder or Hub id; "" for the paper's.
         trust_remote_code: run the code that the model to fine-tune brings along.
     """
 
@@ -44,3 +46,5 @@ class Recipe:
     window: int | None = None
     task: str = "auto"
     trust_remote_code: bool = False
+    paper: str = ""
+    tokenizer: str = ""

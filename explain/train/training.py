@@ -12,12 +12,15 @@ from typing import Any
 from eraser_hub.explain.dataset import Split, open_split, queries_differ
 from eraser_hub.explain.extras import need
 from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.open import looks_like_a_path, open_model
+from eraser_hub.explain.models.subwords import subwords_of
+from eraser_hub.explain.open import TOKENIZER, looks_like_a_path, open_model
 from eraser_hub.explain.transformers.multiple_choice import answers_of
+from eraser_hub.papers.presets import PRESETS, preset
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 
 from .baselines import BASELINES, LARGEST_SEED, evaluate_on, examples, fit_baseline, save_baseline
+from .carton import PAPER, fit_carton
 from .finetuning import finetune
 from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, TASKS, Recipe
 
@@ -50,8 +53,9 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
     query = queries_differ(data) if recipe.query is None else recipe.query
     if recipe.task not in TASKS:
         raise DataError(f"--task: expected one of {', '.join(TASKS)}; found {shown(recipe.task)}")
+    check_paper(recipe)
     evaluated = evaluation_split(recipe)
-    _fit(recipe, data, out, train_on, query, say)
+    _fit(recipe, data, out, train_on, query, evaluated, say)
     yield f"{out}: {recipe.model} trained on the {train_on} text of {recipe.split}"
     if evaluated is None:
         if recipe.eval_split is None:
@@ -61,8 +65,16 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
     if regimes:
         other = "rationale" if train_on == "full" else "full"
         with tempfile.TemporaryDirectory(dir=out, prefix=".regime-") as folder:
-            _fit(recipe, data, Path(folder), other, query, say)
+            _fit(recipe, data, Path(folder), other, query, evaluated, say)
             yield from _figures(recipe, Path(folder), other, evaluated)
+
+
+def check_paper(recipe: Recipe) -> None:
+    """Refuse an unknown preset, and a tokenizer that nothing would cut by."""
+    if recipe.paper not in ("", *PRESETS):
+        raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(recipe.paper)}")
+    if recipe.tokenizer and not (recipe.paper == PAPER and recipe.model in BASELINES):
+        raise DataError(f"--tokenizer: only the baselines of --paper {PAPER} count sub-words")
 
 
 def evaluation_split(recipe: Recipe) -> Split | None:
@@ -118,9 +130,19 @@ def has_rationales(split: Split) -> bool:
     return first is not None and first.rationale is not None
 
 
-def _fit(recipe: Recipe, data: Split, out: Path, train_on: str, query: bool, say: Callable[[str], None]) -> None:
-    instances, labels = examples(data, rationale_only=train_on == "rationale", uses_query=query, limit=recipe.limit,
-                                 seed=recipe.seed)  # fmt: skip
+def _fit(
+    recipe: Recipe,
+    data: Split,
+    out: Path,
+    train_on: str,
+    query: bool,
+    evaluated: Split | None,
+    say: Callable[[str], None],
+) -> None:
+    rationale_only = train_on == "rationale"
+    instances, labels = examples(
+        data, rationale_only=rationale_only, uses_query=query, limit=recipe.limit, seed=recipe.seed
+    )
     among = Counter(labels)
     if len(among) < 2:
         raise DataError(f"expected at least two labels to tell apart, found {', '.join(among)}", file=data.name)
@@ -130,7 +152,20 @@ def _fit(recipe: Recipe, data: Split, out: Path, train_on: str, query: bool, say
     facts: dict[str, Any] = {
         "dataset": Path(recipe.dataset).name, "config": data.config, "split": recipe.split, "train_on": train_on,
         "uses_query": query, "instances": len(instances), "label_names": list(data.label_names) or sorted(set(labels)),
+        **({"paper": recipe.paper} if recipe.paper else {}),
     }  # fmt: skip
+    if recipe.model in BASELINES and recipe.paper == PAPER:
+        if evaluated is None:
+            words = f"--paper {PAPER}: expected a validation split with labels to choose by; --eval-split names one"
+            raise DataError(words, file=data.name)
+        subwords = subwords_of(
+            recipe.tokenizer or preset(PAPER).training["tokenizer"], preset(PAPER).training["pieces"]
+        )
+        validation = examples(evaluated, rationale_only=rationale_only, uses_query=query)
+        model, more = fit_carton(recipe.model, (instances, labels), validation, subwords, recipe.seed, say)
+        save_baseline(model, {**facts, **more}, out)
+        subwords.tokenizer.save_pretrained(out / TOKENIZER)
+        return
     if recipe.model in BASELINES:
         joiner = recipe.joiner if recipe.joiner is not None else "" if recipe.features == "characters" else " "
         model, more = fit_baseline(
@@ -138,6 +173,13 @@ def _fit(recipe: Recipe, data: Split, out: Path, train_on: str, query: bool, say
         )
         save_baseline(model, {**facts, **more}, out)
         return
+    _finetuned(recipe, instances, labels, facts, out, say)
+
+
+def _finetuned(
+    recipe: Recipe, instances: Sequence[Instance], labels: Sequence[str], facts: dict[str, Any], out: Path,
+    say: Callable[[str], None],
+) -> None:  # fmt: skip
     if looks_like_a_path(recipe.model) and not Path(recipe.model).is_dir():
         raise DataError(
             f"--model: expected {', '.join(BASELINES)}, or a transformers folder or Hub id", file=recipe.model
@@ -146,6 +188,9 @@ def _fit(recipe: Recipe, data: Split, out: Path, train_on: str, query: bool, say
     task = recipe.task
     if task == "auto":
         # CoS-E's labels are letters that stand for another answer in every question
-        task = MULTIPLE_CHOICE if query and all_choices(instances, facts["label_names"]) else CLASSIFICATION
+        chooses = facts["uses_query"] and all_choices(instances, facts["label_names"])
+        task = MULTIPLE_CHOICE if chooses else CLASSIFICATION
     facts["task"] = task
+    if preset(recipe.paper).choices.query_last:
+        facts["query_last"] = True
     finetune(replace(recipe, task=task), instances, labels, facts["label_names"], out, facts, say)

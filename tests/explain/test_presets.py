@@ -341,3 +341,116 @@ def test_options_override_a_preset_and_the_signature_says_it():
         settings_for("lei2016", "", True)
     with pytest.raises(DataError, match="expected an Instance with a rationale"):
         explain_texts(CountingModel(), ["a text"], paper="carton2020")
+
+
+# --- training ----------------------------------------------------------------------------------------------------
+
+
+class Pieces:
+    """A tokenizer that gives the golden file's pieces, whatever the text."""
+
+    def __init__(self, rows) -> None:
+        self.rows = rows
+
+    def __call__(self, texts, padding, truncation, max_length):
+        assert padding == "max_length" and truncation and len(texts) == len(self.rows)
+        return {"input_ids": self.rows}
+
+    def convert_ids_to_tokens(self, row):
+        return row
+
+
+def test_carton_s_features_are_tf_idf_of_padded_pieces():
+    from eraser_hub.explain.models.subwords import Subwords
+    from eraser_hub.explain.train.carton import fit_carton
+
+    pieces, expected = CARTON["features"]["pieces"], CARTON["features"]["expected"]
+    instances = [Instance(str(n), (), ("d",), (("a",),)) for n in range(len(pieces))]
+    examples = instances, ["N", "P"] * (len(pieces) // 2)
+    subwords, lines = Subwords(Pieces(pieces), len(pieces[0])), []
+    model, facts = fit_carton("logistic-regression", examples, examples, subwords, 1, lines.append)
+    assert model[0].get_feature_names_out().tolist() == expected["vocabulary"]
+    np.testing.assert_allclose(model[0].idf_, expected["idf"], rtol=0, atol=1e-9)
+    matrix = model[0].transform(subwords([one.id for one in instances])).toarray()
+    np.testing.assert_allclose(matrix, expected["matrix"], rtol=0, atol=1e-9)
+    shares = [float(line.split(": ")[1].split(" ")[0]) for line in lines]
+    sizes = preset("carton2020").training["C"]
+    assert len(shares) == 7 and facts["size"] == sizes[shares.index(max(shares))]  # the first of the best
+    _, facts = fit_carton("random-forest", examples, examples, subwords, 1, lines.append)
+    assert facts["size"] in (4, 16, 64, 256, 512)
+
+
+@pytest.fixture
+def tokenizer_folder(tokenizer, tmp_path):
+    tokenizer.save_pretrained(tmp_path / "pieces")
+    return str(tmp_path / "pieces")
+
+
+def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer_folder, tmp_path, monkeypatch):
+    from eraser_hub.explain.run import explain
+    from eraser_hub.explain.work import Job
+
+    from .test_runs import call
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    words = (
+        "--dataset",
+        str(hub),
+        "--config",
+        "movies",
+        "--model",
+        "logistic-regression",
+        "--out",
+        str(tmp_path / "m"),
+    )
+    done = call(*words, "--paper", "carton2020", "--tokenizer", tokenizer_folder, verb="train")
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("on the validation split") == 7 and "no-rationale: accuracy" in done.stdout
+    facts = json.loads((tmp_path / "m" / "model.json").read_text())
+    assert facts["paper"] == "carton2020" and facts["longest"] == 512
+    out = tmp_path / "p.jsonl"
+    explained = (
+        "--dataset",
+        str(hub),
+        "--config",
+        "movies",
+        "--split",
+        "val",
+        "--model",
+        str(tmp_path / "m"),
+        "--quiet",
+    )
+    done = call(*explained, "--paper", "carton2020", "--out", str(out))
+    assert done.exit_code == 0, done.output
+    assert "paper:carton2020|rationales:human|" in done.stderr and "not trained with" not in done.stderr
+    assert len(json.loads(out.read_text().splitlines()[0])["occluded_scores"]) == 21
+    done = call(*explained, "--paper", "eraser", "--out", str(tmp_path / "e.jsonl"))
+    assert "the model was not trained with --paper eraser: taken as it is" in done.stderr
+    assert "paper:eraser|method:lime|kd:0.1|" in done.stderr and "--aopc-thresholds 0.003 0.01" in done.stderr
+    for more, says in (
+        (("--tokenizer", str(tmp_path)), "cannot open the tokenizer"),
+        (("--tokenizer", tokenizer_folder, "--eval-split", ""), "expected a validation split with labels"),
+    ):
+        found = call(*words, "--paper", "carton2020", *more, verb="train")
+        assert says in str(found.exception)
+    found = call(*words, "--paper", "eraser", "--tokenizer", tokenizer_folder, verb="train")
+    assert "only the baselines of --paper carton2020 count sub-words" in str(found.exception)
+    job = Job(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
+    with pytest.raises(DataError, match="not possible with LogisticRegression"):
+        explain(job, settings_for("", "", False, method="coefficients"), tmp_path / "c.jsonl")
+
+
+def test_eraser_s_networks_read_the_document_before_the_query(network, tokenizer):
+    from eraser_hub.explain.transformers.sequence_model import SequenceModel
+
+    one = Instance("a", ("Is", "it", "good", "?"), ("d",), (("the", "film", "bad") * 12,))
+    model = SequenceModel(network(), tokenizer, uses_query=True, query_last=True)
+    windows = model.encode(one).whole()
+    query = tokenizer.convert_tokens_to_ids(list(one.query))
+    assert len(windows) > 1
+    for window in windows:  # every window ends with the query
+        assert len(window.code) <= model.window and window.ids[-5:-1].tolist() == query
+        assert window.types[-2] == 1 and window.types[1] == 0
+    pair = tokenizer(list(one.documents[0][:4]), list(one.query), is_split_into_words=True)
+    short = model.encode(Instance("b", one.query, ("d",), (one.documents[0][:4],))).whole()
+    assert short[0].ids.tolist() == pair["input_ids"] and short[0].types.tolist() == pair["token_type_ids"]

@@ -7,6 +7,7 @@ import json
 import pytest
 
 pytest.importorskip("accelerate")
+from eraser_hub.explain.open import open_model
 from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.train.recipe import Recipe
@@ -22,7 +23,7 @@ def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train
     tokenizer.save_pretrained(base)
     recipe = Recipe(
         dataset=str(hub), config="movies", split="train", eval_split=None, model=str(base), max_steps=3, batch_size=4,
-        window=16, query=True, learning_rate=1e-3,
+        window=16, query=True, learning_rate=1e-3, paper="eraser" if train_on == "rationale" else "",
     )  # fmt: skip
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "model.skops").write_text("an earlier baseline, which explain would open first")
@@ -33,6 +34,7 @@ def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train
     assert "windows of at most 16 sub-words" in words[0]
     facts = json.loads((tmp_path / "m" / "model.json").read_text())
     assert facts["steps"] == 3 and facts["uses_query"] is True
+    assert open_model(tmp_path / "m").query_last == facts.get("query_last", False) == (train_on == "rationale")
     assert json.loads((tmp_path / "m" / "config.json").read_text())["id2label"] == {"0": "NEG", "1": "POS"}
     assert not (tmp_path / "m" / ".training").exists()
     job = Job(
