@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def score_system(
     else:
         _run_scorer(scores, system.path, split, {**options, **thresholds})
         if _fidelity_is_there(instances):
-            scores.add(_compute("normalized_fidelity", instances, split.labelled(), system.path, **options), split.ids)
+            _add(scores, "normalized_fidelity", instances, split.labelled(), system.path, split.ids, **options)
     scores.signatures.extend(method_of(system.path))
     return scores
 
@@ -82,6 +83,7 @@ def _run_scorer(scores: SystemScores, path: Path, split: ReportedSplit, options:
         scores.add(scored.flat(block), split.ids)
         scores.statistics[block] = statistics
     scores.chance = dict(scored.chance)
+    scores.missing += scored.cautions()
 
 
 def method_of(path: Path) -> list[str]:
@@ -108,8 +110,8 @@ def _run_modules(
     if _fidelity_is_there(instances):
         modules["normalized_fidelity"] = {}
     for module, own in modules.items():
-        scores.add(_compute(module, instances, references, path, **options, **own), split.ids)
-        part = {name: options[name] for name in ("only_predicted",) if name in options}
+        _add(scores, module, instances, references, path, split.ids, **options, **own)
+        part = {name: options[name] for name in ("only_predicted", "cluster_by") if name in options}
         scores.statistics[module] = metric_module(module).statistics(instances, references, **part, **own)
 
 
@@ -126,7 +128,7 @@ def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: Repo
         if why:
             scores.missing.append(why)
         else:
-            scores.add(_compute(module, predictions, references, system.path, **options), split.ids)
+            _add(scores, module, predictions, references, system.path, split.ids, **options)
             scores.statistics[module] = metric_module(module).statistics(predictions, references, **settings.part)
     scores.signatures.extend(method_of(system.path))
     return scores
@@ -190,11 +192,18 @@ def metric_module(name: str) -> Any:
     raise RuntimeError(f"eraser_hub.metrics.{name} holds no metric")
 
 
-def _compute(name: str, predictions: Rows, references: Rows, path: Path, **options: Any) -> dict[str, Any]:
-    try:
-        return metric_module(name).compute(predictions=list(predictions), references=list(references), **options)
-    except DataError:
-        raise
-    except ValueError as error:
-        # the module names instance and field; the file is ours to add
-        raise DataError(str(error), file=path) from None
+def _add(
+    scores: SystemScores, name: str, predictions: Rows, references: Rows, path: Path, ids: Sequence[str], **options: Any
+) -> None:
+    """Add what a module computes; what it warns of is told where parts are missing."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            result = metric_module(name).compute(predictions=list(predictions), references=list(references), **options)
+        except DataError:
+            raise
+        except ValueError as error:
+            # the module names instance and field; the file is ours to add
+            raise DataError(str(error), file=path) from None
+    scores.add(result, ids)
+    scores.missing += [str(one.message) for one in told if one.category is UserWarning]

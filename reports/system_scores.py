@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any
 
+from eraser_hub.metrics.clusters import AUTO
 from eraser_hub.metrics.pool import Statistics
 
 from .report_inputs import ReportedSplit
@@ -23,17 +24,19 @@ class ReportSettings:
     Attributes:
         confidence_level, n_resamples, seed: of the intervals.
         only_predicted: leave out annotations that a system has no prediction for.
+        cluster_by: what intervals and tests draw together, see `metrics.clusters.clustered`.
     """
 
     confidence_level: float = 0.95
     n_resamples: int = 1000
     seed: int = 0
     only_predicted: bool = False
+    cluster_by: str = AUTO
 
     @property
     def part(self) -> dict[str, Any]:
-        """The keyword argument that lets a part of the annotations be scored."""
-        return {"only_predicted": True} if self.only_predicted else {}
+        """The keyword arguments that statistics depend on: whether a part of the annotations is scored, and the clusters."""
+        return {"cluster_by": self.cluster_by} | ({"only_predicted": True} if self.only_predicted else {})
 
     def as_options(self) -> dict[str, Any]:
         """As the keyword arguments common to all metric modules."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .scored import ClusterBy
 from .usage import Split
 
 
@@ -33,6 +34,7 @@ def report(
     confidence_level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    cluster_by: ClusterBy = "auto",
 ) -> None:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
@@ -62,7 +64,9 @@ def report(
         baselines=named_systems(baseline or []),
         out=out,
         title=title,
-        settings=ReportSettings(confidence_level=confidence_level, n_resamples=resamples, seed=seed),
+        settings=ReportSettings(
+            confidence_level=confidence_level, n_resamples=resamples, seed=seed, cluster_by=cluster_by
+        ),
         figures=figures,
     )
     for path in (written.page, *written.score_files, *written.figures):

@@ -116,7 +116,8 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     third.write_text(second.read_text(encoding="utf-8"), encoding="utf-8")
     written = make_report(
         hub / "eraser", config="movies", split="validation", out=tmp_path / "out",
-        systems=named_systems([f"ours={first},{second}", f"theirs={third}"]), settings=ReportSettings(n_resamples=20),
+        systems=named_systems([f"ours={first},{second}", f"theirs={third}"]),
+        settings=ReportSettings(n_resamples=20, cluster_by="none"),
     )  # fmt: skip
     one, other = map(read_score_file, written.score_files)
     values = [0.7563175262, 0.4122834776]  # token macro F1 of the two files
@@ -125,6 +126,7 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     assert not one.intervals and not other.spread and other.intervals["token_macro_f1"]
     page = written.page.read_text(encoding="utf-8")
     assert "±0.24" in page and "show the first of 2 runs" in page and "|tests:7|" in page
+    assert "|cluster:none|clusters:24|" in page and "|cluster:documents|" not in page
     row = as_json([one])["rows"][0]
     assert row["spread"]["token_macro_f1"] == one.spread["token_macro_f1"]
     assert not any("spread" in column["key"] or column["key"] == "runs" for column in as_json([one])["columns"])
