@@ -6,7 +6,7 @@ This is the one path from instances to agreement, whether all come at once or so
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from .agreement_scores import (
     group_coverage,
     thresholds_said,
 )
-from .checks import check_documents, check_finite, check_own_documents, check_score_lengths
-from .fields import SOFT_FIELDS
+from .checks import Used, check_documents, check_finite, check_own_documents, check_score_lengths
+from .fields import HARD_FIELD, SOFT_FIELDS
 from .flat import Predictions
-from .joining import EvidenceIndex, Keys, has_sentences, number_keys, pairs, says_sentences, touched_sentences
-from .parts import Part, Parts
+from .joining import EvidenceIndex, Keys, number_keys, pairs, says_sentences, touched_sentences, unsaid_sentences
+from .parts import LeftOut, Part, Parts
 from .pool import Pool
 from .rankings import AUPRC_POLICIES, baseline_seeds, rank_rationales
 from .spans import as_spans, count_spans, group_counts, token_counts
@@ -65,9 +65,11 @@ class Agreement:
             raise ValueError("expected references, found none")
         self.parts, self.settings, self.rules = parts, settings, parts.rules
         self.pool = Pool(len(parts.r.ids), totals)
-        self.says_sentences, self.has_sentences = says_sentences(parts.r), has_sentences(parts.r)
-        # instances without a rationale, from before any instance had one: their annotations and lines
-        self.waiting: list[tuple[np.ndarray, Sequence[int]]] = []
+        self.says_sentences = says_sentences(parts.r)
+        # annotations of which some evidence does not say its sentences, and documents of one sentence that were left out
+        self.unsaid, self.short = unsaid_sentences(parts.r), 0
+        # instances without a rationale, from before any instance had one: annotations, lines, whether they are answers
+        self.waiting: list[tuple[np.ndarray, Sequence[int], np.ndarray]] = []
         check_own_documents(parts.r, self.rules["own documents"])
 
     @property
@@ -82,14 +84,15 @@ class Agreement:
             self._add(part)
         elif not self.rules.broken():
             annotation = part.rows[part.joined.reference]
-            self.waiting.append((annotation, part.sides["prediction"].numbers))
+            self.waiting.append((annotation, part.sides["prediction"].numbers, part.p.answered[part.joined.row]))
 
     def finish(self) -> None:
         """Add what waited."""
-        for annotation, lines in self.waiting:
-            self._add(self.parts.without_rationales(annotation, lines))
+        for waiting in self.waiting:
+            self._add(self.parts.without_rationales(*waiting))
 
     def _add(self, part: Part) -> None:
+        part = _with_zeros(part, self.parts.fields.used)
         p, r, joined, documents = part.p, part.r, part.joined, part.documents
         used = self.parts.fields.used
         owner = joined.reference[p.instance]
@@ -117,8 +120,20 @@ class Agreement:
         add_coverage(self.pool, *group_coverage(r.group_instance, tokens, covered, len(r.ids)))
         if self.sentences_by_spans:
             gold, touched = touched_sentences(r, p, joined, keys, documents)
-            sentences = token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size)
-            add_prf(self.pool, "sentence", sentences, keys.owner, SENTENCES_BY_SPANS)
+            counts = np.stack(token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size))
+            kept = self._with_sentences(part, keys.owner, keys.doc)
+            if kept.any():
+                add_prf(self.pool, "sentence", tuple(counts * kept), keys.owner, SENTENCES_BY_SPANS)
+
+    def _with_sentences(self, part: Part, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
+        """Which (annotation, document) pairs count in the precision and recall of sentences: bool.
+
+        Those whose annotation says the sentences of its evidence, and whose document has more than one.
+        """
+        said = ~self.unsaid[part.rows[owner]]
+        long = part.documents.lengths(owner, doc)[1] > 1
+        self.short += int((said & ~long).sum())
+        return said & long
 
     def _add_rankings(self, part: Part, owner: np.ndarray) -> None:
         p, r, joined, settings = part.p, part.r, part.joined, self.settings
@@ -135,7 +150,11 @@ class Agreement:
             no_positives = AUPRC_POLICIES[settings.auprc_policy]
             ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, settings.shuffles, decide[name])
             chosen = np.flatnonzero(sizes >= 0)
-            add_ranked(self.pool, ranked, chosen, owner[chosen], soft.prefix, self.has_sentences)
+            decided = None
+            if name == "sentence":
+                chosen = chosen[~self.unsaid[part.rows[owner[chosen]]]]
+                decided = chosen[self._with_sentences(part, owner[chosen], joined.doc[chosen])]
+            add_ranked(self.pool, ranked, chosen, owner, soft.prefix, decided)
 
     def signature_settings(self) -> dict[str, object]:
         """The settings that made a difference, as the signature has them."""
@@ -151,7 +170,59 @@ class Agreement:
             told["sentences"] = "[start,end)"
         if s.shuffles:
             told["shuffles"] = s.shuffles
+        return told | self.parts.signature_settings()
+
+    def left_out(self) -> list[LeftOut]:
+        """The scores that these predictions do not give, each with the field that it would take."""
+        used, s = self.parts.fields.used, self.settings
+        hard, soft, sentence = HARD_FIELD, SOFT_FIELDS["soft"].field, SOFT_FIELDS["sentence"].field
+        told = [] if used.hard else [LeftOut("exact, token and IOU scores", hard)]
+        if not used.soft:
+            told.append(LeftOut("AUPRC, AP, ROC-AUC", soft))
+        if not used.sentence:
+            by_spans = self.sentences_by_spans
+            told.append(LeftOut("sentence AUPRC, AP, ROC-AUC" if by_spans else "sentence scores", sentence))
+        if s.shuffles and not used.soft and not used.sentence:
+            told.append(LeftOut("the random baseline", soft))
         return told
+
+    def notes(self) -> list[str]:
+        """A line for whatever else sentence scores leave out."""
+        used, told = self.parts.fields.used, []
+        if used.sentence or self.sentences_by_spans:
+            unsaid = int(self.unsaid.sum())
+            if unsaid:
+                told.append(f"sentence scores leave out {unsaid:,} annotations whose evidence has no sentence offsets")
+            if self.short:
+                told.append(f"sentence p, r and f1 leave out {self.short:,} documents of one sentence")
+        return told
+
+
+def _with_zeros(part: Part, used: Used) -> Part:
+    """The part, in which what is no answer has no spans, and scores of zero for each document with evidence."""
+    p, r, joined = part.p, part.r, part.joined
+    if p.answered.all():
+        return part
+    silent = p.answered[joined.row] == 0
+    width = max(joined.docs, 1)
+    wanted = np.unique(pairs(r.group_instance[r.group], r.doc, width))
+    wanted = wanted[silent[wanted // width]]
+    annotation, doc = wanted // width, wanted % width
+    lengths = dict(zip(SOFT_FIELDS, part.documents.lengths(annotation, doc), strict=True))
+    columns: dict[str, np.ndarray] = {"hard": np.append(p.hard, np.full(doc.size, 0 if used.hard else -1))}
+    for name in SOFT_FIELDS:
+        size = np.maximum(lengths[name], 0) if getattr(used, name) else np.full(doc.size, -1)
+        scores = getattr(p, f"{name}_scores")
+        columns |= {
+            name: np.append(getattr(p, name), size),
+            f"{name}_scores": np.append(scores, np.zeros(np.maximum(size, 0).sum())),
+        }
+    number = {name: at for at, name in enumerate(p.docids)}
+    names = [r.docids[code] for code in doc.tolist()]
+    codes = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
+    columns |= {"instance": np.append(p.instance, joined.row[annotation]), "doc": np.append(p.doc, codes)}
+    more = replace(p, docids=list(number), **columns)  # type: ignore[arg-type]
+    return replace(part, p=more, joined=joined._replace(doc=np.append(joined.doc, doc)))
 
 
 def _names(p: Predictions) -> list[str]:

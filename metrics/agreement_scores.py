@@ -50,7 +50,8 @@ SENTENCES_BY_SPANS = "sentence_by_spans"
 class PrecisionRecall:
     """Micro and macro precision, recall and F1 (``NAME_micro_p`` ..) of the columns ``SOURCE.truth`` ..
 
-    Macro: the mean of each key's own values, over the keys with anything on either side.
+    Macro: the mean of each key's own values, over the keys with anything on either side. Without such a key all are 0, as in
+    the reference; of sentences, which the reference does not score so, NaN: what was left out is no miss.
     """
 
     name: str
@@ -63,6 +64,9 @@ class PrecisionRecall:
         scores = {f"{name}_micro_p": p, f"{name}_micro_r": r, f"{name}_micro_f1": f1}
         for part in PRF:
             scores[f"{name}_macro_{part}"] = divide(column(f"{source}.sum_{part}"), column(f"{source}.keys"))
+        if name == "sentence":
+            none = np.asarray(column(f"{source}.keys")) == 0
+            scores = {key: np.where(none, np.nan, score) for key, score in scores.items()}
         return scores
 
 
@@ -128,22 +132,27 @@ def add_coverage(pool: Pool, whole: np.ndarray, best: np.ndarray) -> None:
 
 
 def add_ranked(
-    pool: Pool, ranked: Ranked, chosen: np.ndarray, owner: np.ndarray, prefix: str = "", decided: bool = True
+    pool: Pool,
+    ranked: Ranked,
+    chosen: np.ndarray,
+    owner: np.ndarray,
+    prefix: str = "",
+    decided: np.ndarray | None = None,
 ) -> None:
     """Means of a `rankings.Ranked` over documents; sentences' decisions as well.
 
     Args:
         chosen: the rationales that have scores.
-        owner: the annotation of each of those.
+        owner: the annotation of each rationale.
         prefix: "" for tokens, "sentence_" for sentences.
-        decided: whether sentences' precision and recall mean something: the evidence says its sentences.
+        decided: those of the chosen whose sentences' precision and recall count; None: no such scores.
     """
-    if prefix and decided:
-        truth, predicted, hits = ranked.decided[chosen].T
-        add_prf(pool, prefix.rstrip("_"), (truth, predicted, hits), owner)
-    _add_rankings(pool, ranked.rankings(chosen), owner, prefix, "")
+    if decided is not None and decided.size:
+        truth, predicted, hits = ranked.decided[decided].T
+        add_prf(pool, prefix.rstrip("_"), (truth, predicted, hits), owner[decided])
+    _add_rankings(pool, ranked.rankings(chosen), owner[chosen], prefix, "")
     if ranked.random.shape[0]:
-        _add_rankings(pool, ranked.rankings(chosen, random=True), owner, prefix, "_random")
+        _add_rankings(pool, ranked.rankings(chosen, random=True), owner[chosen], prefix, "_random")
 
 
 def _add_rankings(pool: Pool, rankings: Rankings, owner: np.ndarray, prefix: str, end: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import evaluate
@@ -9,14 +10,16 @@ import numpy as np
 
 from .annotators import agreement
 from .batches import Measured, info
+from .cells import as_list
 from .clusters import connected as connected
-from .fields import HEADLINE
+from .fields import ANNOTATOR_ROW, HEADLINE
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import Row, RowBatches, RowColumns, as_list, by_id, check_partners, rows_of
+from .rows import Row, RowBatches, RowColumns, by_id, check_partners, scored_of
 from .sources import ERASER
+from .strangers import nearly as nearly
 
 KEYS = ("cohen_kappa", "p", "r", "f1")
 HIGHER_IS_BETTER: dict[str, bool | None] = dict.fromkeys(KEYS, True)
@@ -36,6 +39,8 @@ Args:
     references: rows {annotation_id, annotators}; annotators holds one list of 0/1 per annotator, one number per token:
         [[0, 1, ..], ..], at least two of one length. The rows may be given as predictions instead; if both are given,
         predictions hold the annotators and references further columns for by.
+    only_predicted: references without an instance are left out, and the signature says how many were scored; without it
+        they are an error.
     per_instance: adds each text's means over its annotators.
     confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over texts; ci_method is "bca"
         or "percentile".
@@ -106,24 +111,26 @@ def _marks(name: str, row: Row, side: str, offences: Offences) -> np.ndarray | N
 class AnnotatorAgreement(RowBatches, evaluate.Metric):
     """Agreement of annotators with their majority; see ``inputs_description``."""
 
+    FORMAT = ANNOTATOR_ROW
+
     def _info(self) -> evaluate.MetricInfo:
         return info(
             _DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES, HEADLINE["annotator_agreement"]
         )
 
-    def _measure(self, predictions: Any, references: Any) -> Measured:
+    def _measure(
+        self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False
+    ) -> Measured:
         """Per text: sums over its annotators of each score and of its square, and the counts."""
         sides = (("prediction", predictions), ("reference", references))
-        tables = [(side, rows_of(data, side)) for side, data in sides if data is not None]
-        tables = [(side, rows) for side, rows in tables if rows]
+        tables = [(side, rows) for side, rows in sides if rows]
         if not tables:
             raise ValueError("expected rows with annotators, found none")
         offences = Offences()
         side, rows = tables[0][0], by_id(tables[0][1], tables[0][0], offences)
         further = by_id(tables[1][1], tables[1][0], offences) if len(tables) > 1 else {}
         if further:
-            check_partners("prediction", rows, further, offences)
-            check_partners("reference", further, rows, offences)
+            check_partners(rows, further, offences, only_predicted)
         values, means = np.zeros((len(rows), 10)), np.full((len(rows), 4), np.nan)
         for at, (name, row) in enumerate(rows.items()):
             marks = _marks(name, row, side, offences)
@@ -142,6 +149,6 @@ class AnnotatorAgreement(RowBatches, evaluate.Metric):
         return Measured(
             Statistics(list(rows), values, _finalize, per_instance),
             RowColumns([[row, further.get(name)] for name, row in rows.items()]),
-            {"majority": "strict", "std": "population"},
+            {"majority": "strict", "std": "population", **scored_of(len(rows), max(len(rows), len(further)))},
             {"comparisons": int(comparisons), "undefined_kappas": int(comparisons - kappas)},
         )

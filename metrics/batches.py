@@ -6,7 +6,9 @@ evaluate's shared files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import datasets
@@ -14,8 +16,9 @@ import evaluate
 
 from .clusters import AUTO, Columns, clustered
 from .pool import Statistics
-from .results import report
+from .results import breakdown_note, report
 from .sources import Source
+from .strangers import nearly
 
 Kept = TypeVar("Kept")
 
@@ -57,12 +60,14 @@ class Measured(NamedTuple):
         columns: what is known of each instance besides, to break scores down by, and to cluster by.
         settings: what made the numbers, for the signature.
         extra: further entries of the result.
+        notes: lines for whoever reads the scores: what was left out.
     """
 
     statistics: Statistics
     columns: Columns
     settings: Mapping[str, object] = {}
     extra: Mapping[str, object] = {}
+    notes: Sequence[str] = ()
 
 
 class Batches(Generic[Kept]):
@@ -81,6 +86,7 @@ class Batches(Generic[Kept]):
     )  # fmt: skip
     name: str
     num_process: int
+    _measure: Callable[..., Any]  # (predictions, references, its settings by name)
 
     def _keep(self, data: Any, side: str) -> Kept:
         """What is kept of one side of a batch; it has a length, its number of rows."""
@@ -92,18 +98,23 @@ class Batches(Generic[Kept]):
     def _unpacked(self, data: bytes, side: str) -> Kept:
         raise NotImplementedError
 
-    def _measured(self, predictions: Sequence[Kept], references: Sequence[Kept], **settings: Any) -> Measured:
+    def _measured(
+        self, predictions: Sequence[Kept], references: Sequence[Kept], by: str | None = None, **settings: Any
+    ) -> Measured:
         raise NotImplementedError
 
     def _result(
         self, predictions: Sequence[Kept], references: Sequence[Kept], settings: dict[str, Any]
     ) -> dict[str, Any]:
-        """The scores of all that was kept."""
+        """The scores of all that was kept; what is left out is told by warnings."""
         options = {key: settings.pop(key) for key in self.OPTIONS if key in settings}
         cluster_by = settings.pop("cluster_by", AUTO)
-        measured = self._measured(predictions, references, **settings)
-        by, statistics = options.get("by"), measured.statistics
+        by = options.get("by")
+        measured = self._measured(predictions, references, by=by, **settings)
+        statistics = measured.statistics
         values = None if by is None else measured.columns(by)
+        for note in (*measured.notes, *(breakdown_note(by, statistics) if by else ())):
+            warnings.warn(note, stacklevel=4)
         # who asks for scores alone need not wait for the clusters
         drawn = any(
             options.get(key) not in (None, False) for key in ("per_instance", "confidence_level", "n_resamples")
@@ -111,6 +122,16 @@ class Batches(Generic[Kept]):
         if drawn or cluster_by != AUTO:
             statistics = clustered(statistics, measured.columns, cluster_by)
         return report(statistics, self.name, measured.settings, by_values=values, extra=measured.extra, **options)
+
+    def _check_settings(self, settings: Mapping[str, object], options: Sequence[str] = ()) -> None:
+        """Raise a TypeError for a keyword argument that is neither one of ``options`` nor a setting of this module."""
+        own = list(inspect.signature(self._measure).parameters)[2:]
+        known = dict.fromkeys([*own, *options, "cluster_by"])
+        for name in settings:
+            if name not in known:
+                near = nearly(name, known)
+                hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(known)}"
+                raise TypeError(f"{self.name}: unknown keyword argument {name!r}: {hint}")
 
     def statistics(
         self, predictions: Any = None, references: Any = None, cluster_by: str = AUTO, **settings: Any
@@ -125,6 +146,7 @@ class Batches(Generic[Kept]):
         """
         sides = (("prediction", predictions), ("reference", references))
         kept = [[] if data is None else [self._keep(data, side)] for side, data in sides]
+        self._check_settings(settings)
         measured = self._measured(*kept, **settings)
         return clustered(measured.statistics, measured.columns, cluster_by)
 
@@ -185,6 +207,7 @@ class Batches(Generic[Kept]):
         Raises:
             ValueError: wrong input; names the instance and the field.
         """
+        self._check_settings(settings, self.OPTIONS)
         if predictions is not None or references is not None:
             try:
                 self.add_batch(predictions=predictions, references=references)

@@ -260,7 +260,7 @@ def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, o
 def check_draws(p: Predictions, count: int, offences: Offences) -> None:
     """Every instance has ``count`` random rationales."""
     draws = p.draws
-    bad = np.flatnonzero(draws != count)
+    bad = np.flatnonzero((draws != count) & (p.answered == 1))
     offences.say_all("prediction", bad, "random_rationales", lambda k: f"expected {count} draws, found {draws[bad[k]]}")
 
 
@@ -318,8 +318,10 @@ class Fields:
         return Used(**{name: self.present.get(field, False) for name, field in fields.items()})
 
     def check(self, p: Predictions) -> None:
-        """Look at a part."""
+        """Look at a part; what is no answer has no fields."""
         rows = np.arange(len(p.ids))
+        self.answered = p.answered.astype(bool)
+        self._refuse_answers(p)
         self._presence(p.rationales >= 0, rows, "rationales")
         self._presence(p.hard >= 0, p.instance, _of_rationale(HARD_FIELD))
         for name, soft in SOFT_FIELDS.items():
@@ -333,7 +335,26 @@ class Fields:
         for matrix, owner, field in _erased_entries(p):
             self._presence(_named(matrix), owner, field)
 
+    def _refuse_answers(self, p: Predictions) -> None:
+        """What is no answer says nothing else."""
+        if self.answered.all():
+            return
+        lists = {
+            "rationales": p.rationales,
+            **{several.field: getattr(p, name) for name, several in LIST_FIELDS.items()},
+        }
+        self.offences.say_all(
+            "prediction", np.flatnonzero((p.classification >= 0) & ~self.answered), "classification",
+            "expected null, because the outcome is no answer",
+        )  # fmt: skip
+        for field, sizes in lists.items():
+            bad = np.flatnonzero((sizes > 0) & ~self.answered)
+            self.offences.say_all("prediction", bad, field, "expected none, because the outcome is no answer")
+
     def _presence(self, present: np.ndarray, rows: np.ndarray, field: str) -> None:
+        if not self.answered.all():
+            answered = self.answered[rows]
+            present, rows = present[answered], rows[answered]
         if not present.size:
             return
         first = self.present.setdefault(field, bool(present[0]))
@@ -435,12 +456,12 @@ class Classes:
         check_flips(p, self.probabilities)
         if used.draws:
             if self.draws is None:
-                self.draws = max(int(p.draws[0]), 1)
+                self.draws = max(int(p.draws[int(p.answered.argmax())]), 1)
             check_draws(p, self.draws, self.probabilities)
 
     def _remember(self, p: Predictions) -> None:
         """What `finish` needs to tell which labels there are, and who predicts another one."""
-        everywhere = ~np.isnan(p.full).any(axis=0)
+        everywhere = ~np.isnan(p.full[p.answered == 1]).any(axis=0)
         scored = dict.fromkeys(label for label, every in zip(p.labels, everywhere, strict=True) if every)
         self.scored = scored if self.scored is None else {label: None for label in self.scored if label in scored}
         for code, label in enumerate(p.labels):
@@ -470,24 +491,27 @@ class Classes:
 def name_labels(r: References, label_names: Sequence[str] | None, offences: Offences) -> None:
     """Give numbered labels their names (changes ``r.labels``); labels beyond ``label_names`` are offences."""
     names = list(label_names) if label_names is not None else None
+    if names is None:
+        numbered = np.array([*(label.startswith("\0") for label in r.labels), False])[r.classification]
+        if numbered.any():
+            first = int(numbered.argmax())
+            number = r.labels[r.classification[first]][1:]
+            message = f"expected labels, found numbers ({number}) in {numbered.sum()} rows: pass label_names=[..]"
+            offences.say("reference", first, "classification", message)
+        return
     for code, label in enumerate(r.labels):
         rows = np.flatnonzero(r.classification == code)
         if not rows.size:
             continue
         if label.startswith("\0"):
             number = int(label[1:])
-            if names is None:
-                message = f"expected a label, found {number}: label_names=[..] says what numbers stand for"
-                offences.say_all("reference", rows, "classification", message)
-            elif not 0 <= number < len(names):
+            if not 0 <= number < len(names):
                 message = f"expected a label number from 0 to {len(names) - 1}, found {number}"
                 offences.say_all("reference", rows, "classification", message)
-        elif names is not None and label not in names:
+        elif label not in names:
             offences.say_all(
                 "reference", rows, "classification", f"expected one of {', '.join(names)}, found {label!r}"
             )
-    if names is None:
-        return
     places = {name: code for code, name in enumerate(names)}
     merged = [*names, *(label for label in r.labels if not label.startswith("\0") and label not in places)]
     code_of = {label: code for code, label in enumerate(merged)}

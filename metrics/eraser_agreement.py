@@ -9,6 +9,7 @@ import evaluate
 from .agreement import Agreement, AgreementSettings
 from .agreement_scores import info_of, keys_of
 from .batches import info
+from .cells import as_list as as_list
 from .checks import Classes, name_labels
 from .clusters import connected as connected
 from .fields import HEADLINE
@@ -16,16 +17,18 @@ from .fields import SOFT_FIELDS as SOFT_FIELDS
 from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
-from .instances import InstanceBatches
+from .instances import InstanceBatches, Scores
 from .joining import Documents
 from .offences import Rules
-from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts
-from .pool import Statistics
+from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts, fields_of, left_out_said
+from .pool import Statistics as Statistics
 from .rankings import check_policy
 from .resampling import intervals as intervals
 from .results import report as report
+from .rows import rows_of as rows_of
 from .sources import ERASER
 from .spans import count_spans as count_spans
+from .strangers import Strangers as Strangers
 from .tokens import masks as masks
 
 SHUFFLES = 10
@@ -51,6 +54,8 @@ Args:
     random_baseline: True (10 shuffles, as in the papers) or a number: adds auprc_random .. for shuffled scores.
     sentence_threshold: a sentence is predicted from this score on. Where no prediction has sentence scores, sentences are
         predicted by hard rationales: those of which a span covers at least one token (signature: sentences_from:spans).
+    only_predicted: references without an instance are left out, and the signature says how many were scored; without it
+        they are an error.
     per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}.
     confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters; ci_method is
         "bca" or "percentile".
@@ -92,6 +97,8 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
     `agreement.Agreement` counts; `agreement_scores.precision_recall_f1` divides, for token F1 as for the others.
     """
 
+    REFERENCE_COLUMNS = ("documents", "evidences")
+
     def _info(self) -> evaluate.MetricInfo:
         return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, *info_of(keys_of()), HEADLINE["eraser_agreement"])
 
@@ -105,12 +112,13 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         auprc_policy: str = "reference",
         random_baseline: bool | int = False,
         sentence_threshold: float = 0.5,
-    ) -> tuple[Statistics, dict[str, object], dict[str, object]]:
+        only_predicted: bool = False,
+    ) -> Scores:
         thresholds = _thresholds(iou_threshold, iou_thresholds)
         check_policy(auprc_policy)
         shuffles = _shuffles(random_baseline)
         rules = Rules(FIELDS, DOCUMENTS, LENGTHS)
-        parts = Parts(r, Documents(r), rules)
+        parts = Parts(r, Documents(r), rules, only_predicted=only_predicted)
         if label_names is not None:
             name_labels(r, label_names, rules["label names"])
         agreement = Agreement(
@@ -122,7 +130,14 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         parts.finish()
         agreement.finish()
         rules.told().stop()
-        return agreement.pool.statistics(r.ids), agreement.signature_settings(), {}
+        left_out = agreement.left_out()
+        if not agreement.pool.columns:
+            raise ValueError(f"predictions: nothing to score: expected {fields_of(left_out)}, found none of them")
+        statistics, rows = agreement.pool.statistics(r.ids), parts.scored
+        if rows is not None:
+            statistics = statistics.take(rows)
+        notes = [*left_out_said(left_out), *agreement.notes()]
+        return Scores(statistics, agreement.signature_settings(), {}, notes, rows)
 
 
 def _thresholds(main: float, further: Sequence[float]) -> list[float]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import evaluate
 
 from .batches import info
+from .cells import as_list as as_list
 from .checks import name_labels
 from .clusters import connected as connected
 from .erasure import AOPC_THRESHOLDS, info_of
@@ -16,15 +17,17 @@ from .fields import HEADLINE
 from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
-from .instances import InstanceBatches
+from .instances import InstanceBatches, Scores
 from .joining import Documents
 from .offences import Rules
-from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Parts
-from .pool import Statistics
+from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Parts, fields_of, left_out_said
+from .pool import Statistics as Statistics
 from .resampling import intervals as intervals
 from .results import plain
 from .results import report as report
+from .rows import rows_of as rows_of
 from .sources import ERASER
+from .strangers import Strangers as Strangers
 from .tokens import sentence_sizes as sentence_sizes
 
 _DESCRIPTION = """\
@@ -43,6 +46,8 @@ Args:
     references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1), documents and
         evidences (for tokens_to_flip_ratio); ids are compared as strings.
     aopc_thresholds: those that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.
+    only_predicted: references without an instance are left out, and the signature says how many were scored; without it
+        they are an error.
     per_instance: adds per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [..]}.
     confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters; ci_method is
         "bca" or "percentile".
@@ -91,9 +96,10 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
         r: References | None,
         label_names: Sequence[str] | None = None,
         aopc_thresholds: Sequence[float] = AOPC_THRESHOLDS,
-    ) -> tuple[Statistics, dict[str, object], dict[str, object]]:
+        only_predicted: bool = False,
+    ) -> Scores:
         rules = Rules(FIELDS, DOCUMENTS, THRESHOLDS)
-        parts = Parts(r, None if r is None else Documents(r), rules)
+        parts = Parts(r, None if r is None else Documents(r), rules, only_predicted=only_predicted)
         if r is not None:
             name_labels(r, label_names, rules["label names"])
         ids = p.ids if r is None else r.ids
@@ -102,13 +108,16 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
         parts.finish()
         faithfulness.finish()
         rules.told().stop()
-        used = parts.fields.used
-        if not (used.full or used.classification or used.tokens_to_flip):
-            raise ValueError("predictions: expected classification or classification_scores, found neither")
-        extra: dict[str, object] = {"aopc_thresholds": faithfulness.asked} if used.thresholds else {}
+        left_out = faithfulness.left_out()
+        if not faithfulness.pool.columns:
+            raise ValueError(f"predictions: nothing to score: expected {fields_of(left_out)}, found none of them")
+        extra: dict[str, object] = {"aopc_thresholds": faithfulness.asked} if parts.fields.used.thresholds else {}
         for side, (overall, _) in faithfulness.against_chance().items():
             extra[f"{side}_chance"] = plain(overall)
-        return faithfulness.pool.statistics(ids), faithfulness.signature_settings(), extra
+        statistics, rows = faithfulness.pool.statistics(ids), parts.scored
+        if rows is not None:
+            statistics = statistics.take(rows)
+        return Scores(statistics, faithfulness.signature_settings(), extra, left_out_said(left_out), rows)
 
 
 def _asked(thresholds: Sequence[float]) -> list[float]:

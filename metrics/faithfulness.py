@@ -6,6 +6,7 @@ This is the one path from instances to faithfulness, whether all come at once or
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,8 +22,8 @@ from .erasure import (
     threshold_columns,
     tokens_to_flip_ratio,
 )
-from .fields import ERASED
-from .parts import Part, Parts
+from .fields import ERASED, LIST_FIELDS, SCORE_FIELDS
+from .parts import LeftOut, Part, Parts
 from .pool import Pool
 from .resampling import against_chance
 
@@ -65,6 +66,9 @@ class Faithfulness:
         self.classes.check(p, used)
         if self.rules.broken("labels"):
             return
+        if self.classes.gold and used.classification:
+            self._add_labels(part)
+        part = _answers(part)
         self.pool.at(part.rows)
         rows = part.joined.row
         label, full = p.classification[rows], np.nan_to_num(p.full[rows], nan=0.0)
@@ -76,8 +80,6 @@ class Faithfulness:
                 self.pool.add_mean(f"{side}_kl", kl_divergence(erased, full))
         if used.thresholds:
             self._add_curves(part, full, label)
-        if self.classes.gold and used.classification:
-            self._add_labels(part, label)
         if used.tokens_to_flip and part.documents.tokens.size:
             ratio = tokens_to_flip_ratio(p.tokens_to_flip[rows], part.documents.evidence_tokens(part.r))
             self.pool.add_mean("tokens_to_flip_ratio", ratio)
@@ -88,6 +90,7 @@ class Faithfulness:
         p, rows = part.p, part.joined.row
         offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
         positions, good = threshold_columns(p.threshold, offsets, np.array(self.asked))
+        good |= p.answered == 0
         check_thresholds(good, self.asked, p, self.rules["thresholds"])
         if not good.all():
             return
@@ -100,7 +103,9 @@ class Faithfulness:
                 ]
                 add_curve(self.pool, f"{side}_aopc", np.concatenate(drops))
 
-    def _add_labels(self, part: Part, label: np.ndarray) -> None:
+    def _add_labels(self, part: Part) -> None:
+        label = part.p.classification[part.joined.row]
+        self.pool.at(part.rows)
         names = list(dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *part.p.labels]))
         codes = {name: code for code, name in enumerate(names)}
         truth = np.array([*(codes.get(name, -1) for name in part.r.labels), -1], dtype=np.int64)[part.r.classification]
@@ -113,9 +118,21 @@ class Faithfulness:
             matrix = getattr(p, f"draw_{side}")
             if getattr(self.parts.fields.used, side) and not np.isnan(matrix).all():
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
-                draws = np.nan_to_num(matrix, nan=0.0).reshape(len(p.ids), count, -1)[rows]
+                place = (np.cumsum(p.answered) - 1)[rows]  # what is no answer has no draws
+                draws = np.nan_to_num(matrix, nan=0.0).reshape(int(p.answered.sum()), count, -1)[place]
                 own = part.rows, drop(full, erased, label), aopc(full, draws, label)
                 self.drawn.setdefault(side, []).append(own)
+
+    def left_out(self) -> list[LeftOut]:
+        """The scores that these predictions do not give, each with the field that it would take."""
+        used = self.parts.fields.used
+        needs = {side: (getattr(used, side), SCORE_FIELDS[side]) for side in ERASED}
+        needs["AOPC"] = used.thresholds, LIST_FIELDS["thresholds"].field
+        if self.parts.r is not None:
+            whose = " in the references" if used.classification else ""
+            needs["accuracy, macro F1"] = used.classification and bool(self.classes.gold), f"classification{whose}"
+            needs["tokens_to_flip_ratio"] = used.tokens_to_flip, "tokens_to_flip"
+        return [LeftOut(scores, field) for scores, (there, field) in needs.items() if not there]
 
     def finish(self) -> None:
         """Settle which labels count."""
@@ -138,4 +155,17 @@ class Faithfulness:
 
     def signature_settings(self) -> dict[str, object]:
         """The settings that made a difference, as the signature has them."""
-        return {"log": "e"} | ({"aopc": self.asked} if self.parts.fields.used.thresholds else {})
+        aopc = {"aopc": self.asked, "aopc_mean": "bins"} if self.parts.fields.used.thresholds else {}
+        return {"log": "e"} | aopc | self.parts.signature_settings()
+
+
+def _answers(part: Part) -> Part:
+    """The part without the annotations that were given no answer: they have no probabilities."""
+    answers = part.p.answered[part.joined.row] == 1
+    if answers.all():
+        return part
+    kept = np.flatnonzero(answers)
+    joined = part.joined._replace(row=part.joined.row[kept])
+    return replace(
+        part, r=part.r.take(kept), rows=part.rows[kept], joined=joined, documents=part.documents.at(part.rows[kept])
+    )

@@ -1,11 +1,12 @@
-"""The optional fields of an ERASER instance, and the scores that modules are judged by: each is named here once.
+"""The fields of predictions, and the scores that modules are judged by: each is named here once.
 
 Keys are the names that the flat arrays of `flat.Predictions` have, values what stands in the JSON.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
 
 # {label: probability} of an instance; `ERASED` are those of an erased input
 SCORE_FIELDS = {
@@ -61,3 +62,37 @@ HEADLINE = {
     "normalized_fidelity": ("normalized_sufficiency", "normalized_comprehensiveness"),
     "annotator_agreement": ("cohen_kappa",),
 }
+# field -> the format of the objects that stand there; LABELS where their keys are labels, None for any other value
+Format: TypeAlias = Mapping[str, "Format | None"]
+LABELS: Format = {}
+
+_SIDES: Format = {SCORE_FIELDS[side]: LABELS for side in ERASED}
+# an ERASER instance. `outcome` other than "answered": a language model gave no answer
+OUTCOME_FIELD, ANSWERED = "outcome", "answered"
+INSTANCE: Format = {
+    **dict.fromkeys(("annotation_id", "classification", "tokens_to_flip", OUTCOME_FIELD)),
+    "rationales": {
+        "docid": None,
+        HARD_FIELD: dict.fromkeys(("start_token", "end_token")),
+        **dict.fromkeys(soft.field for soft in SOFT_FIELDS.values()),
+    },
+    **dict.fromkeys(SCORE_FIELDS.values(), LABELS),
+    **{
+        field: {"threshold": None, **_SIDES} if entry == "threshold" else _SIDES
+        for field, entry in LIST_FIELDS.values()
+    },
+    OCCLUDED_FIELD: {"occlusion_rate": None, "trial": None, **_SIDES},
+}
+# rows of the other modules
+ID_FIELDS = ("annotation_id", "id", "sent_id")
+PROBABILITIES = ("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba")
+PERTURBATION_ROW: Format = dict.fromkeys(
+    (
+        *ID_FIELDS, "pred_label", "rationale", "rationale_tokens", "ranked_tokens", "kd", *PROBABILITIES,
+        "empty_pred_proba", "answer", "answer_proba",
+    )
+)  # fmt: skip
+FIDELITY_ROW: Format = dict.fromkeys(
+    (*ID_FIELDS, "p_full", "p_rationale", "p_complement", "p_empty", "occlusion_rate", "trial")
+)
+ANNOTATOR_ROW: Format = dict.fromkeys((*ID_FIELDS, "annotators"))

@@ -74,6 +74,7 @@ class Predictions(FlatRecord):
 
     instance: np.ndarray  # (m,) the instance of each rationale
     doc: np.ndarray  # (m,) into docids
+    answered: np.ndarray  # (n,) 0: a model that gave no answer, of which nothing else is said
     rationales: np.ndarray  # (n,) how many rationales; -1: the field is absent
     hard: np.ndarray  # (m,) how many spans; -1: absent
     start: np.ndarray
@@ -162,11 +163,13 @@ Record = TypeVar("Record", bound=FlatRecord)
 
 
 def blank(kind: type[Record], ids: Sequence[str]) -> Record:
-    """Instances or annotations of which no more is said than their ids: labels are absent, all other arrays empty."""
+    """Instances (answered) or annotations of which no more is said than their ids: labels are absent, other arrays empty."""
     columns: dict[str, Sequence[str] | np.ndarray] = {
         item.name: () if item.type == "Sequence[str]" else np.zeros(0, dtype=np.int64) for item in fields(kind)
     }
     columns |= {"ids": ids, "classification": np.full(len(ids), -1)}
+    if "answered" in columns:
+        columns["answered"] = np.ones(len(ids), dtype=np.int64)
     return kind(**columns)  # type: ignore[arg-type]
 
 

@@ -6,15 +6,27 @@ apart one by one, and what is wrong is told there (`flatten_rows`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
-from .fields import ERASED, HARD_FIELD, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from .fields import (
+    ANSWERED,
+    ERASED,
+    HARD_FIELD,
+    INSTANCE,
+    LIST_FIELDS,
+    OUTCOME_FIELD,
+    SCORE_FIELDS,
+    SOFT_FIELDS,
+    Format,
+)
 from .flat import Predictions, References
+from .offences import Offences, cut
+from .strangers import Strangers, misspelt, nearly
 from .tokens import text_sizes
 
 TEXT_AT_ONCE = 1 << 22
@@ -50,6 +62,8 @@ def _field(structs: pa.StructArray, name: str) -> pa.Array | None:
     if not t.is_struct(structs.type):
         raise _Unknown
     if structs.type.get_field_index(name) < 0:
+        if any(field.name == name for field in structs.type):
+            raise ValueError(f"expected each field once, found {name!r} twice")
         return None
     return pc.struct_field(structs, name)
 
@@ -64,6 +78,13 @@ def _integers(array: pa.Array | None) -> np.ndarray:
     if array is None or not t.is_integer(array.type) or t.is_uint64(array.type):
         raise _Unknown
     return _no_nulls(array).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _from_nullable(array: pa.Array) -> np.ndarray:
+    """Integers, -1 for null; of any width, also one that holds no -1."""
+    if not t.is_integer(array.type) or t.is_uint64(array.type):
+        raise _Unknown
+    return array.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
 
 
 def _numbers(array: pa.Array, nulls: bool = False) -> np.ndarray:
@@ -126,12 +147,38 @@ def _matrix(columns: Columns, n: int, labels: dict[str, int]) -> np.ndarray:
     return out
 
 
-def predictions_from_arrow(table: pa.Table) -> Predictions | None:
-    """A table of ERASER instances, a row each; None where rows must be taken apart one by one."""
+def predictions_from_arrow(
+    table: pa.Table, offences: Offences | None = None, strangers: Strangers | None = None
+) -> Predictions | None:
+    """A table of ERASER instances, a row each; None where rows must be taken apart one by one.
+
+    Args:
+        offences: told of misspelt columns.
+        strangers: counts those that the format does not know.
+    """
     try:
-        return Predictions(**_predictions(table))  # type: ignore[arg-type]
+        predictions = Predictions(**_predictions(table))  # type: ignore[arg-type]
     except _Unknown:
         return None
+    for path, near in _strangers(table.schema, INSTANCE):
+        if near is None and strangers is not None:
+            strangers[path] += table.num_rows
+        elif near is not None and offences is not None:
+            offences.say("prediction", 0, cut(path)[1:-1], misspelt(near))
+    return predictions
+
+
+def _strangers(fields: Iterable[pa.Field], known: Format, path: str = "") -> Iterator[tuple[str, str | None]]:
+    """(path, the known field that it nearly is) of each unknown field, at any depth."""
+    for field in fields:
+        if field.name not in known:
+            yield f"{path}{field.name}", nearly(field.name, known)
+        elif inner := known[field.name]:
+            kind = field.type
+            while _is_list(kind):
+                kind = kind.value_type
+            if t.is_struct(kind):
+                yield from _strangers(kind, inner, f"{path}{field.name}.")
 
 
 def references_from_arrow(table: pa.Table, label_names: Sequence[str] | None) -> References | None:
@@ -169,6 +216,9 @@ def _list(array: pa.Array | None, n: int) -> tuple[np.ndarray, pa.Array | None]:
 def _predictions(table: pa.Table) -> Flat:
     n = table.num_rows
     out: Flat = {"ids": _ids(_column(table, "annotation_id"))}
+    outcome = _column(table, OUTCOME_FIELD)
+    words, which = ([], np.full(n, -1, dtype=np.int64)) if outcome is None else _strings(outcome)
+    out["answered"] = np.array([*(word == ANSWERED for word in words), True], dtype=np.int64)[which]
     out |= _rationales(_column(table, "rationales"), n)
     label = _column(table, "classification")
     labels: list[str] = []
@@ -249,7 +299,7 @@ def _references(table: pa.Table, label_names: Sequence[str] | None) -> Flat:
             if values is None or t.is_null(values.type):
                 out[name] = np.full(len(evidences), -1, dtype=np.int64)
             else:
-                out[name] = _integers(values.fill_null(-1))
+                out[name] = _from_nullable(values)
     return out | {"docids": list(docs)}
 
 
@@ -262,7 +312,7 @@ def _classes(label: pa.Array | None, n: int, label_names: Sequence[str] | None) 
         if label_names is not None and not set(labels) <= set(label_names):
             raise _Unknown
         return labels, codes
-    codes = label.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = _from_nullable(label)
     if label_names is None:
         numbers, places = np.unique(codes, return_inverse=True)
         return [f"\0{number}" for number in numbers.tolist()], np.where(codes < 0, -1, places)

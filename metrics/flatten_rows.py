@@ -10,11 +10,25 @@ from typing import Any, Generic
 
 import numpy as np
 
-from .fields import ERASED, HARD_FIELD, LABELLED, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from .cells import as_list, as_scalar
+from .fields import (
+    ANSWERED,
+    ERASED,
+    HARD_FIELD,
+    INSTANCE,
+    LABELLED,
+    LIST_FIELDS,
+    OUTCOME_FIELD,
+    SCORE_FIELDS,
+    SOFT_FIELDS,
+)
 from .flat import Predictions, Record, References
 from .offences import Offences, cut
+from .strangers import Strangers, misspelt, nearly
 from .tokens import sentence_sizes
 
+# what scores read of a row
+REFERENCE_FIELDS = ("annotation_id", "classification", "documents", "evidences")
 # no offset in tokens or sentences comes near it; those of references are kept in 32 bits
 FAR = 2**31 - 1
 NUMBERS = frozenset((int, float))
@@ -67,7 +81,7 @@ class ScoreTable:
             return "expected a probability for each label, found none"
         try:
             # a label that is None there is absent: Arrow's structs name every label in every row
-            if None in values:
+            if any(p is None for p in values):
                 scores = {label: p for label, p in scores.items() if p is not None}
                 if not scores:
                     self.layout.append(-1)
@@ -157,14 +171,12 @@ class Flattener(Generic[Record]):
         """Tell an offence of the row that is being added."""
         self.offences.say(self.side, self.n, where, message)
 
-    def _identified(self, row: Any) -> Mapping[str, Any]:
-        """The row, its id appended; an empty row where it is none."""
-        if type(row) is not dict and not isinstance(row, Mapping):
-            self.say("", f"expected an object, found {cut(row)}")
-            row = {"annotation_id": ""}
+    def _identified(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The row, its id appended."""
         name = row.get("annotation_id")
         if type(name) is not str:
-            if _is_integer(name) or isinstance(name, np.str_):
+            name = as_scalar(name)
+            if isinstance(name, str) or _is_integer(name):
                 name = str(name)
             else:
                 self.say("annotation_id", f"expected a string or an integer, found {cut(name)}")
@@ -193,6 +205,8 @@ class PredictionFlattener(Flattener[Predictions]):
     def __init__(self, offences: Offences) -> None:
         super().__init__(offences)
         self.layouts: dict[tuple[str, ...], int] = {}
+        self.strangers, self.numbered = Strangers(), False
+        self.answered = _ints()
         self.instance, self.doc, self.rationales, self.classification = _ints(), _ints(), _ints(), _ints()
         self.hard, self.start, self.end = _ints(), _ints(), _ints()
         self.soft, self.sentence, self.thresholds, self.draws = _ints(), _ints(), _ints(), _ints()
@@ -205,27 +219,35 @@ class PredictionFlattener(Flattener[Predictions]):
         ]
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Append one instance (unknown keys are left alone)."""
-        get = self._identified(row).get
+        """Append one instance (unknown fields are counted)."""
+        row = self._identified(row)
+        self.strangers.look(row, INSTANCE, self.say)
+        get = row.get
+        outcome = get(OUTCOME_FIELD)
+        self.answered.append(outcome is None or outcome == ANSWERED)
+        if outcome is not None and not isinstance(outcome, str):
+            self.say(OUTCOME_FIELD, f"expected a string, found {cut(outcome)}")
         rationales = get("rationales")
         if rationales is None:
             self.rationales.append(-1)
-        elif not isinstance(rationales, (list, tuple, np.ndarray)):
+        elif (several := as_list(rationales)) is None:
             self.rationales.append(-1)
             self.say("rationales", f"expected a list, found {cut(rationales)}")
         else:
             before = len(self.doc)
-            for position, rationale in enumerate(rationales):
+            for position, rationale in enumerate(several):
                 self._rationale(rationale, position)
             self.rationales.append(len(self.doc) - before)
         label = get("classification")
         if label is None:
             self.classification.append(-1)
-        elif type(label) is str:
-            self.classification.append(self.labels.setdefault(label, len(self.labels)))
+        elif isinstance(label, str):
+            self.classification.append(self.labels.setdefault(str(label), len(self.labels)))
         else:
             self.classification.append(-1)
-            self.say("classification", f"expected a label (a string), found {cut(label)}")
+            if not (self.numbered and _is_integer(label)):
+                self.say("classification", f"expected a label (a string), found {cut(label)}")
+            self.numbered = self.numbered or _is_integer(label)  # told once: then all are
         for table, where in SCORE_FIELDS.items():
             self._scores(table, get(where), where)
         self._flip(get("tokens_to_flip"))
@@ -258,10 +280,11 @@ class PredictionFlattener(Flattener[Predictions]):
             else:
                 self._floats(scores, f"{where}.{field}", sizes, values)
 
-    def _spans(self, hard: Any, where: str) -> None:
-        if not isinstance(hard, (list, tuple, np.ndarray)):
+    def _spans(self, value: Any, where: str) -> None:
+        hard = as_list(value)
+        if hard is None:
             self.hard.append(-1)
-            self.say(where, f"expected a list of spans, found {cut(hard)}")
+            self.say(where, f"expected a list of spans, found {cut(value)}")
             return
         size = len(self.start)
         try:
@@ -284,16 +307,17 @@ class PredictionFlattener(Flattener[Predictions]):
         except (TypeError, KeyError, IndexError, AttributeError):
             del self.start[size:], self.end[size:]
             self.hard.append(0)
-            self.say(where, f"expected spans with start_token and end_token, found {cut(list(hard))}")
+            self.say(where, f"expected spans with start_token and end_token, found {cut(hard)}")
 
-    def _floats(self, scores: Any, where: str, sizes: array, values: array) -> None:
-        if isinstance(scores, np.ndarray) and scores.ndim == 1 and scores.dtype.kind in "fiu":
-            values.frombytes(np.ascontiguousarray(scores, dtype=np.float64).tobytes())
-            sizes.append(scores.size)
+    def _floats(self, value: Any, where: str, sizes: array, values: array) -> None:
+        if type(value) is np.ndarray and value.ndim == 1 and value.dtype.kind in "fiu":
+            values.frombytes(np.ascontiguousarray(value, dtype=np.float64).tobytes())
+            sizes.append(value.size)
             return
-        if not isinstance(scores, (list, tuple, np.ndarray)):
+        scores = as_list(value)
+        if scores is None:
             sizes.append(-1)
-            self.say(where, f"expected a list of numbers, found {cut(scores)}")
+            self.say(where, f"expected a list of numbers, found {cut(value)}")
             return
         try:
             if not {*map(type, scores)} <= NUMBERS:
@@ -302,7 +326,7 @@ class PredictionFlattener(Flattener[Predictions]):
                     self.say(f"{where}[{wrong[0]}]", f"expected a number, found {cut(wrong[1])}")
                     sizes.append(-1)
                     return
-            values.fromlist(scores if isinstance(scores, list) else list(scores))
+            values.fromlist(scores)
             sizes.append(len(scores))
         except OverflowError:
             self.say(where, "expected finite numbers, found one beyond the range of a float")
@@ -326,13 +350,12 @@ class PredictionFlattener(Flattener[Predictions]):
             self.tokens_to_flip.append(np.nan)
             self.say("tokens_to_flip", f"expected a number, found {cut(tokens)}")
 
-    def _several(self, where: str, entries: Any, kind: str, sizes: array) -> None:
+    def _several(self, where: str, value: Any, kind: str, sizes: array) -> None:
+        entries = None if value is None else as_list(value)
         if entries is None:
             sizes.append(-1)
-            return
-        if not isinstance(entries, (list, tuple, np.ndarray)):
-            sizes.append(-1)
-            self.say(where, f"expected a list, found {cut(entries)}")
+            if value is not None:
+                self.say(where, f"expected a list, found {cut(value)}")
             return
         sizes.append(len(entries))
         tables = [(SCORE_FIELDS[side], self.tables[f"{kind}_{side}"]) for side in ERASED]
@@ -361,25 +384,27 @@ class PredictionFlattener(Flattener[Predictions]):
         return self._record(Predictions, **{name: table.matrix(self.labels) for name, table in self.tables.items()})
 
 
-def _several(value: Any) -> Any:
-    """A list's items, none of null; not by truth, which an array (a row out of pandas) does not have."""
-    return () if value is None else value
-
-
 class ReferenceFlattener(Flattener[References]):
     """Takes dataset rows (or annotations) one by one; `finish` gives the `flat.References`.
 
     Args:
         offences: where what is wrong is told.
         label_names: names of the integers in ``classification`` (ClassLabel).
+        needed: the fields that every row must have.
         documents: whether rows bring their documents.
     """
 
     side = "reference"
 
-    def __init__(self, offences: Offences, label_names: Sequence[str] | None = None, documents: bool = True) -> None:
+    def __init__(
+        self,
+        offences: Offences,
+        label_names: Sequence[str] | None = None,
+        needed: Sequence[str] = (),
+        documents: bool = True,
+    ) -> None:
         super().__init__(offences)
-        self.label_names, self.with_documents = label_names, documents
+        self.label_names, self.needed, self.with_documents = label_names, needed, documents
         self.labels = {name: k for k, name in enumerate(label_names or ())}
         self.classification, self.group_instance, self.group, self.doc = _short(), _short(), _short(), _short()
         self.start, self.end, self.start_sentence, self.end_sentence = _short(), _short(), _short(), _short()
@@ -389,15 +414,34 @@ class ReferenceFlattener(Flattener[References]):
     def add(self, row: Mapping[str, Any]) -> None:
         """Append one row (columns beyond those that scores need are left alone)."""
         row = self._identified(row)
+        for field in REFERENCE_FIELDS:
+            self._look_for(field, row)
         self._label(row.get("classification"))
         if self.with_documents:
-            for position, document in enumerate(_several(row.get("documents"))):
+            for position, document in enumerate(self._list(row.get("documents"), "documents", "documents")):
                 self._document(document, position)
-        for number, evidences in enumerate(_several(row.get("evidences"))):
+        for number, group in enumerate(self._list(row.get("evidences"), "evidences", "evidence groups")):
             self.group_instance.append(self.n)
-            for position, evidence in enumerate(evidences):
+            for position, evidence in enumerate(self._list(group, f"evidences[{number}]", "evidences", nothing=False)):
                 self._evidence(evidence, number, position)
         self.n += 1
+
+    def _look_for(self, field: str, row: Mapping[str, Any]) -> None:
+        """Tell where a field is misspelt, or needed and not there."""
+        if row.get(field) is not None:
+            return
+        wrong = [name for name in row if name not in REFERENCE_FIELDS and nearly(name, [field])]
+        if wrong:
+            self.say(cut(wrong[0])[1:-1], misspelt(field))
+        elif field in self.needed:
+            self.say(field, f"expected it in every row, found {cut(row.get(field)) if field in row else 'none'}")
+
+    def _list(self, value: Any, where: str, what: str, nothing: bool = True) -> list[Any]:
+        """A list's items; none where it is null and that may be."""
+        items = [] if value is None and nothing else as_list(value)
+        if items is None:
+            self.say(where, f"expected a list of {what}, found {cut(value)}")
+        return items or []
 
     def add_columns(self, rows: Sequence[Any], get: Getter = itemgetter) -> bool:
         """Append several annotations at once, column by column; False, and nothing is appended, where one of them is not as
@@ -464,11 +508,15 @@ class ReferenceFlattener(Flattener[References]):
 
     def _document(self, document: object, position: int) -> None:
         where = f"documents[{position}]"
+        docid = document.get("docid") if isinstance(document, Mapping) else None
         if not isinstance(document, Mapping) or not isinstance(document.get("text"), str):
             self.say(where, f"expected docid and text, found {cut(document)}")
             return
+        if not isinstance(docid, str) and not _is_integer(docid):
+            self.say(f"{where}.docid", f"expected a string, found {cut(docid)}")
+            return
         self.document_instance.append(self.n)
-        self.document.append(self.docs.setdefault(str(document.get("docid")), len(self.docs)))
+        self.document.append(self.docs.setdefault(str(docid), len(self.docs)))
         sizes = sentence_sizes(document["text"])
         self.tokens.append(sum(sizes))
         self.sentences.append(len(sizes))
@@ -478,9 +526,12 @@ class ReferenceFlattener(Flattener[References]):
         try:
             docid, start, end = evidence["docid"], evidence["start_token"], evidence["end_token"]
             first, last = evidence.get("start_sentence"), evidence.get("end_sentence")
-        except (TypeError, KeyError, AttributeError):
+        except (TypeError, KeyError, AttributeError, IndexError):
             where = f"evidences[{number}][{position}]"
             self.say(where, f"expected docid, start_token and end_token, found {cut(evidence)}")
+            return
+        if not isinstance(docid, str) and not _is_integer(docid):
+            self.say(f"evidences[{number}][{position}].docid", f"expected a string, found {cut(docid)}")
             return
         first, last = -1 if first is None else first, -1 if last is None else last
         values = (start, end, first, last)

@@ -6,10 +6,11 @@ Lists of dicts are taken apart once; a Dataset or an Arrow table goes straight t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from .batches import Batches, Measured
@@ -20,6 +21,8 @@ from .flatten_rows import Flattener, PredictionFlattener, ReferenceFlattener
 from .joining import by_documents
 from .offences import Offences
 from .pool import Statistics
+from .rows import check_columns, rows_of
+from .strangers import Strangers
 
 SCALARS = (str, int, float, bool, type(None))
 
@@ -31,6 +34,7 @@ class Batch(Generic[Record]):
     record: Record
     source: pa.Table | list[Any] | dict[str, list[Any]]
     label_names: list[str] | None = None  # of a Dataset's ClassLabel
+    strangers: Strangers = field(default_factory=Strangers)
 
     def __len__(self) -> int:
         return len(self.record.ids)
@@ -58,59 +62,59 @@ class Batch(Generic[Record]):
         }
 
 
-def _table(data: Any) -> tuple[pa.Table | None, list[str] | None]:
+def _table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
     """An Arrow table of a Dataset, a table or a record batch, with the label names it knows; (None, ..) for others."""
-    if hasattr(data, "features") and hasattr(data, "with_format") and hasattr(data, "num_rows"):
+    table, names = None, None
+    if hasattr(data, "features") and hasattr(data, "with_format"):
         label = (data.features or {}).get("classification")
         names = list(label.names) if label is not None and hasattr(label, "names") else None
         # a Dataset's own table ignores selections: the arrow format gives the rows that it stands for
-        return data.with_format("arrow")[:], names
-    if hasattr(data, "column_names") and hasattr(data, "num_rows") and hasattr(data, "combine_chunks"):
-        return data, None
-    if hasattr(data, "num_rows") and hasattr(data, "schema") and hasattr(data, "columns"):
-        return pa.Table.from_batches([data]), None
-    return None, None
-
-
-def _rows(data: Any, side: str) -> list[Any]:
-    if hasattr(data, "to_dict") and hasattr(data, "columns"):
-        data = data.to_dict("records")
-    elif isinstance(data, Mapping):
-        columns = {name: column for name, column in data.items() if isinstance(column, (list, tuple))}
-        if len(columns) != len(data) or len({len(column) for column in columns.values()}) != 1:
-            raise ValueError(
-                f"{side}s: expected a list of rows, found one object with {', '.join(map(str, data))[:60]}"
-            )
-        data = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
-        raise ValueError(f"{side}s: expected a list of rows, a Dataset or an Arrow table, found {repr(data)[:60]}")
-    return list(data)
+        table = data.with_format("arrow")[:] if hasattr(data, "num_rows") else None
+    elif hasattr(data, "column_names") and hasattr(data, "num_rows") and hasattr(data, "combine_chunks"):
+        table = data
+    elif hasattr(data, "num_rows") and hasattr(data, "schema") and hasattr(data, "columns"):
+        table = pa.Table.from_batches([data])
+    if table is not None:
+        check_columns(table.schema.names, side)
+    return table, names
 
 
 def flat_predictions(data: Any) -> Batch[Predictions]:
     """Predictions in any form that ``add_batch`` takes.
 
     Raises:
-        ValueError: a field of the wrong type; names the instance and the field.
+        ValueError: a field of the wrong type, or a misspelt one; names the instance and the field.
     """
-    table, names = _table(data)
-    record = None if table is None else predictions_from_arrow(table)
+    table, names = _table(data, "prediction")
+    offences, strangers = Offences(), Strangers()
+    record = None if table is None else predictions_from_arrow(table, offences, strangers)
     if record is not None:
-        return Batch(record, table, names)
-    return _by_row(data if table is None else table.to_pylist(), PredictionFlattener(Offences()), names)
+        offences.stop({"prediction": record.ids})
+        return Batch(record, table, names, strangers)
+    flattener = PredictionFlattener(offences)
+    batch = _by_row(data if table is None else table.to_pylist(), flattener, names)
+    batch.strangers = flattener.strangers
+    return batch
 
 
-def flat_references(data: Any) -> Batch[References]:
-    """References, likewise."""
-    table, names = _table(data)
-    record = None if table is None else references_from_arrow(table, names)
+def flat_references(data: Any, needed: Sequence[str] = ()) -> Batch[References]:
+    """References, likewise.
+
+    Args:
+        needed: the fields that every row must have.
+    """
+    table, names = _table(data, "reference")
+    record = None
+    if table is not None and all(name in table.column_names and not table[name].null_count for name in needed):
+        record = references_from_arrow(table, names)
     if record is not None:
         return Batch(record, table, names)
-    return _by_row(data if table is None else table.to_pylist(), ReferenceFlattener(Offences(), names), names)
+    flattener = ReferenceFlattener(Offences(), names, needed)
+    return _by_row(data if table is None else table.to_pylist(), flattener, names)
 
 
 def _by_row(data: Any, flattener: Flattener[Record], names: list[str] | None) -> Batch[Record]:
-    rows = _rows(data, flattener.side)
+    rows = list(rows_of(data, flattener.side))
     for row in rows:
         flattener.add(row)
     record = flattener.finish()
@@ -118,30 +122,56 @@ def _by_row(data: Any, flattener: Flattener[Record], names: list[str] | None) ->
     return Batch(record, rows, names)
 
 
+class Scores(NamedTuple):
+    """What a module makes of instances.
+
+    Attributes:
+        statistics: additive, per instance.
+        settings: what made them, for the signature.
+        extra: further entries of the result.
+        notes: see `batches.Measured`.
+        rows: the references that the statistics speak of; None: all.
+    """
+
+    statistics: Statistics
+    settings: dict[str, object]
+    extra: dict[str, object]
+    notes: Sequence[str]
+    rows: np.ndarray | None
+
+
 class InstanceBatches(Batches[Batch]):
     """A mixin before ``evaluate.Metric`` for modules that score ERASER instances.
 
-    The class defines ``_measure(predictions, references, label_names, **settings)``, which gives the statistics, the
-    settings for the signature, and further entries of the result; references may be None where they are not needed.
+    The class defines ``_measure(predictions, references, label_names, only_predicted, **settings)``, which gives a
+    `Scores`; references may be None where they are not needed.
+
+    Attributes:
+        references_needed: whether there must be references.
+        REFERENCE_COLUMNS: which every one of them must have.
     """
 
     references_needed = True
-    _measure: Callable[..., tuple[Statistics, dict[str, object], dict[str, object]]]
+    REFERENCE_COLUMNS: ClassVar[Sequence[str]] = ()
+    _measure: Callable[..., Scores]
 
     def _keep(self, data: Any, side: str) -> Batch:
-        return flat_predictions(data) if side == "prediction" else flat_references(data)
+        return flat_predictions(data) if side == "prediction" else flat_references(data, self.REFERENCE_COLUMNS)
 
     def _packed(self, kept: Batch, side: str) -> bytes:
         record = pack(kept.record)
-        columns = [kept.scalar_columns(), kept.label_names]  # to break scores down by, and to cluster by
+        columns = [kept.scalar_columns(), kept.label_names, kept.strangers]  # to break scores down by, to cluster by
         return len(record).to_bytes(8, "little") + record + json.dumps(columns).encode()
 
     def _unpacked(self, data: bytes, side: str) -> Batch:
         end = 8 + int.from_bytes(data[:8], "little")
         kind: type[FlatRecord] = Predictions if side == "prediction" else References
-        return Batch(unpack(kind, data[8:end]), *json.loads(data[end:]))
+        source, names, strangers = json.loads(data[end:])
+        return Batch(unpack(kind, data[8:end]), source, names, Strangers(strangers))
 
-    def _measured(self, predictions: Sequence[Batch], references: Sequence[Batch], **settings: Any) -> Measured:
+    def _measured(
+        self, predictions: Sequence[Batch], references: Sequence[Batch], by: str | None = None, **settings: Any
+    ) -> Measured:
         if not predictions:
             raise ValueError("predictions: expected at least one instance, found none")
         if not references and self.references_needed:
@@ -155,9 +185,11 @@ class InstanceBatches(Batches[Batch]):
             if any(names != known[0] for names in known):
                 raise ValueError(f"references: expected the same label names throughout, found {known[0]} and others")
             settings["label_names"] = known[0] if known else None
-        statistics, made_by, extra = self._measure(p, r, **settings)
-        columns = InstanceColumns(statistics.ids, predictions, references, p, r)
-        return Measured(statistics, columns, made_by, extra)
+        scores = self._measure(p, r, **settings)
+        strangers = sum((batch.strangers for batch in predictions), Strangers())
+        notes = [note for note in (Strangers(strangers).told(), *scores.notes) if note]
+        columns = InstanceColumns(scores.statistics.ids, predictions, references, p, r)
+        return Measured(scores.statistics, columns, scores.settings, scores.extra, notes)
 
 
 @dataclass

@@ -26,6 +26,7 @@ class Keys(NamedTuple):
     """(annotation, document) pairs with evidence or a predicted rationale, numbered."""
 
     owner: np.ndarray  # (keys,) the annotation of each
+    doc: np.ndarray  # (keys,) and its document
     evidence: np.ndarray  # the key of each evidence
     rationale: np.ndarray  # the key of each rationale; -1 where instance or document are unknown
     span: np.ndarray  # the key of each predicted span
@@ -40,7 +41,7 @@ def number_keys(references: References, predictions: Predictions, joined: Join) 
     places = np.full(rationale.size, -1, dtype=np.int64)
     places[rationale >= 0] = number[evidence.size :]
     span = places[np.repeat(np.arange(places.size), np.maximum(predictions.hard, 0))]
-    return Keys(packed // width, number[: evidence.size], places, span)
+    return Keys(packed // width, packed % width, number[: evidence.size], places, span)
 
 
 def pairs(annotation: np.ndarray, doc: np.ndarray, width: int) -> np.ndarray:
@@ -66,9 +67,12 @@ class EvidenceIndex:
         return where, self.order[at]
 
 
-def has_sentences(references: References) -> bool:
-    """Whether evidences say their sentences (a release that does not know them writes -1)."""
-    return not references.start.size or bool((references.start_sentence >= 0).any())
+def unsaid_sentences(references: References) -> np.ndarray:
+    """Which annotations have evidence that does not say its sentences (-1 in releases that do not know them): bool."""
+    unsaid = np.zeros(len(references.ids), dtype=bool)
+    silent = (references.start_sentence < 0) | (references.end_sentence < 0)
+    unsaid[references.group_instance[references.group[silent]]] = True
+    return unsaid
 
 
 def says_sentences(references: References) -> bool:

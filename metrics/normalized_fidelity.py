@@ -11,26 +11,17 @@ import evaluate
 import numpy as np
 
 from .batches import Measured, info
+from .cells import as_list, as_number, as_scalar
 from .clusters import connected as connected
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
-from .fields import HEADLINE, OCCLUDED_FIELD, PROBABILITY_SLACK, SCORE_FIELDS
+from .fields import FIDELITY_ROW, HEADLINE, ID_FIELDS, INSTANCE, OCCLUDED_FIELD, PROBABILITY_SLACK, SCORE_FIELDS, Format
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import (
-    ID_FIELDS,
-    Row,
-    RowBatches,
-    RowColumns,
-    as_list,
-    as_number,
-    by_id,
-    check_partners,
-    optional_fields,
-    rows_of,
-)
+from .rows import Row, RowBatches, RowColumns, by_id, check_partners, optional_fields, scored_of
 from .sources import HUMAN_RATIONALES
+from .strangers import nearly as nearly
 
 CURVES = ("sufficiency_curve", "comprehensiveness_curve")
 SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
@@ -66,6 +57,8 @@ Args:
     references: optional rows with the same ids, for their columns (by).
     smallest_null_difference: 1e-5; below it the normalised scores are 0.
     fast_slope: -1.0; a curve that drops at this slope or steeper drops fast.
+    only_predicted: references without an instance are left out, and the signature says how many were scored; without it
+        they are an error.
     per_instance: adds the scores of each instance.
     confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is "bca"
         or "percentile".
@@ -131,8 +124,7 @@ def _of_label(scores: Any, label: Any, name: str, field: str, offences: Offences
 
 def _place(row: Row, name: str, where: str, offences: Offences) -> tuple[float, int]:
     """Occlusion rate (to nine digits: 0.1 + 0.2 is 0.3) and trial of a row."""
-    rate, trial = as_number(row.get("occlusion_rate")), row.get("trial", 0)
-    trial = trial.item() if hasattr(trial, "item") else trial
+    rate, trial = as_number(row.get("occlusion_rate")), as_scalar(row.get("trial", 0))
     if rate is None or not 0 <= rate <= 1:
         value = row.get("occlusion_rate")
         offences.say_of("prediction", name, f"{where}occlusion_rate", f"expected a rate in [0, 1], found {cut(value)}")
@@ -221,6 +213,9 @@ def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> Grid:
 class NormalizedFidelity(RowBatches, evaluate.Metric):
     """Null-normalised fidelity and its curves; see ``inputs_description``."""
 
+    def _format(self, rows: Sequence[Row]) -> Format:
+        return INSTANCE if any(SCORE_FIELDS["full"] in row for row in rows) else FIDELITY_ROW
+
     def _info(self) -> evaluate.MetricInfo:
         return info(
             _DESCRIPTION,
@@ -233,10 +228,11 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
 
     def _measure(
         self,
-        predictions: Any,
-        references: Any,
+        predictions: Sequence[Row] | None,
+        references: Sequence[Row] | None,
         smallest_null_difference: float = SMALLEST_NULL_DIFFERENCE,
         fast_slope: float = FAST_SLOPE,
+        only_predicted: bool = False,
     ) -> Measured:
         """Per instance: its scores, those of each rate and trial, and the count 1."""
         steep = as_number(fast_slope)
@@ -247,20 +243,18 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
             raise ValueError(
                 f"smallest_null_difference: expected a number in (0, 1], found {smallest_null_difference!r}"
             )
-        rows = [] if predictions is None else rows_of(predictions, "prediction")
-        if not rows:
+        if not predictions:
             raise ValueError("expected predictions, found none")
         offences = Offences()
-        points, named = _points(rows, offences)
-        further = by_id(rows_of(references, "reference"), "reference", offences) if references is not None else {}
+        points, named = _points(predictions, offences)
+        further = by_id(references or (), "reference", offences)
         if further:
-            check_partners("prediction", points, further, offences)
-            check_partners("reference", further, points, offences)
+            check_partners(points, further, offences, only_predicted)
         grid = _grid(points, offences)
         offences.stop()
         grid = _with_start(points, grid)
         statistics = _statistics(points, grid, smallest)
-        settings: dict[str, object] = {"smallest_null_difference": smallest}
+        settings = {"smallest_null_difference": smallest, **scored_of(len(points), max(len(points), len(further)))}
         extra: dict[str, object] = {}
         if grid:
             rates = sorted({rate for rate, _ in grid})

@@ -12,7 +12,10 @@ MOST_TOLD = 10
 
 def cut(value: object, limit: int = 60) -> str:
     """The value as an error message shows it, cut."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # lists nested past any bound, or an object that cannot say what it is
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
@@ -67,6 +70,11 @@ class Offences(list[Offence]):
         """Add what was told elsewhere."""
         self += other[: max(MOST_TOLD - len(self), 0)]
         self.total += other.total
+
+    def forget(self) -> None:
+        """Take back what was told."""
+        self.clear()
+        self.total = 0
 
     def _offence(self, side: str, row: int, field: str, message: str) -> Offence:
         if side not in self.sides:

@@ -6,7 +6,8 @@ Whoever has all predictions at hand matches them as one part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,24 @@ FIELDS = ("fields", "label names", "annotation ids", "instance ids", "unknown id
 DOCUMENTS = ("own documents", "documents", "labels", "probabilities")
 LENGTHS = ("lengths",)
 THRESHOLDS = ("thresholds",)
+
+
+class LeftOut(NamedTuple):
+    """Scores that the predictions do not give, and the field that they would take."""
+
+    scores: str
+    field: str
+
+
+def left_out_said(several: Sequence[LeftOut]) -> list[str]:
+    """One line that says what is left out, or none."""
+    told = "; ".join(f"{scores} (no {field})" for scores, field in several)
+    return [f"left out: {told}"] if told else []
+
+
+def fields_of(several: Sequence[LeftOut]) -> str:
+    """The fields, any of which would be scored, in words."""
+    return " or ".join(dict.fromkeys(field for _, field in several))
 
 
 @dataclass(frozen=True)
@@ -51,10 +70,16 @@ class Parts:
         documents: the references'.
         rules: where what is wrong is told: `FIELDS` are the rules of this class.
         lines: what offences call each annotation; by default its row.
+        only_predicted: annotations without an instance are left out, and are no offence.
 
     Attributes:
         fields: the optional fields there are.
+        instances, answered: how many instances there are, and how many of them are answers.
+        strange: there are instances, and none has the id of an annotation.
+        option: how a caller asks for ``only_predicted``.
     """
+
+    option = "only_predicted=True"
 
     def __init__(
         self,
@@ -62,8 +87,11 @@ class Parts:
         documents: Documents | None,
         rules: Rules,
         lines: Sequence[int] | None = None,
+        only_predicted: bool = False,
     ) -> None:
-        self.r, self.rules = r, rules
+        self.r, self.rules, self.only_predicted = r, rules, only_predicted
+        self.instances = self.answered = 0
+        self.strange = False
         self.documents = documents or Documents(r or blank(References, ()))
         self.fields = Fields(rules["fields"])
         self.first: Rows | None = None
@@ -89,18 +117,21 @@ class Parts:
         if self.first is None and len(p.ids):
             self.first = side
         self.rules.sides["prediction"] = side
+        self.instances += len(p.ids)
+        self.answered += int(p.answered.sum())
         self.fields.check(p)
         return self._part(p, self._rows(p.ids), side)
 
-    def without_rationales(self, annotation: np.ndarray, lines: Sequence[int]) -> Part:
+    def without_rationales(self, annotation: np.ndarray, lines: Sequence[int], answered: np.ndarray) -> Part:
         """A part of which nothing else is known any more than that its instances have no rationale.
 
         Args:
             annotation: of each instance, its row; all have one.
             lines: see `match`.
+            answered: of each instance.
         """
         ids = Picked(self.whole.ids, annotation)
-        return self._part(blank(Predictions, ids), annotation, Rows(lines, ids))
+        return self._part(replace(blank(Predictions, ids), answered=answered), annotation, Rows(lines, ids))
 
     def _part(self, p: Predictions, annotation: np.ndarray, side: Rows) -> Part:
         rows = np.unique(annotation[annotation >= 0])
@@ -149,10 +180,43 @@ class Parts:
         self.rules.sides["prediction"] = self.first
         self.fields.finish()
         if self.r is not None:
-            self.rules.sides["reference"] = self.whole
-            missing = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8) == 0)
+            self._finish_ids(self.r.ids)
+
+    def _finish_ids(self, ids: Sequence[str]) -> None:
+        self.rules.sides["reference"] = self.whole
+        missing, total = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8) == 0), len(ids)
+        unknown = self.rules["unknown ids"]
+        self.strange = missing.size == total and unknown.total == self.instances
+        if self.strange:
+            unknown.forget()
+            message = (
+                f"none of the {self.instances:,} ids occurs among the {total:,} annotations (ids like {ids[0]!r}): "
+                "another corpus or another split?"
+            )
+            unknown.say("prediction", 0, "annotation_id", message)
+        elif missing.size and not self.only_predicted:
             message = "expected an instance for this annotation, found none"
-            self.rules["missing instances"].say_all("reference", missing, "annotation_id", message)
+            counted = f" ({missing.size:,} of {total:,} annotations have none; {self.option} scores the others alone)"
+            self.rules["missing instances"].say_all(
+                "reference", missing, "annotation_id", lambda k: message + counted * (k == 0)
+            )
+
+    @property
+    def scored(self) -> np.ndarray | None:
+        """The rows of the annotations that have an instance, where others have none; None: all have."""
+        if self.r is None or not self.only_predicted:
+            return None
+        seen = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
+        return None if seen.size == len(self.r.ids) else seen
+
+    def signature_settings(self) -> dict[str, object]:
+        """What the signature says of instances that there are not."""
+        told: dict[str, object] = {}
+        if self.scored is not None and self.r is not None:
+            told["scored"] = f"{self.scored.size}/{len(self.r.ids)}"
+        if self.answered < self.instances:
+            told["answered"] = f"{self.answered}/{self.instances}"
+        return told
 
 
 def _say_again(offences: Offences, side: str, row: int, name: str) -> None:

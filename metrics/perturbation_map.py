@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import evaluate
 import numpy as np
 
 from .batches import Measured, info
+from .cells import as_list, as_number
 from .clusters import connected as connected
-from .fields import HEADLINE
+from .fields import HEADLINE, PERTURBATION_ROW
 from .offences import Offences, cut
 from .pool import Statistics, divide
+from .presets import WANG2022, check_paper
 from .rank_consistency import average_precisions
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import RowBatches, RowColumns, as_list, by_id, check_partners, rows_of
+from .rows import Row, RowBatches, RowColumns, by_id, check_partners, optional_fields, scored_of
 from .sources import FINE_GRAINED
+from .strangers import nearly as nearly
 
-HIGHER_IS_BETTER = {"map": True, "map_prefix_hits": True}
-RANGES = {"map": (0.0, 1.0), "map_prefix_hits": (0.0, 1.0)}
+KEYS = ("map", "map_prefix_hits", "map_full_ranking")
+HIGHER_IS_BETTER = dict.fromkeys(KEYS, True)
+RANGES = dict.fromkeys(KEYS, (0.0, 1.0))
+TOP, FULL = "rationale_tokens", "ranked_tokens"
+Ranked = dict[str, list[list[str]]]  # id -> per sequence the tokens, most important first
 
 _DESCRIPTION = """\
 Mean average precision (MAP) of original/perturbed pairs: how far the ranking of an input's tokens by importance is
@@ -28,10 +35,15 @@ kept when the input is perturbed in a way that should not change the model's dec
 
 _INPUTS_DESCRIPTION = """
 Args:
-    predictions: rows {id, rationale_tokens}; rationale_tokens holds, per sequence of the input, ALL its tokens, most
-        important first: [[token, ..], ..].
+    predictions: rows {id, rationale_tokens}; rationale_tokens holds, per sequence of the input, the tokens that make its
+        rationale, most important first: [[token, ..], ..]; the authors cut each ranking to its first ceil(kd n) of n tokens.
+        Optional: kd, the share (or one per sequence), and ranked_tokens, all tokens of each sequence, most important first.
     references: rows {id, sample_type, rel_ids}; sample_type is "ori" or "disturb"; rel_ids names the perturbed records
-        of an original one.
+        of an original one. Rows of bilingual_perturbation are understood as they come; of their tokens the signature takes
+        the share that was ranked, where rows have no kd.
+    only_predicted: pairs of which a record has no prediction are left out; without it they are an error.
+    paper: "wang2022": the mean is over all perturbed records of the references, as in the authors' code; those without a
+        prediction, or named by no original, count 0.
     per_instance: adds the scores of each original record (the mean over its pairs).
     confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over original records; ci_method is "bca"
         or "percentile".
@@ -42,7 +54,8 @@ Args:
 
 Returns:
     map: equation 2; map_prefix_hits: the earlier form, in which token j counts if it stands among the original's
-    first j; both in [0, 1], higher is better; pairs: how many; signature.
+    first j; map_full_ranking: map of ranked_tokens, where there are some; all in [0, 1], higher is better; pairs: how many;
+    signature, with what was ranked.
 
 Raises:
     ValueError: wrong input; it names the instance and the field.
@@ -61,105 +74,162 @@ Example:
 """
 
 
-def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-    return {
-        "map": divide(sums[..., 0], sums[..., 2], np.nan),
-        "map_prefix_hits": divide(sums[..., 1], sums[..., 2], np.nan),
-    }
+def _finalize(keys: Sequence[str], sums: np.ndarray) -> dict[str, np.ndarray]:
+    return {key: divide(sums[..., at], sums[..., -1], np.nan) for at, key in enumerate(keys)}
 
 
-def _sequences(row: Any, name: str, offences: Offences) -> list[list[str]] | None:
-    """The row's ranked tokens per sequence, or None and a fault."""
-    value = row.get("rationale_tokens")
+def _sequences(row: Row, name: str, field: str, offences: Offences) -> list[list[str]]:
+    """The row's ranked tokens per sequence; none and a fault where they are something else."""
+    value = row.get(field)
     sequences = as_list(value)
     if not sequences:
-        offences.say_of("prediction", name, "rationale_tokens", f"expected lists of tokens, found {cut(value)}")
-        return None
+        offences.say_of("prediction", name, field, f"expected lists of tokens, found {cut(value)}")
+        return []
     checked = []
     for at, sequence in enumerate(sequences):
         tokens = as_list(sequence)
         if tokens is None or not set(map(type, tokens)) <= {str}:
             wrong = sequence if tokens is None else next(token for token in tokens if type(token) is not str)
             what = "a list of tokens" if tokens is None else "tokens (strings)"
-            offences.say_of("prediction", name, f"rationale_tokens[{at}]", f"expected {what}, found {cut(wrong)}")
-            return None
+            offences.say_of("prediction", name, f"{field}[{at}]", f"expected {what}, found {cut(wrong)}")
+            return []
         checked.append(tokens)
     return checked
 
 
+def _perturbed(name: str, record: Row, offences: Offences) -> list[str]:
+    """The ids of a record's perturbed ones."""
+    kind = record.get("sample_type")
+    if not isinstance(kind, str) or kind not in ("ori", "disturb"):
+        offences.say_of("reference", name, "sample_type", f"expected 'ori' or 'disturb', found {cut(kind)}")
+        return []
+    value = record.get("rel_ids")
+    if kind == "disturb" or value is None:
+        return []
+    others = as_list(value)
+    if others is None or any(isinstance(other, bool) or not isinstance(other, (int, str)) for other in others):
+        offences.say_of("reference", name, "rel_ids", f"expected a list of ids, found {cut(value)}")
+        return []
+    names = [str(other) for other in others]
+    if len(set(names)) != len(names) or name in names:
+        message = f"expected each perturbed record once and not the record itself, found {cut(names)}"
+        offences.say_of("reference", name, "rel_ids", message)
+        return []
+    return names
+
+
+def _share_said(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row], offences: Offences) -> str:
+    """Which share of the tokens was ranked, for the signature: the rows' kd, or as measured, or "unknown"."""
+    shares: dict[str, None] = {}
+    for name, row in rows.items():
+        value = row.get("kd")
+        numbers = [as_number(share) for share in (as_list(value) or [value])]
+        if value is not None and any(share is None or not 0 < share <= 1 for share in numbers):
+            offences.say_of(
+                "prediction", name, "kd", f"expected a share in (0, 1], or one per sequence, found {cut(value)}"
+            )
+        shares[",".join(f"{share:g}" for share in dict.fromkeys(numbers) if share is not None)] = None
+    if list(shares) != [""]:
+        return "kd " + " or ".join(filter(None, shares))
+    kept = whole = 0
+    for name, sequences in tops.items():
+        tokens = as_list(records[name].get("tokens")) if name in records else None
+        if not tokens:
+            return "unknown"
+        kept += sum(map(len, sequences))
+        whole += sum(len(as_list(sequence) or ()) for sequence in tokens)
+    return f"{kept / whole:.3g} of the tokens" if whole else "unknown"
+
+
 class PerturbationMap(RowBatches, evaluate.Metric):
     """MAP of original/perturbed pairs; see ``inputs_description``."""
+
+    FORMAT = PERTURBATION_ROW
 
     def _info(self) -> evaluate.MetricInfo:
         return info(
             _DESCRIPTION, FINE_GRAINED, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES, HEADLINE["perturbation_map"]
         )
 
-    def _measure(self, predictions: Any, references: Any) -> Measured:
-        """Per original record that has perturbed ones: sums of both scores over its pairs, and how many pairs.
+    def _measure(
+        self,
+        predictions: Sequence[Row] | None,
+        references: Sequence[Row] | None,
+        only_predicted: bool = False,
+        paper: str | None = None,
+    ) -> Measured:
+        """Per original record that has perturbed ones: sums of the scores over its pairs, and how many pairs.
 
         A pair's score is the mean over its sequences.
         """
+        check_paper(paper, WANG2022)
+        if not predictions or not references:
+            raise ValueError(f"expected {'references' if predictions else 'predictions'}, found none")
         offences = Offences()
-        if predictions is None or references is None:
-            raise ValueError(f"expected {'predictions' if predictions is None else 'references'}, found none")
-        rows = by_id(rows_of(predictions, "prediction"), "prediction", offences)
-        records = by_id(rows_of(references, "reference"), "reference", offences)
-        if not rows or not records:
-            offences.stop()
-            raise ValueError(f"expected {'predictions' if not rows else 'references'}, found an empty list")
-        pairs: list[tuple[str, str]] = []
-        for name, record in records.items():
-            pairs += [(name, other) for other in self._perturbed(name, record, offences)]
-        check_partners("prediction", rows, records.keys() | {other for _, other in pairs}, offences)
-        check_partners("reference", records, rows, offences)
-        for name, other in pairs:
-            if other not in rows and other not in records:
-                message = f"expected a prediction for the perturbed {other!r}, found none"
-                offences.say_of("reference", name, "rel_ids", message)
-        tokens = {name: _sequences(row, name, offences) for name, row in rows.items()}
+        rows, records = by_id(predictions, "prediction", offences), by_id(references, "reference", offences)
+        pairs = [(name, other) for name, record in records.items() for other in _perturbed(name, record, offences)]
+        wanted = dict.fromkeys([*records, *(other for _, other in pairs)])
+        check_partners(rows, wanted, offences, only_predicted or paper == WANG2022)
+        present = optional_fields([*rows.items()], (FULL, "kd"), "prediction", offences)
+        ranked = {
+            field: {name: _sequences(row, name, field, offences) for name, row in rows.items()}
+            for field in (TOP, FULL)
+            if field == TOP or field in present
+        }
+        share = _share_said(rows, ranked[TOP], records, offences)
         offences.stop()
-        if not pairs:
+        scored = [pair for pair in pairs if pair[0] in rows and pair[1] in rows]
+        missed = _missed(pairs, scored, records) if paper == WANG2022 else {}
+        if not scored and not missed:
             raise ValueError("expected original records (sample_type 'ori') with rel_ids, found no pair")
-        statistics = self._score_pairs(pairs, tokens, offences)
-        sources = [[records[name], rows[name]] for name in statistics.ids]
-        return Measured(statistics, RowColumns(sources), extra={"pairs": int(statistics.values[:, 2].sum())})
+        statistics = _statistics(scored, ranked, missed, offences)
+        sources = [[records.get(name), rows.get(name)] for name in statistics.ids]
+        settings = {"ranked": share} | ({"paper": paper} if paper else scored_of(len(scored), len(pairs)))
+        notes = (
+            []
+            if share != "unknown"
+            else ["MAP ranks what is given: no kd in the predictions, no tokens in the references"]
+        )
+        return Measured(statistics, RowColumns(sources), settings, {"pairs": len(scored)}, notes)
 
-    @staticmethod
-    def _perturbed(name: str, record: Any, offences: Offences) -> list[str]:
-        kind = record.get("sample_type")
-        if kind not in ("ori", "disturb"):
-            offences.say_of("reference", name, "sample_type", f"expected 'ori' or 'disturb', found {cut(kind)}")
-            return []
-        value = record.get("rel_ids")
-        if kind == "disturb" or value is None:
-            return []
-        others = as_list(value)
-        if others is None or any(isinstance(other, bool) or not isinstance(other, (int, str)) for other in others):
-            offences.say_of("reference", name, "rel_ids", f"expected a list of ids, found {cut(value)}")
-            return []
-        names = [str(other) for other in others]
-        if len(set(names)) != len(names) or name in names:
-            message = f"expected each perturbed record once and not the record itself, found {cut(names)}"
-            offences.say_of("reference", name, "rel_ids", message)
-            return []
-        return names
 
-    @staticmethod
-    def _score_pairs(
-        pairs: list[tuple[str, str]], tokens: dict[str, list[list[str]] | None], offences: Offences
-    ) -> Statistics:
-        width = len(tokens[pairs[0][0]] or ())
+def _missed(
+    pairs: Sequence[tuple[str, str]], scored: Sequence[tuple[str, str]], records: Mapping[str, Row]
+) -> dict[str, int]:
+    """Of each original (or of the record itself, where no original names it) the perturbed records that are not scored."""
+    original = {other: name for name, other in reversed(pairs)}
+    counted = {other for _, other in scored}
+    missed: dict[str, int] = {}
+    for name, record in records.items():
+        if record.get("sample_type") == "disturb" and name not in counted:
+            owner = original.get(name, name)
+            missed[owner] = missed.get(owner, 0) + 1
+    return missed
+
+
+def _statistics(
+    pairs: Sequence[tuple[str, str]], ranked: Mapping[str, Ranked], missed: Mapping[str, int], offences: Offences
+) -> Statistics:
+    """Sums per original record: the scores of its pairs, and how many they are, with those ``missed``."""
+    columns = []
+    for field, tokens in ranked.items():
+        width = len(next(iter(tokens.values())))
         for name in dict.fromkeys(name for pair in pairs for name in pair):
-            if len(tokens[name] or ()) != width:
-                message = f"expected {width} sequences as in the first record, found {len(tokens[name] or ())}"
-                offences.say_of("prediction", name, "rationale_tokens", message)
+            if len(tokens[name]) != width:
+                message = f"expected {width} sequences as in the first record, found {len(tokens[name])}"
+                offences.say_of("prediction", name, field, message)
         offences.stop()
-        flat = [((tokens[name] or [])[at], (tokens[other] or [])[at]) for name, other in pairs for at in range(width)]
-        scores = average_precisions([first for first, _ in flat], [second for _, second in flat])
-        means = np.stack([score.reshape(-1, width).mean(axis=1) for score in scores] + [np.ones(len(pairs))], axis=1)
-        originals = [name for name, _ in pairs]  # the pairs of a record stand together
-        firsts = [at for at, name in enumerate(originals) if at == 0 or originals[at - 1] != name]
-        values = np.add.reduceat(means, firsts, axis=0)
-        per_instance = {key: values[:, at] / values[:, 2] for at, key in enumerate(HIGHER_IS_BETTER)}
-        return Statistics([originals[at] for at in firsts], values, _finalize, per_instance)
+        flat = [(tokens[name][at], tokens[other][at]) for name, other in pairs for at in range(width)]
+        both = average_precisions([first for first, _ in flat], [second for _, second in flat])
+        columns += [score.reshape(-1, width).mean(axis=1) for score in (both if field == TOP else both[:1])]
+    places: dict[str, int] = {}
+    owner = np.array([places.setdefault(name, len(places)) for name, _ in pairs])
+    extra = [(places.setdefault(name, len(places)), count) for name, count in missed.items()]
+    values = np.zeros((len(places), len(columns) + 1))
+    if pairs:
+        np.add.at(values, owner, np.column_stack([*columns, np.ones(len(pairs))]))
+    for row, count in extra:
+        values[row, -1] += count
+    keys = KEYS[: len(columns)]
+    per_instance = {key: values[:, at] / values[:, -1] for at, key in enumerate(keys)}
+    return Statistics(list(places), values, partial(_finalize, keys), per_instance)

@@ -10,26 +10,32 @@ import numpy as np
 
 from .answer_f1 import answer_f1
 from .batches import Measured, info
+from .cells import as_list, as_number, as_scalar
 from .clusters import connected as connected
-from .fields import HEADLINE, PROBABILITY_SLACK
+from .fields import HEADLINE, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
 from .offences import Offences, cut
 from .pool import Statistics, divide
+from .presets import WANG2022, check_paper
 from .rationale_sets import new_p, set_scores
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import Row, RowBatches, RowColumns, as_list, as_number, joined, optional_fields
+from .rows import Row, RowBatches, RowColumns, by_id, joined, optional_fields, scored_of
 from .sources import FINE_GRAINED
+from .strangers import nearly as nearly
 
 HIGHER_IS_BETTER = {
     "token_f1": True,
+    "token_f1_single": True,
     "iou_f1": True,
     "sufficiency": False,
     "comprehensiveness": True,
     "new_p": True,
+    "accuracy_rationale": True,
+    "accuracy_no_rationale": False,
     "answer_f1": True,
 }
+SETS = ("token_f1", "token_f1_single", "iou_f1")
 RANGES = {key: ((-1.0, 1.0) if key in ("sufficiency", "comprehensiveness") else (0.0, 1.0)) for key in HIGHER_IS_BETTER}
-PROBABILITIES = ("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba")
 
 _DESCRIPTION = """\
 Agreement of predicted rationales with human ones where an input has several alternative gold sets of tokens: token-F1
@@ -45,9 +51,12 @@ Args:
         answer (a string; "" for none; a pred_label that is a string, without probabilities, is one where the
         references have answers).
     references: rows {id, rationale_ids}; per sequence the alternative gold sets: [[[index, ..], ..], ..]; with answers
-        also answers (a list of strings) or answer.
+        also answers (a list of strings) or answer; with labels also label. Rows of bilingual_perturbation are understood as
+        they come: those that say has_gold: False are left out of token F1 and IOU F1.
     iou_threshold: 0.5.
     language: "en", "zh" or None (by the text), for answer_f1.
+    only_predicted: references without a prediction are left out; without it they are an error.
+    paper: "wang2022": New-P is a share of all references, as in the authors' code; one without a prediction is a miss.
     per_instance: adds the scores of each instance.
     confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is "bca"
         or "percentile".
@@ -57,9 +66,10 @@ Args:
     label_names: names of the class numbers in that column.
 
 Returns:
-    token_f1, iou_f1: in [0, 1], higher is better; sufficiency = p(full) - p(rationale), in [-1, 1], lower is better;
+    token_f1, iou_f1: in [0, 1], higher is better; token_f1_single: token F1 against the best single set; sufficiency = p(full) - p(rationale), in [-1, 1], lower is better;
     comprehensiveness = p(full) - p(rest), in [-1, 1], higher is better; new_p: share of instances with
-    label(rationale) = label(full) != label(rest); answer_f1: in [0, 1]; signature.
+    label(rationale) = label(full) != label(rest); accuracy_rationale, accuracy_no_rationale (Acc_r, Acc_nr): share of
+    instances whose label on the rationale alone, or on the rest, is the gold one; answer_f1: in [0, 1]; signature.
 
 Raises:
     ValueError: wrong input; it names the instance and the field.
@@ -77,8 +87,7 @@ Example:
 
 def _index(value: Any) -> int | None:
     """A token index: a whole number from 0, also as a string of digits (gold files write them so)."""
-    if hasattr(value, "item"):
-        value = value.item()
+    value = as_scalar(value)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
@@ -158,8 +167,8 @@ def _probabilities(name: str, row: Row, field: str, offences: Offences) -> dict[
     return {label: number for label, number in numbers.items() if number is not None}
 
 
-def _label_scores(rows: Sequence[tuple[str, Row]], fields: set[str], offences: Offences) -> dict[str, np.ndarray]:
-    """Sufficiency, comprehensiveness and New-P of each instance, as far as the fields allow."""
+def _label_scores(rows: Sequence[tuple[str, Row, Row]], fields: set[str], offences: Offences) -> dict[str, np.ndarray]:
+    """Sufficiency, comprehensiveness, New-P and accuracies of each instance, as far as the fields allow."""
     present = [field for field in PROBABILITIES if field in fields]
     if not present:
         return {}
@@ -170,9 +179,8 @@ def _label_scores(rows: Sequence[tuple[str, Row]], fields: set[str], offences: O
     p = {field: np.full(len(rows), np.nan) for field in PROBABILITIES}  # of the predicted label
     classes = {field: np.full(len(rows), -1) for field in ("pred_label", *PROBABILITIES)}
     numbers: dict[Any, int] = {}
-    for at, (name, row) in enumerate(rows):
-        label = row["pred_label"]
-        label = label.item() if hasattr(label, "item") else label
+    for at, (name, row, _) in enumerate(rows):
+        label = as_scalar(row["pred_label"])
         if isinstance(label, bool) or not isinstance(label, (int, str)):
             offences.say_of("prediction", name, "pred_label", f"expected a class number or a label, found {cut(label)}")
             continue
@@ -195,6 +203,13 @@ def _label_scores(rows: Sequence[tuple[str, Row]], fields: set[str], offences: O
         result["comprehensiveness"] = p[full] - p[rest]
     if len(present) == 3:
         result["new_p"] = new_p(classes["pred_label"], classes[alone], classes[rest]).astype(float)
+    gold = [as_scalar(reference.get("label")) for _, _, reference in rows]
+    truth = np.array([numbers.get(label, -2) if isinstance(label, (int, str)) else -1 for label in gold])
+    # labels by name and classes by number do not compare; -1 is "no label"
+    real = np.array([type(label) in {*map(type, numbers)} and label != -1 for label in gold])
+    for key, field in (("accuracy_rationale", alone), ("accuracy_no_rationale", rest)):
+        if field in present and real.any():
+            result[key] = np.where(real, truth == classes[field], np.nan)
     return result
 
 
@@ -217,8 +232,8 @@ def _answer_scores(
     scores = np.zeros(len(rows))
     for at, (name, row, reference) in enumerate(rows):
         gold = reference.get("answers")
-        gold = reference.get("answer") if gold is None else as_list(gold)
-        golds = [gold] if isinstance(gold, str) else gold
+        gold = reference.get("answer") if gold is None else gold
+        golds = [gold] if isinstance(gold, str) else as_list(gold)
         if not isinstance(row[field], str):
             offences.say_of("prediction", name, field, f"expected a string, found {cut(row[field])}")
         elif golds is None or not all(isinstance(one, str) for one in golds):
@@ -228,8 +243,42 @@ def _answer_scores(
     return {"answer_f1": scores}
 
 
+def _set_scores(rows: Sequence[tuple[str, Row, Row]], threshold: float, offences: Offences) -> dict[str, np.ndarray]:
+    """Agreement with the gold sets, averaged over each instance's sequences; NaN for a reference that says it has none."""
+    scores = np.full((len(rows), len(SETS)), np.nan)
+    for at, (name, row, reference) in enumerate(rows):
+        if _has_no_gold(reference):
+            continue
+        pairs = _sequences(name, row, reference, offences)
+        if pairs and not offences.total:
+            scores[at] = np.mean([set_scores(gold, chosen, threshold) for gold, chosen in pairs], axis=0)
+    return dict(zip(SETS, scores.T, strict=True))
+
+
+def _has_no_gold(reference: Row) -> bool:
+    """Whether a row of bilingual_perturbation says that the release has no gold rationale of it."""
+    return reference.get("has_gold") is False and not as_list(reference.get("rationale_ids"))
+
+
+def _notes(rows: Sequence[tuple[str, Row, Row]], scores: Mapping[str, np.ndarray]) -> list[str]:
+    """What is left out, and for want of what."""
+    gold = sum(not _has_no_gold(reference) for _, _, reference in rows)
+    needs = {
+        "token F1, IOU F1": (SETS[0], "rationale in the predictions" if gold else "rationale_ids in the references"),
+        "sufficiency": ("sufficiency", "rationale_pred_proba"),
+        "comprehensiveness": ("comprehensiveness", "non_rationale_pred_proba"),
+    }
+    told = "; ".join(f"{words} (no {field})" for words, (key, field) in needs.items() if key not in scores)
+    notes = [f"left out: {told}"] if told else []
+    if SETS[0] in scores and gold < len(rows):
+        notes.append(f"token F1 and IOU F1 leave out {len(rows) - gold:,} references without gold rationales")
+    return notes
+
+
 class RationaleSetAgreement(RowBatches, evaluate.Metric):
     """Agreement with the best of several gold sets; see ``inputs_description``."""
+
+    FORMAT = PERTURBATION_ROW
 
     def _info(self) -> evaluate.MetricInfo:
         return info(
@@ -242,36 +291,63 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
         )
 
     def _measure(
-        self, predictions: Any, references: Any, iou_threshold: float = 0.5, language: str | None = None
+        self,
+        predictions: Sequence[Row] | None,
+        references: Sequence[Row] | None,
+        iou_threshold: float = 0.5,
+        language: str | None = None,
+        only_predicted: bool = False,
+        paper: str | None = None,
     ) -> Measured:
-        """Per instance: its scores (token F1 and IOU hit averaged over its sequences) and the count 1."""
+        """Per instance the sum of each score over it (0 or one number), and how many numbers that are."""
         threshold = as_number(iou_threshold)
         if threshold is None or not 0 < threshold <= 1:
             raise ValueError(f"iou_threshold: expected a number in (0, 1], found {iou_threshold!r}")
         if language not in (None, "en", "zh"):
             raise ValueError(f"language: expected 'en', 'zh' or None, found {language!r}")
+        check_paper(paper, WANG2022)
         offences = Offences()
-        joint = joined(predictions, references, offences)
+        joint = joined(predictions, references, offences, only_predicted or paper == WANG2022)
         rows = [(name, row) for name, row, _ in joint]
-        fields = optional_fields(rows, ("pred_label", *PROBABILITIES, "answer"), "prediction", offences)
+        fields = optional_fields(rows, ("rationale", "pred_label", *PROBABILITIES, "answer"), "prediction", offences)
         offences.stop()
-        hits = np.zeros((len(joint), 2))
-        for at, (name, row, reference) in enumerate(joint):
-            pairs = _sequences(name, row, reference, offences)
-            if pairs and not offences.total:
-                hits[at] = np.mean([set_scores(gold, chosen, threshold) for gold, chosen in pairs], axis=0)
-        scores = {"token_f1": hits[:, 0], "iou_f1": hits[:, 1]}
-        scores |= _label_scores(rows, fields, offences)
+        with_sets = "rationale" in fields and not all(_has_no_gold(reference) for _, _, reference in joint)
+        scores = _set_scores(joint, threshold, offences) if with_sets else {}
+        scores |= _label_scores(joint, fields, offences)
         scores |= _answer_scores(joint, fields, language, offences)
         offences.stop()
-        keys = list(scores)
-        values = np.column_stack([*scores.values(), np.ones(len(joint))])
-
-        def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-            return {key: divide(sums[..., at], sums[..., -1], np.nan) for at, key in enumerate(keys)}
-
-        statistics = Statistics([name for name, _ in rows], values, finalize, scores)
+        if not scores:
+            expected = "rationale, pred_label with pred_proba and rationale_pred_proba, or answer"
+            raise ValueError(f"predictions: nothing to score: expected {expected}, found none of them")
+        missed = [name for name in _names(references) if name not in dict(rows)] if paper == WANG2022 else []
         settings: dict[str, object] = {"iou": threshold}
         if "answer_f1" in scores:
             settings["answers"] = language or "by text"
-        return Measured(statistics, RowColumns([[reference, row] for _, row, reference in joint]), settings)
+        settings |= {"paper": paper} if paper else scored_of(len(joint), len(references or ()))
+        sources = [[reference, row] for _, row, reference in joint] + [[None, None]] * len(missed)
+        return Measured(
+            _statistics([name for name, _ in rows], missed, scores),
+            RowColumns(sources),
+            settings,
+            notes=_notes(joint, scores),
+        )
+
+
+def _names(references: Sequence[Row] | None) -> list[str]:
+    return list(by_id(references or (), "reference", Offences()))
+
+
+def _statistics(names: Sequence[str], missed: Sequence[str], scores: Mapping[str, np.ndarray]) -> Statistics:
+    """Sums and counts per instance; of references without a prediction (``missed``) New-P is 0, and nothing else is said."""
+    per_instance = {
+        key: np.append(column, np.full(len(missed), 0.0 if key == "new_p" else np.nan))
+        for key, column in scores.items()
+    }
+    keys, table = list(per_instance), np.column_stack([*per_instance.values()])
+    values = np.hstack([np.nan_to_num(table), ~np.isnan(table)])
+
+    def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
+        return {key: divide(sums[..., at], sums[..., len(keys) + at], np.nan) for at, key in enumerate(keys)}
+
+    columns = [f"{key}.{part}" for part in ("sum", "count") for key in keys]
+    return Statistics([*names, *missed], values, finalize, per_instance, columns)

@@ -100,6 +100,16 @@ def group_names(values: Sequence[object], label_names: Sequence[str] | None = No
     return names
 
 
+# scores over all labels: a group of one gold label has none
+OVER_LABELS = ("macro_f1",)
+
+
+def breakdown_note(by: str, statistics: Statistics) -> list[str]:
+    """A line for the scores that a breakdown by this column leaves out, or none."""
+    absent = [key for key in OVER_LABELS if by == "classification" and key in statistics.scores()]
+    return [f"by {by}: {', '.join(absent)} is left out, because each group has one gold label"] if absent else []
+
+
 def grouped(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str, object]]:
     """Scores per group: {name: {key: score}}, groups in the order of their names."""
     if len(names) != len(statistics.ids):
@@ -123,6 +133,7 @@ def assemble(
     signature: str,
     per_instance: bool = False,
     by_values: Sequence[object] | None = None,
+    by: str | None = None,
     label_names: Sequence[str] | None = None,
     bounds: Mapping[str, np.ndarray] | None = None,
     extra: Mapping[str, object] | None = None,
@@ -134,6 +145,7 @@ def assemble(
         signature: see ``signature``.
         per_instance: adds ``per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [number ..]}``.
         by_values: one value per instance, aligned with ``statistics.ids``; adds ``by: {value: {key: score}}``.
+        by: their column's name; groups by gold label have no macro F1.
         label_names: names of the class numbers in ``by_values``, if they are class numbers.
         bounds: {key: (low, high)}; adds ``KEY_ci: [low, high]`` right after its key.
         extra: further entries that are no resampled score (counts, lists of settings), put before ``signature``.
@@ -151,7 +163,11 @@ def assemble(
         names = [str(name) for name in statistics.ids]
         result["per_instance"] = {**columns, "annotation_id": names, "cluster": plain(clusters)}
     if by_values is not None:
-        result["by"] = grouped(statistics, group_names(by_values, label_names))
+        groups = grouped(statistics, group_names(by_values, label_names))
+        for group in groups.values() if by == "classification" else ():
+            for key in OVER_LABELS:
+                group.pop(key, None)
+        result["by"] = groups
     result["signature"] = signature
     return result
 
@@ -194,6 +210,7 @@ def report(
         signature=signature(name, {**settings, **common}),
         per_instance=per_instance,
         by_values=by_values,
+        by=by,
         label_names=label_names,
         bounds=bounds,
         extra=extra,

@@ -7,15 +7,17 @@ wrong is gathered first: one ValueError names the first ten offenders and says h
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
 
 from .batches import Batches, Measured
+from .cells import as_list, as_scalar
 from .clusters import NONE, Clusters, by_items
+from .fields import ID_FIELDS, Format
 from .offences import Offences, cut
+from .strangers import Strangers
 
-ID_FIELDS = ("annotation_id", "id", "sent_id")
 Row = Mapping[str, Any]
 
 
@@ -35,7 +37,8 @@ def rows_of(data: Any, side: str) -> list[Row]:
         ValueError: for something else, or a row that is no dict.
     """
     if hasattr(data, "features") and hasattr(data, "with_format"):
-        whole = hasattr(data, "__getitem__")
+        # an IterableDataset has no number of rows
+        whole = hasattr(data, "num_rows")
         rows: list[Any] = data.with_format("arrow")[:].to_pylist() if whole else [*map(dict, data.with_format(None))]
         names = {name: feature.names for name, feature in (data.features or {}).items() if hasattr(feature, "int2str")}
         for name, labels in names.items():
@@ -45,21 +48,30 @@ def rows_of(data: Any, side: str) -> list[Row]:
                     row[name] = labels[value]
         return rows
     if hasattr(data, "to_pylist"):
+        check_columns(getattr(getattr(data, "schema", None), "names", ()), side)
         data = data.to_pylist()
     elif hasattr(data, "to_dict") and hasattr(data, "columns"):
+        check_columns(list(data.columns), side)
         data = data.to_dict("records")
     elif isinstance(data, Mapping):
         for name, column in data.items():
             if not isinstance(column, Sequence) or isinstance(column, (str, bytes)):
                 raise ValueError(f"{side}s: expected a list of rows, found one object with {cut(name)}")
         return _columns_to_rows(data, side)
-    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
-        raise ValueError(f"{side}s: expected a list of rows, found {cut(data)}")
+    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable) or getattr(data, "ndim", 1) == 0:
+        raise ValueError(f"{side}s: expected a list of rows, a Dataset or a table, found {cut(data)}")
     rows = list(data)
     for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise ValueError(f"{side}s[{at}]: expected an object, found {cut(row)}")
     return rows
+
+
+def check_columns(names: Sequence[object], side: str) -> None:
+    """Raise a ValueError where a column stands twice."""
+    again = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if again is not None:
+        raise ValueError(f"{side}s: expected each column once, found {cut(again)} twice")
 
 
 def by_id(rows: Sequence[Row], side: str, offences: Offences, id_fields: Sequence[str] = ID_FIELDS) -> dict[str, Row]:
@@ -70,8 +82,7 @@ def by_id(rows: Sequence[Row], side: str, offences: Offences, id_fields: Sequenc
     named: dict[str, Row] = {}
     for at, row in enumerate(rows):
         value: Any = next((row[field] for field in id_fields if row.get(field) is not None), None)
-        if hasattr(value, "item"):
-            value = value.item()
+        value = as_scalar(value)
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             offences.say_of(side, at, id_fields[0], f"row {at}: expected an id (string or integer), found {cut(value)}")
             continue
@@ -83,22 +94,26 @@ def by_id(rows: Sequence[Row], side: str, offences: Offences, id_fields: Sequenc
     return named
 
 
-def joined(predictions: Any, references: Any, offences: Offences) -> list[tuple[str, Row, Row]]:
+def joined(
+    predictions: Sequence[Row] | None,
+    references: Sequence[Row] | None,
+    offences: Offences,
+    only_predicted: bool = False,
+) -> list[tuple[str, Row, Row]]:
     """(id, prediction, reference) in the references' order; faults for what stands on one side alone.
+
+    Args:
+        only_predicted: references without a prediction are left out, and are no fault.
 
     Raises:
         ValueError: one side is missing or empty.
     """
     both = {}
-    for side, data in (("prediction", predictions), ("reference", references)):
-        if data is None:
-            raise ValueError(f"expected {side}s, found none")
-        rows = rows_of(data, side)
+    for side, rows in (("prediction", predictions), ("reference", references)):
         if not rows:
-            raise ValueError(f"expected {side}s, found an empty list")
+            raise ValueError(f"expected {side}s, found {'none' if rows is None else 'an empty list'}")
         both[side] = by_id(rows, side, offences)
-    check_partners("prediction", both["prediction"], both["reference"], offences)
-    check_partners("reference", both["reference"], both["prediction"], offences)
+    check_partners(both["prediction"], both["reference"], offences, only_predicted)
     return [
         (name, both["prediction"][name], reference)
         for name, reference in both["reference"].items()
@@ -106,12 +121,26 @@ def joined(predictions: Any, references: Any, offences: Offences) -> list[tuple[
     ]
 
 
-def check_partners(side: str, names: Iterable[str], others: Container[str], offences: Offences) -> None:
-    """Each id of one side is one of the other's, too."""
-    other = "reference" if side == "prediction" else "prediction"
-    for name in names:
-        if name not in others:
-            offences.say_of(side, name, "", f"expected a {other} of this id, found none")
+def check_partners(
+    predictions: Collection[str], references: Collection[str], offences: Offences, only_predicted: bool = False
+) -> None:
+    """Each id of one side is one of the other's, too; or (``only_predicted``) each prediction's is a reference's."""
+    unknown = [name for name in predictions if name not in references]
+    if unknown and len(unknown) == len(predictions):
+        message = f"none of the {len(predictions):,} ids occurs among the {len(references):,} references"
+        offences.say_of("prediction", unknown[0], "", f"{message}: another dataset or another split?")
+        return
+    for name in unknown:
+        offences.say_of("prediction", name, "", "expected a reference of this id, found none")
+    missing = [] if only_predicted else [name for name in references if name not in predictions]
+    for at, name in enumerate(missing):
+        counted = f" ({len(missing):,} of {len(references):,} have none; only_predicted=True scores the others alone)"
+        offences.say_of("reference", name, "", "expected a prediction of this id, found none" + counted * (at == 0))
+
+
+def scored_of(scored: int, total: int) -> dict[str, object]:
+    """What the signature says where not all are scored."""
+    return {} if scored == total else {"scored": f"{scored}/{total}"}
 
 
 class RowColumns:
@@ -161,31 +190,6 @@ def _docids(row: Row | None, name: str) -> list[str]:
     return [str(cell["docid"]) for cell in cells if isinstance(cell, Mapping) and "docid" in cell]
 
 
-# ----------------------------------------------------------------------------------------------------- typed cells
-def as_list(value: Any) -> list[Any] | None:
-    """The value as a list (tuples and numpy arrays too), or None where it is none."""
-    if isinstance(value, list):
-        return value
-    if isinstance(value, tuple):
-        return list(value)
-    if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:  # type: ignore[arg-type]
-        return value.tolist()
-    return None
-
-
-def as_number(value: Any) -> float | None:
-    """The value as a finite float, or None where it is no finite number."""
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, offences: Offences) -> set[str]:
     """Which optional fields there are; the first row that has one where others have not (or lacks it) is a fault.
 
@@ -207,11 +211,15 @@ def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side
 class RowBatches(Batches[Any]):
     """A mixin before ``evaluate.Metric`` for modules that take rows: lists, Datasets, Arrow tables, kept as they come.
 
-    The class defines ``_measure(predictions, references, **settings)``, which gives a `Measured`; a side of which nothing
-    came is None.
+    The class defines ``_measure(predictions, references, **settings)``, which gives a `Measured` of lists of rows; a side of
+    which nothing came is None.
+
+    Attributes:
+        FORMAT: the fields of predictions that it knows.
     """
 
     OPTIONS = (*Batches.OPTIONS, "label_names")
+    FORMAT: ClassVar[Format] = {}
     _measure: Callable[..., Measured]
 
     def _keep(self, data: Any, side: str) -> Any:
@@ -224,8 +232,23 @@ class RowBatches(Batches[Any]):
     def _unpacked(self, data: bytes, side: str) -> Any:
         return json.loads(data)
 
-    def _measured(self, predictions: Sequence[Any], references: Sequence[Any], **settings: Any) -> Measured:
-        return self._measure(_joint(predictions, "prediction"), _joint(references, "reference"), **settings)
+    def _measured(
+        self, predictions: Sequence[Any], references: Sequence[Any], by: str | None = None, **settings: Any
+    ) -> Measured:
+        rows = _joint(predictions, "prediction")
+        strangers, offences = Strangers(), Offences()
+        known = self._format(rows or ())
+        for at, row in enumerate(rows or ()):
+            name = next((row[field] for field in ID_FIELDS if row.get(field) is not None), at)
+            strangers.look(row, known, partial(offences.say_of, "prediction", name))
+        offences.stop()
+        measured = self._measure(rows, _joint(references, "reference"), **settings)
+        note = strangers.told(besides=by)
+        return measured._replace(notes=[note, *measured.notes]) if note else measured
+
+    def _format(self, rows: Sequence[Row]) -> Format:
+        """The fields that these predictions may have."""
+        return self.FORMAT
 
 
 def _plain(value: Any) -> Any:
@@ -234,10 +257,6 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"expected JSON values, found {cut(value)}")
 
 
-def _joint(batches: Sequence[Any], side: str) -> Any:
-    """The batches as one; a single batch stays the object it is."""
-    if not batches:
-        return None
-    if len(batches) == 1:
-        return batches[0]
-    return [row for batch in batches for row in rows_of(batch, side)]
+def _joint(batches: Sequence[Any], side: str) -> list[Row] | None:
+    """The rows of all batches; None where there is no batch."""
+    return [row for batch in batches for row in rows_of(batch, side)] if batches else None

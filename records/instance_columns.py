@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.metrics.fields import ERASED, HARD_FIELD, LABELLED, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from eraser_hub.metrics.fields import ANSWERED, ERASED, HARD_FIELD, LABELLED, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
 from eraser_hub.metrics.flat import Predictions
 from eraser_hub.metrics.flatten_rows import ScoreTable
 from eraser_hub.metrics.offences import Offences, Rows
@@ -26,15 +26,17 @@ class InstanceColumns:
         self.layouts: dict[tuple[str, ...], int] = {}
         self.integers = {
             name: array("q")
-            for name in ("rationales", "classification", "doc", "hard", "start", "end", *SOFT_FIELDS, *LIST_FIELDS)
-        }
+            for name in (
+                "answered", "rationales", "classification", "doc", "hard", "start", "end", *SOFT_FIELDS, *LIST_FIELDS,
+            )
+        }  # fmt: skip
         self.floats = {
             name: array("d") for name in ("tokens_to_flip", "threshold", *map("{}_scores".format, SOFT_FIELDS))
         }
         self.tables = {name: ScoreTable(self.layouts) for name in LABELLED}
         self.first = 0  # of the instances that are being added
 
-    def add(self, several: list[Any], lines: Iterable[int], wrong: Sequence[tuple[int, str, str]] = ()) -> None:
+    def add(self, several: Sequence[Any], lines: Iterable[int], wrong: Sequence[tuple[int, str, str]] = ()) -> None:
         """Append some instances.
 
         Args:
@@ -59,6 +61,7 @@ class InstanceColumns:
         self.integers["classification"].fromlist(
             [-1 if one.classification is None else codes.setdefault(one.classification, len(codes)) for one in several]
         )
+        self.integers["answered"].fromlist([one.outcome is None or one.outcome == ANSWERED for one in several])
         self.floats["tokens_to_flip"].fromlist(
             [np.nan if one.tokens_to_flip is None else one.tokens_to_flip for one in several]
         )

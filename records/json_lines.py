@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,8 @@ def _why_refused(cause: Exception, text: str) -> str:
         return TOO_DEEP
     if not isinstance(cause, json.JSONDecodeError):  # an integer of more digits than Python converts
         return "expected numbers of at most 64 bits, found a longer one"
+    if re.match(r"(---|- |[\w-]+:)(\s|$)", text) or re.match(r"- [\w-]+:\s", text):
+        return f"looks like YAML; a JSON object a line is expected, found {shown(text.rstrip()[:40])}"
     where = f"at character {cause.pos + 1} of {len(text)}"
     if cause.pos >= len(text.rstrip()) or "Unterminated" in cause.msg:
         return f"expected a whole JSON object, found the line's end ({cause.msg} {where})"

@@ -115,6 +115,21 @@ def utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
             yield text.removeprefix("\ufeff") if number == 1 else text
 
 
+def utf8_file(path: str) -> bytes:
+    """The bytes of a document's file, which are known to be UTF-8 then."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            data = file.read()
+        if not data.isascii():
+            data.decode("utf-8")
+        return data
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(f"expected UTF-8, found the byte 0x{data[error.start]:02x}", file=path, line=line) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=path) from None
+
+
 def check_utf8(lines: Sequence[bytes]) -> None:
     """Raise a UnicodeDecodeError for a line that is no UTF-8 (a typed decoder does not look at fields that it skips)."""
     if not all(map(bytes.isascii, lines)):

@@ -4,28 +4,46 @@
     for number, row in plain_rows(path): ..               rows of another kind, such as those of the perturbation benchmark, untyped
     for part in parts(path): ..                     instances as flat arrays, as metrics/ takes them, several processes reading
 
-The optional fields are those that `metrics.fields` names; other keys are left alone. Of Parquet a row counts as a line.
+The fields are those that `metrics.fields` names; a misspelt one is an error, any other is counted (`metrics.strangers`). Of
+Parquet a row counts as a line.
+
+Lines are decoded by msgspec, typed, and without a word of Python for each. What it refuses, and a run of lines in which a key
+may stand twice (their quotes are counted), is read again strictly (`json_lines`), which says what is wrong.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from itertools import repeat
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
-from eraser_hub.metrics.fields import ERASED, HARD_FIELD, LIST_FIELDS, OCCLUDED_FIELD, SCORE_FIELDS, SOFT_FIELDS
+from eraser_hub.metrics.fields import (
+    ERASED,
+    HARD_FIELD,
+    INSTANCE,
+    LIST_FIELDS,
+    OCCLUDED_FIELD,
+    OUTCOME_FIELD,
+    SCORE_FIELDS,
+    SOFT_FIELDS,
+    Format,
+)
 from eraser_hub.metrics.flat import Predictions
 from eraser_hub.metrics.flatten_rows import PredictionFlattener
 from eraser_hub.metrics.offences import Offences, Rows
+from eraser_hub.metrics.strangers import Strangers
 
 from .errors import DataError
 from .instance_columns import InstanceColumns
-from .json_lines import not_json, strict_object
+from .json_lines import quotes_are, strict_object
 from .lines import Lines, batches_of_lines, check_utf8, reading
 from .processes import cores, process_pool
 
@@ -66,50 +84,71 @@ class Instance(msgspec.Struct, gc=False):
     tokens_to_flip: float | None = None
 
 
-_Rationale = msgspec.defstruct(
-    "Rationale",
-    [(HARD_FIELD, list[Span] | None, None), *((soft.field, list[float] | None, None) for soft in SOFT_FIELDS.values())],
-    bases=(Rationale,),
-    gc=False,
-)
-_Erased = msgspec.defstruct(
-    "Erased", [("threshold", float, None), *((SCORE_FIELDS[side], Scores, None) for side in ERASED)], gc=False
-)
-_Instance: type[Instance] = msgspec.defstruct(
-    "Instance",
-    [
-        ("rationales", list[_Rationale] | None, None),  # type: ignore[valid-type]
-        *((field, Scores, None) for field in SCORE_FIELDS.values()),
-        *((several.field, list[_Erased] | None, None) for several in LIST_FIELDS.values()),  # type: ignore[valid-type]
-    ],
-    bases=(Instance,),
-    gc=False,
-)  # type: ignore[assignment]
-# with the rows of normalized_fidelity, which are no part of the flat arrays
-_WholeInstance: type[Instance] = msgspec.defstruct(
-    "Instance", [(OCCLUDED_FIELD, list[dict[str, Any]] | None, None)], bases=(_Instance,), gc=False
-)  # type: ignore[assignment]
-_decode, _decode_whole = (msgspec.json.Decoder(kind).decode for kind in (_Instance, _WholeInstance))
+def _kind(absent: Any, rationale: Any = msgspec.Struct, instance: Any = msgspec.Struct) -> Any:
+    """A typed instance with every field of `fields.INSTANCE` and no other.
+
+    Args:
+        absent: what stands for a field that is not there.
+        rationale, instance: the bases of both.
+    """
+
+    def struct(name: str, fields: dict[str, Any], base: Any = msgspec.Struct) -> Any:
+        typed = [(field, kind | None | msgspec.UnsetType, absent) for field, kind in fields.items()]
+        return msgspec.defstruct(name, typed, bases=(base,), gc=False, forbid_unknown_fields=True)
+
+    scores = dict[str, float | None]
+    sides = {SCORE_FIELDS[side]: scores for side in ERASED}
+    span = msgspec.defstruct(
+        "Span", [("start_token", int), ("end_token", int)], bases=(Span,), gc=False, forbid_unknown_fields=True
+    )
+    soft = {soft.field: list[float] for soft in SOFT_FIELDS.values()}
+    rationale = struct("Rationale", {"docid": str | int, HARD_FIELD: list[span], **soft}, rationale)  # type: ignore[valid-type]
+    erased = {
+        several.field: struct("Erased", ({"threshold": float} if several.entry == "threshold" else {}) | sides)
+        for several in LIST_FIELDS.values()
+    }
+    erased[OCCLUDED_FIELD] = struct("Occluded", {"occlusion_rate": float, "trial": int, **sides})
+    return struct(
+        "Instance",
+        {
+            "annotation_id": str | int,
+            "rationales": list[rationale],  # type: ignore[valid-type]
+            "classification": str,
+            "tokens_to_flip": float,
+            OUTCOME_FIELD: str,
+            **dict.fromkeys(SCORE_FIELDS.values(), scores),
+            **{field: list[kind] for field, kind in erased.items()},  # type: ignore[valid-type]
+        },
+        instance,
+    )
 
 
-class _Named(msgspec.Struct, gc=False):
-    annotation_id: str | int
+_Instance: type[Instance] = _kind(None, Rationale, Instance)
+_decode = msgspec.json.Decoder(_Instance).decode
+# with null and nothing told apart, to count the strings of lines that hold null
+_decode_nulls = msgspec.json.Decoder(_kind(UNSET)).decode
+Wrong = tuple[str, str]  # a field, and what is wrong with it
 
 
 def instances(path: Path) -> Iterator[tuple[int, Instance]]:
     """The instances of a prediction file, each with its line (of Parquet: its row), numbered from 1.
 
     Raises:
-        DataError: the file cannot be read; a line is no JSON, has a field of another type, or lacks an id; with file,
-            line and field.
+        DataError: the file cannot be read; a line is no JSON, has a field of another type or a misspelt one, or lacks an
+            id; with file, line and field.
     """
-    for number, instance in _typed_rows(path) if is_parquet(path) else _typed_lines(path):
-        if instance.annotation_id is None:
+    strangers = Strangers()
+    for number, instance, wrong in _typed_rows(path, strangers) if is_parquet(path) else _typed_lines(path, strangers):
+        name = instance.annotation_id
+        if wrong:
+            field, message = wrong[0]
+            raise DataError(message, file=path, line=number, instance=name or None, field=field or None)
+        if name is None:
             message = "expected a string or an integer, found None"
             raise DataError(message, file=path, line=number, field="annotation_id")
         for at, rationale in enumerate(instance.rationales or ()):
             if rationale.docid is None:
-                name, field = instance.annotation_id, f"rationales[{at}].docid"
+                field = f"rationales[{at}].docid"
                 raise DataError("expected a string, found None", file=path, line=number, instance=name, field=field)
         yield number, instance
 
@@ -126,70 +165,98 @@ def plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with reading(path):
         for lines in batches_of_lines(path):
             for number, line in zip(lines.numbers, lines.lines, strict=True):
-                if line.strip():
-                    yield number, strict_object(line, file=path, number=number)
+                yield number, strict_object(line, file=path, number=number)
 
 
-def _typed_lines(path: Path) -> Iterator[tuple[int, Instance]]:
+def _typed_lines(path: Path, strangers: Strangers) -> Iterator[tuple[int, Instance, Sequence[Wrong]]]:
     with reading(path):
         for lines in batches_of_lines(path, BLOCK):
-            for number, line in zip(lines.numbers, lines.raw, strict=True):
-                if not line.strip():
-                    continue
-                instance = _decoded(_decode_whole, line, path, number)
-                if isinstance(instance, msgspec.ValidationError):
-                    field, message = _place(instance)
-                    name = _id_of(line) or None
-                    raise DataError(message, file=path, line=number, instance=name, field=field or None)
-                yield number, instance
+            yield from _decoded_lines(lines, path, strangers)
 
 
-def _typed_rows(path: Path) -> Iterator[tuple[int, Instance]]:
-    number = 0
-    for table in _tables(path):
-        for row in table.to_pylist():
-            number += 1
-            try:
-                yield number, msgspec.convert(row, _WholeInstance)
-            except msgspec.ValidationError as error:
-                field, message = _place(error)
-                name = row.get("annotation_id")
-                raise DataError(message, file=path, line=number, instance=name, field=field or None) from None
+def _typed_rows(path: Path, strangers: Strangers) -> Iterator[tuple[int, Instance, Sequence[Wrong]]]:
+    rows = (row for table in _tables(path) for row in table.to_pylist())
+    for number, row in enumerate(rows, start=1):
+        yield number, *_converted(row, strangers)
 
 
-def _decoded(
-    decode: Callable[[bytes], Instance], line: bytes, path: Path, number: int
-) -> Instance | msgspec.ValidationError:
-    """A line's instance, or what is wrong with its types.
+def _decoded_lines(lines: Lines, path: Path, strangers: Strangers) -> Iterator[tuple[int, Instance, Sequence[Wrong]]]:
+    """Of each line its number, its instance, and what is wrong with its fields.
 
     Raises:
-        DataError: the line is no JSON.
+        DataError: a line is no JSON object.
+    """
+    decoded = _decoded(lines, path)
+    if decoded is not None:
+        yield from zip(lines.numbers, decoded, repeat(()), strict=False)
+        return
+    for number, line in zip(lines.numbers, lines.lines, strict=True):
+        yield number, *_converted(strict_object(line, file=path, number=number), strangers)
+
+
+def _decoded(lines: Lines, path: Path) -> list[Instance] | None:
+    """The instances of lines; None where they have to be read strictly.
+
+    Raises:
+        DataError: a key stands twice.
     """
     try:
-        instance: Instance | msgspec.ValidationError = decode(line)
-    except msgspec.ValidationError as error:
-        instance = error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(not_json(error, line), file=path, line=number) from None
-    try:
-        check_utf8([line])
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8: {error}", file=path, line=number) from None
-    return instance
+        decoded = [_decode(line) for line in lines.raw]
+        check_utf8(lines.raw)
+        sound = quotes_are(lines.data, _strings(decoded, INSTANCE, None))
+        if not sound and b"null" in lines.data:
+            sound = quotes_are(lines.data, _strings([_decode_nulls(line) for line in lines.raw], INSTANCE, UNSET))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if not sound:
+        for number, line in zip(lines.numbers, lines.lines, strict=True):
+            strict_object(line, file=path, number=number)
+    return decoded
 
 
-def _place(error: Exception) -> tuple[str, str]:
+def _strings(objects: Sequence[Any], known: Format, absent: object) -> int:
+    """How many strings, keys included, the JSON of typed objects holds when no key stands there twice."""
+    count = 0
+    for name, inner in known.items():
+        values = [value for value in map(attrgetter(name), objects) if value is not absent]
+        count += len(values)
+        if inner is None:
+            count += list(map(type, values)).count(str)
+        elif inner:
+            count += _strings([one for own in values if own for one in own], inner, absent)
+        else:
+            count += sum(map(len, filter(None, values)))
+    return count
+
+
+def _converted(row: dict[str, Any], strangers: Strangers) -> tuple[Instance, Sequence[Wrong]]:
+    """The instance of a row, and what is wrong with it: then no more is known of it than its id."""
+    wrong: list[Wrong] = []
+    strangers.look(row, INSTANCE, lambda field, message: wrong.append((field, message)))
+    if not wrong:
+        try:
+            return msgspec.convert(_known(row, INSTANCE), _Instance), ()
+        except msgspec.ValidationError as error:
+            wrong.append(_place(error))
+    name = row.get("annotation_id")
+    sound = isinstance(name, str | int) and not isinstance(name, bool)
+    return _Instance(annotation_id=name if sound else ""), wrong
+
+
+def _known(value: Any, known: Format) -> Any:
+    """The value without the fields that the format does not know."""
+    if isinstance(value, list):
+        return [_known(one, known) for one in value]
+    if not isinstance(value, dict):
+        return value
+    kept = [(name, one, known[name]) for name, one in value.items() if name in known]
+    return {name: _known(one, inner) if inner else one for name, one, inner in kept}
+
+
+def _place(error: Exception) -> Wrong:
     """Field and message of a typed decoder's error: "Expected .. - at `$.path`"."""
     message, _, place = str(error).partition(" - at `$")
     return place.rstrip("`").lstrip("."), message[:1].lower() + message[1:]
-
-
-def _id_of(line: bytes) -> str | int:
-    """The id of a line whose types are wrong elsewhere."""
-    try:
-        return msgspec.json.decode(line, type=_Named).annotation_id
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
@@ -199,12 +266,14 @@ class Part(NamedTuple):
     Attributes:
         predictions: flat; documents and labels are numbered by this part alone.
         lines: the line of each.
-        offences: fields of a wrong type, which count as absent; by line.
+        offences: misspelt fields, and fields of a wrong type, which count as absent; by line.
+        strangers: the fields that the format does not know.
     """
 
     predictions: Predictions
     lines: Sequence[int]
     offences: Offences
+    strangers: Strangers
 
 
 def parts(path: Path, num_proc: int = 1) -> Iterator[Part]:
@@ -284,38 +353,15 @@ def _awaited(
 
 def _read(path: Path, start: int, end: int) -> tuple[Part | DataError, int]:
     """The lines between two bytes as a part, its lines numbered from 1, or why they are no JSON; how many lines there are."""
-    columns, count = InstanceColumns(), 0
+    columns, strangers, count = InstanceColumns(), Strangers(), 0
     try:
         for lines in batches_of_lines(path, BLOCK, start, end):
-            columns.add(*_decoded_lines(lines, path))
+            numbers, instances, wrong = zip(*_decoded_lines(lines, path, strangers), strict=True)
+            columns.add(instances, numbers, [(at, *one) for at, several in enumerate(wrong) for one in several])
             count = lines.numbers[-1]
     except DataError as error:
         return error, count
-    return Part(*columns.finish()), count
-
-
-def _decoded_lines(lines: Lines, path: Path) -> tuple[list[Instance], Sequence[int], list[tuple[int, str, str]]]:
-    """The instances of lines, the line of each, and what is wrong: (place among the instances, field, message).
-
-    Raises:
-        DataError: a line is no JSON.
-    """
-    try:
-        decoded = [_decode(line) for line in lines.raw]
-        check_utf8(lines.raw)
-        return decoded, lines.numbers, []
-    except (msgspec.MsgspecError, UnicodeDecodeError):  # a blank line, or one that is not as it should be
-        decoded, numbers, wrong = [], list[int](), list[tuple[int, str, str]]()
-    for number, line in zip(lines.numbers, lines.raw, strict=True):
-        if not line.strip():
-            continue
-        instance = _decoded(_decode, line, path, number)
-        if isinstance(instance, msgspec.ValidationError):
-            wrong.append((len(decoded), *_place(instance)))
-            instance = _Instance(annotation_id=_id_of(line))
-        decoded.append(instance)
-        numbers.append(number)
-    return decoded, numbers, wrong
+    return Part(*columns.finish(), strangers), count
 
 
 def _moved(part: Part, before: int) -> Part:
@@ -327,7 +373,7 @@ def _moved(part: Part, before: int) -> Part:
     moved = (
         range(lines.start + before, lines.stop + before) if isinstance(lines, range) else [n + before for n in lines]
     )
-    return Part(part.predictions, moved, told)
+    return Part(part.predictions, moved, told, part.strangers)
 
 
 def _parts_of_rows(path: Path) -> Iterator[Part]:
@@ -339,14 +385,16 @@ def _parts_of_rows(path: Path) -> Iterator[Part]:
     for table in _tables(path):
         lines = range(first, first + table.num_rows)
         first = lines.stop
-        predictions, offences = predictions_from_arrow(table), Offences()
+        offences, strangers = Offences(), Strangers()
+        predictions = predictions_from_arrow(table, offences, strangers)
         if predictions is None:
             flattener = PredictionFlattener(offences)
+            strangers = flattener.strangers
             offences.sides = {"prediction": Rows(lines, flattener.ids)}
             for row in table.to_pylist():
                 flattener.add(row)
             predictions = flattener.finish()
-        yield Part(predictions, lines, offences)
+        yield Part(predictions, lines, offences, strangers)
 
 
 def _tables(path: Path) -> Iterator[pa.Table]:

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
+from eraser_hub.conversion.eraser.format import decode_documents, safe_name
 from eraser_hub.metrics.joining import Documents, tokens_before
 from eraser_hub.metrics.tokens import text_sizes
-from eraser_hub.records.errors import DataError
-from eraser_hub.records.json_lines import not_json
-from eraser_hub.records.lines import Lines, batches_of_lines, check_utf8, reading
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.lines import batches_of_lines, utf8_file
 
 # bytes of texts that are counted at a time
 TEXTS_AT_ONCE = 1 << 17
-
-
-class _Line(msgspec.Struct, gc=False):
-    docid: str | int
-    document: str
-
-
-_decode = msgspec.json.Decoder(_Line).decode
 
 
 class CorpusDocuments(Documents):
@@ -33,17 +25,16 @@ class CorpusDocuments(Documents):
     Args:
         data_dir: the corpus folder, with ``docs/`` (one file a document) or ``docs.jsonl``.
         numbers: docid -> number, from 0 in order; further documents are added.
-        sentences: whether the tokens of each sentence are kept.
 
     Raises:
-        DataError: the folder has no documents.
+        DataError: the folder has no documents; one of them is not as it should be.
     """
 
-    def __init__(self, data_dir: Path, numbers: dict[str, int], sentences: bool = True) -> None:
+    def __init__(self, data_dir: Path, numbers: dict[str, int]) -> None:
         self.folder, self.lines = data_dir / "docs", data_dir / "docs.jsonl"
         if not self.folder.is_dir() and not self.lines.is_file():
             raise DataError("expected the documents in docs/ or docs.jsonl, found neither", file=data_dir)
-        self.numbers, self.with_sentences = numbers, sentences
+        self.numbers = numbers
         # by number, with room for more; a document that does not exist has -1 tokens
         self.tokens = self.sentences = self.first_sentence = np.zeros(0, dtype=np.int32)
         self.sizes = array("i")  # of sentences
@@ -73,13 +64,9 @@ class CorpusDocuments(Documents):
         self._extend()
         for number, docid in enumerate(docids, self.known):
             # a docid is a file's name: it never leads out of the folder
-            if not docid or "/" in docid or "\0" in docid or docid in (".", ".."):
+            if not safe_name(docid) or not os.path.isfile(f"{self.folder}/{docid}"):
                 continue
-            try:
-                with open(f"{self.folder}/{docid}", "rb", buffering=0) as file:
-                    texts.append(file.read())
-            except OSError:
-                continue
+            texts.append(utf8_file(f"{self.folder}/{docid}"))
             numbers.append(number)
             size += len(texts[-1])
             if size > TEXTS_AT_ONCE:
@@ -88,34 +75,18 @@ class CorpusDocuments(Documents):
         self._count(numbers, texts)
 
     def _read_lines(self) -> None:
-        with reading(self.lines):
-            for lines in batches_of_lines(self.lines, TEXTS_AT_ONCE):
-                decoded = self._decoded(lines)
-                docids = [line.docid if isinstance(line.docid, str) else str(line.docid) for line in decoded]
-                numbers = [self.numbers.setdefault(docid, len(self.numbers)) for docid in docids]
-                self._extend()
-                self._count(numbers, [line.document.encode() for line in decoded])
+        seen = set[str]()
+        for lines in batches_of_lines(self.lines, TEXTS_AT_ONCE):
+            decoded = decode_documents(lines, file=self.lines)
+            for number, line in zip(lines.numbers, decoded, strict=True):
+                if line.docid in seen:
+                    words = f"expected each document once, found {shown(line.docid)} again"
+                    raise DataError(words, file=self.lines, line=number)
+                seen.add(line.docid)
+            numbers = [self.numbers.setdefault(line.docid, len(self.numbers)) for line in decoded]
+            self._extend()
+            self._count(numbers, [line.document.encode() for line in decoded])
         self.whole = True
-
-    def _decoded(self, lines: Lines) -> list[_Line]:
-        try:
-            decoded = [_decode(line) for line in lines.raw]
-            check_utf8(lines.raw)
-            return decoded
-        except (msgspec.MsgspecError, UnicodeDecodeError):  # a blank line, or one that is not as it should be
-            decoded = []
-        for number, line in zip(lines.numbers, lines.raw, strict=True):
-            if not line.strip():
-                continue
-            try:
-                decoded.append(_decode(line))
-                check_utf8([line])
-            except msgspec.ValidationError as error:
-                message = f"expected docid and document (a text): {error}"
-                raise DataError(message, file=self.lines, line=number) from None
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise DataError(not_json(error, line), file=self.lines, line=number) from None
-        return decoded
 
     def _extend(self) -> None:
         """Make room for all numbers."""
@@ -123,14 +94,36 @@ class CorpusDocuments(Documents):
         if self.tokens.size < n:
             more = np.full(n + n // 8 - self.tokens.size, -1, dtype=np.int32)
             self.tokens, self.sentences = np.append(self.tokens, more), np.append(self.sentences, more)
-            if self.with_sentences:
-                self.first_sentence = np.append(self.first_sentence, more)
+            self.first_sentence = np.append(self.first_sentence, more)
 
     def _count(self, numbers: Sequence[int], texts: Sequence[bytes]) -> None:
-        """Keep the counts of some documents; of one that stands twice the last counts."""
+        """Keep the counts of some documents."""
         bounds = np.concatenate([[0], np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))])
         sizes = text_sizes(np.frombuffer(b"".join(texts), dtype=np.uint8), bounds)
         self.tokens[numbers], self.sentences[numbers] = sizes.tokens, sizes.sentences
-        if self.with_sentences:
-            self.first_sentence[numbers] = np.cumsum(sizes.sentences) - sizes.sentences + len(self.sizes)
-            self.sizes.frombytes(sizes.sentence_tokens.astype(np.int32).tobytes())
+        self.first_sentence[numbers] = np.cumsum(sizes.sentences) - sizes.sentences + len(self.sizes)
+        self.sizes.frombytes(sizes.sentence_tokens.astype(np.int32).tobytes())
+
+
+class NamedDocuments:
+    """A corpus' documents as `conversion` asks for them when it checks annotations: see `conversion.eraser.documents`.
+
+    Attributes:
+        path: where they stand.
+    """
+
+    def __init__(self, documents: CorpusDocuments) -> None:
+        self.documents = documents
+        self.path = documents.lines if documents.lines.is_file() else documents.folder
+
+    def __len__(self) -> int:
+        return len(self.documents.numbers)
+
+    def find(self, docids: list[str]) -> np.ndarray:
+        """int64: the number of each id, -1 where there is no such document."""
+        numbers = self.documents.number(docids)
+        return np.where(self.documents.tokens[numbers] >= 0, numbers, -1)
+
+    def counts(self, chosen: np.ndarray) -> np.ndarray:
+        """(chosen, 2): the tokens and the sentences of each."""
+        return np.stack([self.documents.tokens[chosen], self.documents.sentences[chosen]], axis=1)

@@ -83,13 +83,15 @@ def _own_words(path: Path) -> tuple[str, ...] | None:
 
 def _labels(annotations: Path) -> Iterator[str]:
     """The labels of an annotation file, as they come; what is wrong with a line is told where it is read for good."""
+    if not annotations.is_file():
+        return
     decode, text = msgspec.json.Decoder(_Labelled).decode, msgspec.json.Decoder(str).decode
     try:
         with open(annotations, "rb") as file:
             for line in file:
                 try:
                     label = decode(text(line) if line[:1] == b'"' else line).classification
-                except (msgspec.MsgspecError, UnicodeDecodeError):
+                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                     continue
                 if label is not None:
                     yield label

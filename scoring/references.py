@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-import orjson
+from msgspec import UNSET
 
 from eraser_hub.metrics.clusters import Clusters
 from eraser_hub.metrics.flat import References, Words, concatenate
 from eraser_hub.metrics.flatten_rows import ReferenceFlattener
-from eraser_hub.metrics.joining import Documents, by_documents, says_sentences
+from eraser_hub.metrics.joining import Documents, by_documents
 from eraser_hub.metrics.offences import Offences, Rows, cut
 from eraser_hub.records.errors import DataError, DataErrors
-from eraser_hub.records.json_lines import not_json
-from eraser_hub.records.lines import Lines, batches_of_lines, check_utf8, reading
 
-from .documents import CorpusDocuments
+from .documents import CorpusDocuments, NamedDocuments
 from .settings import Inputs
 
-# bytes of lines that are decoded at a time: their objects fit into a processor's cache
-BLOCK = 1 << 17
+if TYPE_CHECKING:
+    from eraser_hub.conversion.eraser.format import Annotations
+
 COLUMNS = ("annotation_id", "classification", "documents", "evidences")
 
 
@@ -95,74 +94,56 @@ def raise_offences(offences: Offences, files: dict[str, Path]) -> None:
     raise DataErrors(errors, offences.total)
 
 
+def ids_of_splits(inputs: Inputs) -> Iterator[tuple[str, set[str]]]:
+    """The other splits there are, each with its annotations' ids; a file that holds none is passed over."""
+    if inputs.dataset is not None:
+        from eraser_hub.records.built import batches
+
+        for split, files in inputs.built.splits(inputs.built_config).items():
+            ids = (table.column("annotation_id").to_pylist() for table in batches(files, ["annotation_id"]))
+            yield split, {str(name) for several in ids for name in several}
+        return
+    from eraser_hub.conversion.eraser.format import read_annotations
+
+    for path in sorted(inputs.corpus.glob("*.jsonl")):
+        with suppress(DataError):
+            yield path.stem, {str(one.annotation_id) for run in read_annotations(path) for one in run.records}
+
+
 # ------------------------------------------------------------------------------------------------------------- a corpus
 def _of_corpus(inputs: Inputs, columns: Sequence[str]) -> Gold:
+    """Annotations and documents, checked as `build` checks them."""
+    # the Arrow libraries are slow to import: only where they are needed
+    from eraser_hub.conversion.eraser.splits import read_checked
+
     labels, path = inputs.labels(), inputs.annotation_file
-    offences = Offences()
-    flattener = ReferenceFlattener(offences, labels.names, documents=False)
+    flattener = ReferenceFlattener(Offences(), labels.names, documents=False)
+    documents = CorpusDocuments(inputs.corpus, flattener.docs)
     lines, values = array("q"), {name: list[object]() for name in columns}
-    offences.sides = {"reference": Rows(lines, flattener.ids)}
-    with reading(path):
-        for batch in batches_of_lines(path, BLOCK):
-            if not columns and _added(batch, flattener):
-                lines.extend(batch.numbers)
-                continue
-            for number, row in _rows(batch, path):
-                lines.append(number)
-                flattener.add(row)
-                for name in columns:
-                    values[name].append(_value(row, name, path, number))
+    for run in read_checked(path, labels.names, NamedDocuments(documents)):  # type: ignore[arg-type]
+        lines.extend(run.numbers)
+        if not flattener.add_columns(run.records, _getter):
+            raise DataError("expected annotations, found something else", file=path, line=run.numbers[0])
+        for name, own in values.items():
+            own += [_value(_row(run, place, name), name, path, number) for place, number in enumerate(run.numbers)]
     if not lines:
         raise DataError("expected at least one annotation, found none", file=path)
     references = flattener.finish()
     references.docids = Words(flattener.docs)
     references.ids = tuple(flattener.ids)  # which no garbage collection walks through again and again
-    documents = CorpusDocuments(inputs.corpus, flattener.docs, says_sentences(references))
-    raise_offences(offences, {"reference": path})
     return Gold(references, documents, path, lines, labels.names, values, labels.note)
 
 
-class _Evidence(msgspec.Struct, gc=False):
-    docid: str
-    start_token: int
-    end_token: int
-    start_sentence: int | None = None
-    end_sentence: int | None = None
+def _getter(name: str) -> Callable[[Any], Any]:
+    """How a field of an annotation is got; ids are compared as strings."""
+    get = attrgetter(name)
+    return (lambda record: str(get(record))) if name == "annotation_id" else get
 
 
-class _Annotation(msgspec.Struct, gc=False):
-    annotation_id: str
-    evidences: list[list[_Evidence]] | None = None
-    classification: str | None = None
-
-
-_decode = msgspec.json.Decoder(_Annotation).decode
-
-
-def _added(batch: Lines, flattener: ReferenceFlattener) -> bool:
-    """Append lines that are all as most are; False, and nothing is appended, where one is not."""
-    try:
-        annotations = [_decode(line) for line in batch.raw]
-        check_utf8(batch.raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return False
-    return flattener.add_columns(annotations, attrgetter)
-
-
-def _rows(batch: Lines, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The annotations of some lines, each with its line; a line may be encoded twice."""
-    for number, line in zip(batch.numbers, batch.raw, strict=True):
-        if not line.strip():
-            continue
-        try:
-            row = orjson.loads(line)
-            if isinstance(row, str):
-                row = orjson.loads(row)
-        except ValueError as error:
-            raise DataError(not_json(error, line), file=path, line=number) from None
-        if not isinstance(row, dict):
-            raise DataError(f"expected an object, found {cut(row)}", file=path, line=number)
-        yield number, row
+def _row(run: Annotations, place: int, name: str) -> dict[str, Any]:
+    """A record's further keys, and the one of this name."""
+    value = getattr(run.records[place], name, UNSET)
+    return run.extras.get(place, {}) | ({} if value is UNSET else {name: value})
 
 
 def _value(row: dict[str, Any], name: str, path: Path, line: int) -> object:

@@ -6,7 +6,10 @@ sums alone, the path is the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from eraser_hub.metrics.agreement import Agreement
 from eraser_hub.metrics.checks import Used, name_labels
@@ -14,14 +17,16 @@ from eraser_hub.metrics.clusters import clustered
 from eraser_hub.metrics.erasure import classification_report
 from eraser_hub.metrics.faithfulness import Faithfulness
 from eraser_hub.metrics.offences import Offences, Rules
-from eraser_hub.metrics.parts import DOCUMENTS, FIELDS, LENGTHS, THRESHOLDS, Parts
+from eraser_hub.metrics.parts import DOCUMENTS, FIELDS, LENGTHS, THRESHOLDS, Parts, fields_of, left_out_said
 from eraser_hub.metrics.pool import Pool, Statistics
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import cautions, intervals
-from eraser_hub.metrics.results import assemble, plain, resampling_settings, signature
+from eraser_hub.metrics.results import assemble, breakdown_note, plain, resampling_settings, signature
+from eraser_hub.metrics.strangers import Strangers
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import parts as parts_of
 
-from .references import Gold, raise_offences, read_gold
+from .references import Gold, ids_of_splits, raise_offences, read_gold
 from .settings import Inputs, ScoreSettings
 
 
@@ -38,7 +43,7 @@ class Scored:
         made_by: what made the numbers of either, for the signature.
         by_values: the value of the column ``settings.by`` per annotation.
         extra: further entries of the score file.
-        note: a line for whoever reads the scores, see `labels.LabelNames`.
+        notes: lines for whoever reads the scores: what was left out, or guessed.
     """
 
     statistics: dict[str, Statistics]
@@ -49,12 +54,12 @@ class Scored:
     made_by: dict[str, dict[str, object]]
     by_values: list[object] | None = None
     extra: dict[str, object] = field(default_factory=dict)
-    note: str = ""
+    notes: Sequence[str] = ()
 
     def signature_of(self, name: str) -> str:
         """That of ``agreement`` or ``faithfulness``."""
         s = self.settings
-        strict = {"strict": True} if s.strict else {}
+        strict = ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
         statistics = self.statistics[name]
         common = resampling_settings(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
         return signature(f"eraser_{name}", self.made_by[name] | strict | common)
@@ -79,6 +84,7 @@ class Scored:
             signature=self.signature_of(name),
             per_instance=s.per_instance,
             by_values=self.by_values,
+            by=s.by,
             bounds=bounds,
             extra=extra,
         )
@@ -102,11 +108,16 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     references = gold.references
     rules = Rules(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
     name_labels(references, gold.label_names, rules["label names"])
-    parts = Parts(references, gold.documents, rules, gold.lines)
+    parts = Parts(references, gold.documents, rules, gold.lines, settings.only_predicted)
+    parts.option = "--only-predicted"
+    strangers = Strangers()
     agreement = Agreement(parts, settings.agreement, settings.totals)
     faithfulness = Faithfulness(parts, len(references.ids), gold.label_names, settings.aopc_thresholds, settings.totals)
+    if settings.paper not in (None, "eraser"):
+        raise DataError(f"expected eraser for an ERASER corpus, found {settings.paper}", field="--paper")
     for own in parts_of(inputs.results, num_proc):
         rules["predictions"].take(own.offences)
+        strangers.update(own.strangers)
         part = parts.match(own.predictions, own.lines)
         agreement.add(part)
         faithfulness.add(part)
@@ -115,24 +126,62 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     parts.finish()
     if settings.strict:
         _check_strict(parts.fields.used, rules["strict"])
+    if parts.strange:
+        _name_fitting_split(inputs, parts, rules["unknown ids"])
     raise_offences(rules.told(), {"reference": gold.path, "prediction": inputs.results})
     gathered = {"agreement": agreement, "faithfulness": faithfulness}
+    left_out = [*agreement.left_out(), *faithfulness.left_out()]
+    statistics = {
+        name: _statistics(own.pool, gold, settings, parts.scored) for name, own in gathered.items() if own.pool.columns
+    }
+    if not statistics:
+        raise DataError(f"nothing to score: expected {fields_of(left_out)}, found none of them", file=inputs.results)
+    notes = [
+        strangers.told(),
+        *left_out_said(left_out),
+        *agreement.notes(),
+        gold.note,
+        *_notes(parts, statistics, settings),
+    ]
+    by_values = None if settings.by is None else gold(settings.by)
+    if by_values is not None and parts.scored is not None:
+        by_values = [by_values[row] for row in parts.scored.tolist()]
     return Scored(
-        statistics={name: _statistics(own.pool, gold, settings) for name, own in gathered.items() if own.pool.columns},
+        statistics=statistics,
         report=classification_report(faithfulness.pool),
         chance=_chance(faithfulness, settings),
         used=parts.fields.used,
         settings=settings,
         made_by={name: own.signature_settings() for name, own in gathered.items()},
-        by_values=None if settings.by is None else gold(settings.by),
-        note=gold.note,
+        by_values=by_values,
+        notes=[note for note in notes if note],
     )
 
 
-def _statistics(pool: Pool, gold: Gold, settings: ScoreSettings) -> Statistics:
+def _statistics(pool: Pool, gold: Gold, settings: ScoreSettings, rows: np.ndarray | None) -> Statistics:
     if settings.totals:
         return pool.statistics(["all"], settings.per_instance)
-    return clustered(pool.statistics(gold.references.ids, settings.per_instance), gold, settings.cluster_by)
+    statistics = clustered(pool.statistics(gold.references.ids, settings.per_instance), gold, settings.cluster_by)
+    return statistics if rows is None else statistics.take(rows)
+
+
+def _notes(parts: Parts, statistics: dict[str, Statistics], settings: ScoreSettings) -> list[str]:
+    """Which annotations were scored, and what a breakdown leaves out."""
+    told = []
+    if parts.scored is not None:
+        told.append(f"scored:{parts.scored.size}/{len(parts.whole.ids)} (annotations without an instance are left out)")
+    if settings.by and "faithfulness" in statistics:
+        told += breakdown_note(settings.by, statistics["faithfulness"])
+    return told
+
+
+def _name_fitting_split(inputs: Inputs, parts: Parts, offences: Offences) -> None:
+    """Say which other split has ids of the predictions, if one has."""
+    held = {split: len(parts.unknown & ids) for split, ids in ids_of_splits(inputs)}
+    best = max(held, key=held.__getitem__, default=None)
+    if best is not None and held[best]:
+        told = f"{held[best]:,} of them are those of the split {best}: --split {best}"
+        offences[0] = offences[0]._replace(message=f"{offences[0].message} {told}")
 
 
 def _check_strict(used: Used, offences: Offences) -> None:

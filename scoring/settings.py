@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from eraser_hub.metrics.agreement import AgreementSettings
 from eraser_hub.metrics.clusters import AUTO, NONE
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
+from eraser_hub.metrics.presets import PAPERS, check_paper
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
 from eraser_hub.records.errors import DataError
@@ -36,6 +37,8 @@ class ScoreSettings:
         confidence_level, n_resamples, seed, ci_method: of the bootstrap's intervals, see `resampling.intervals`.
         by: a column of the annotations to break scores down by.
         cluster_by: what intervals and tests draw together, see `clusters.clustered`.
+        only_predicted: leave out annotations without an instance.
+        paper: whose choices are made; see `metrics.presets`.
         totals_only: keep no row per annotation where the rest of the settings does not need any: less memory.
     """
 
@@ -52,6 +55,8 @@ class ScoreSettings:
     ci_method: str = CI_METHODS[0]
     by: str | None = None
     cluster_by: str = AUTO
+    only_predicted: bool = False
+    paper: str | None = None
     totals_only: bool = False
 
     @property
@@ -92,6 +97,7 @@ class ScoreSettings:
                 if not (0 <= value <= 1 if low else 0 < value <= 1):
                     raise ValueError(f"{name}: expected a number in {'[0, 1]' if low else '(0, 1]'}, found {value}")
         check_policy(self.auprc_policy)
+        check_paper(self.paper, *PAPERS)
         if self.random_baseline < 0:
             raise ValueError(f"random_baseline: expected a number of shuffles, found {self.random_baseline}")
         check_settings(

@@ -14,7 +14,7 @@ import pyarrow as pa
 from eraser_hub.conversion.arrays import byte_strings, distinct, numbers, offsets_of, string_data, string_sizes, strings
 from eraser_hub.metrics.tokens import token_starts
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.lines import batches_of_lines, reading
+from eraser_hub.records.lines import batches_of_lines, reading, utf8_file
 
 from .format import decode_documents
 
@@ -98,22 +98,7 @@ class DocumentFiles(Documents):
     def texts(self, chosen: np.ndarray) -> pa.StringArray:
         """The texts of some, by their numbers."""
         folder = str(self.path)
-        return byte_strings([_utf8_file(f"{folder}/{name}") for name in self.names.take(numbers(chosen)).to_pylist()])
-
-
-def _utf8_file(path: str) -> bytes:
-    """The bytes of a document's file, which are known to be UTF-8 then."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            data = file.read()
-        if not data.isascii():
-            data.decode("utf-8")
-        return data
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(f"expected UTF-8, found the byte 0x{data[error.start]:02x}", file=path, line=line) from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=path) from None
+        return byte_strings([utf8_file(f"{folder}/{name}") for name in self.names.take(numbers(chosen)).to_pylist()])
 
 
 class DocumentLines(Documents):

@@ -38,6 +38,11 @@ CiMethod = Annotated[str, typer.Option(help="bca or percentile.")]
 Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.")]
 PerInstance = Annotated[bool, typer.Option("--per-instance", help="Add every score of every instance.")]
 By = Annotated[str | None, typer.Option(help="Break the scores down by this field of the annotations.")]
+OnlyPredicted = Annotated[
+    bool,
+    typer.Option("--only-predicted", help="Leave out annotations without an instance, and say how many were scored."),
+]
+Paper = Annotated[str | None, typer.Option(help="Make all choices of this paper's code: eraser, wang2022.")]
 NumProc = Annotated[
     int, typer.Option(min=0, help="Processes that read predictions (0: more than one for large files).")
 ]
@@ -50,7 +55,7 @@ def score(
     random_baseline: RandomBaseline = 0, sentence_threshold: SentenceThreshold = 0.5,
     confidence_level: ConfidenceLevel = None, n_resamples: NResamples = None, ci_method: CiMethod = "bca",
     seed: Seed = 0, per_instance: PerInstance = False, by: By = None, cluster_by: ClusterBy = "auto",
-    num_proc: NumProc = 0, format: Format = "text",
+    only_predicted: OnlyPredicted = False, paper: Paper = None, num_proc: NumProc = 0, format: Format = "text",
 ) -> None:  # fmt: skip
     """Score predictions against a corpus: the reference scorer's keys, and more.
 
@@ -76,12 +81,12 @@ def score(
         iou_thresholds, aopc_thresholds, strict=strict, auprc_policy=auprc_policy, random_baseline=random_baseline,
         sentence_threshold=sentence_threshold, per_instance=per_instance, confidence_level=confidence_level,
         n_resamples=n_resamples, seed=seed, ci_method=ci_method, by=by, cluster_by=cluster_by,
-        totals_only=True,
+        only_predicted=only_predicted, paper=paper, totals_only=True,
     )  # fmt: skip
     path = local_file(results)
     inputs = Inputs(data_dir, split, path, annotations, dataset=dataset, config=config)
     scored = run(inputs, settings, num_proc)
-    for line in filter(None, [scored.note, *scored.cautions()]):
+    for line in (*scored.notes, *scored.cautions()):
         say(line)
     scored.extra.update(inputs.names | run_signature(path))
     scores = nested(scored)

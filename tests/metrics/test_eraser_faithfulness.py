@@ -168,7 +168,7 @@ def test_a_label_that_no_partial_file_shows_is_known_by_name() -> None:
 
 
 def test_nothing_to_score() -> None:
-    with pytest.raises(ValueError, match="found neither"):
+    with pytest.raises(ValueError, match="nothing to score: expected comprehensiveness_classification_scores or"):
         compute([{"annotation_id": "a", "rationales": []}])
     with pytest.raises(ValueError, match="at least one instance"):
         compute([])

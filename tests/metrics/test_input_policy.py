@@ -75,8 +75,8 @@ class Case:
 
     def __init__(self) -> None:
         self.gold: list[dict[str, Any]] = [
-            {"annotation_id": "a1", "classification": "NEG", "evidences": [[evidence("d1", 1, 3)]]},
-            {"annotation_id": "a2", "classification": "POS", "evidences": [[evidence("d2", 1, 3)]]},
+            {"annotation_id": "a1", "query": "", "classification": "NEG", "evidences": [[evidence("d1", 1, 3)]]},
+            {"annotation_id": "a2", "query": "", "classification": "POS", "evidences": [[evidence("d2", 1, 3)]]},
         ]
         self.predictions = [instance("a1", "d1", 8, "NEG"), instance("a2", "d2", 7, "POS")]
         self.options: list[str] = []
@@ -173,12 +173,12 @@ REFUSED: dict[str, tuple[Callable[[Case], None], str, str]] = {
     "huge offset": (hard([(1, 10**30)]), "predictions.jsonl:2", "within the document"),
     "large offset": (hard([(1, 2**62)]), "predictions.jsonl:2", "at most 7"),
     "no end": (setting([{"start_token": 1}], *R, "hard_rationale_predictions"), "predictions.jsonl:2", "end_token"),
-    "gold reversed": (gold(0, *first_evidence, "end_token"), "val.jsonl:2", "start_token <= end_token"),
-    "gold past the end": (gold(8, *first_evidence, "end_token"), "val.jsonl:2", "at most 7"),
-    "gold unknown document": (gold("d9", *first_evidence, "docid"), "val.jsonl:2", "no document 'd9'"),
+    "gold reversed": (gold(0, *first_evidence, "end_token"), "val.jsonl:2", "start_token <= end_token|expected an end at or after the start"),
+    "gold past the end": (gold(8, *first_evidence, "end_token"), "val.jsonl:2", "at most 7|which has 7 tokens"),
+    "gold unknown document": (gold("d9", *first_evidence, "docid"), "val.jsonl:2", "no document 'd9'|found 'd9', which is not there"),
     "gold past the sentences": (gold(3, *first_evidence, "end_sentence"), "val.jsonl:2", "at most 2"),
     "gold id twice": (gold("a1", "annotation_id"), "val.jsonl:2", "once"),
-    "gold label unknown": (gold("MAYBE", "classification"), "val.jsonl:2", "NEG, POS"),
+    "gold label unknown": (gold("MAYBE", "classification"), "val.jsonl:2", "NEG, POS|'NEG', 'POS'"),
     "hard here and not there": (setting(DELETE, *R, "hard_rationale_predictions"), "predictions.jsonl:2", "found none"),
     "hard null": (setting(None, *R, "hard_rationale_predictions"), "predictions.jsonl:2", "found none"),
     "soft here and not there": (setting(DELETE, *R, "soft_rationale_predictions"), "predictions.jsonl:2", "found none"),
@@ -244,7 +244,7 @@ def test_command_refuses(
     assert run(tmp_path, case.write(tmp_path), monkeypatch) == 1
     told = capsys.readouterr().err
     assert f"{place}: " in told or f"{place}:" in told
-    assert message in told
+    assert any(words in told for words in message.split("|"))
     assert "Traceback" not in told
     assert not (tmp_path / "scores.json").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["movies", "predictions.jsonl"]
@@ -263,7 +263,7 @@ def test_module_refuses(name: str) -> None:
             told.append(str(error))
     assert told
     text = "\n".join(told)
-    assert message.lower() in text.lower()
+    assert any(words.lower() in text.lower() for words in message.split("|"))
     if case.predictions and place != "predictions.jsonl" and name not in ("no id",):
         assert "'a2'" in text or "'a1'" in text or "'a9'" in text
 
@@ -447,10 +447,10 @@ def test_an_instance_without_a_readable_id_is_told_by_its_line(
 def test_what_is_no_object_is_told_once() -> None:
     case = Case()
     for predictions, references, message in (
-        ([case.predictions[0], 7], case.rows(), "instance number 1: expected an object, found 7"),
-        (case.predictions, [case.rows()[0], 7], "reference number 1: expected an object, found 7"),
+        ([case.predictions[0], 7], case.rows(), "predictions[1]: expected an object, found 7"),
+        (case.predictions, [case.rows()[0], 7], "references[1]: expected an object, found 7"),
     ):
-        with pytest.raises(ValueError, match=message) as error:
+        with pytest.raises(ValueError) as error:
             EraserAgreement().compute(predictions=predictions, references=references)
         assert str(error.value) == message
 

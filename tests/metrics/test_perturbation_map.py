@@ -140,7 +140,12 @@ def test_an_original_without_perturbed_records_is_no_pair():
         (1, 0, {"rel_ids": [2, True]}, r"rel_ids: expected a list of ids"),
         (1, 0, {"rel_ids": [2, "2", 3]}, r"rel_ids: expected each perturbed record once"),
         (1, 0, {"rel_ids": [1, 2, 3]}, r"rel_ids: .*not the record itself"),
-        (1, 0, {"rel_ids": [2, 3, 77]}, r"reference '1': rel_ids: expected a prediction for the perturbed '77'"),
+        (
+            1,
+            0,
+            {"rel_ids": [2, 3, 77]},
+            r"reference '77': expected a prediction of this id, found none \(1 of 4 have none",
+        ),
         (0, 0, {"id": 9}, r"prediction '9': expected a reference of this id, found none"),
     ],
 )

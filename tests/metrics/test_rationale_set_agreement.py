@@ -32,8 +32,9 @@ def test_golden_values(golden):
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_truth_is_between_the_best_single_set_and_the_best_union(golds, predicted):
     truth = truth_for(golds, predicted)
-    score, hit = set_scores(golds, predicted)
+    score, single, hit = set_scores(golds, predicted)
     assert score == f1(truth, predicted) and hit == (iou(truth, predicted) >= 0.5)
+    assert single == max(f1(gold, predicted) for gold in golds)
     if len(golds) == 1:
         assert truth == golds[0]
         return
@@ -48,7 +49,7 @@ def test_truth_is_between_the_best_single_set_and_the_best_union(golds, predicte
 @given(st.lists(index_sets, min_size=1, max_size=4), st.data())
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_a_gold_set_predicted_scores_one(golds, data):
-    assert set_scores(golds, data.draw(st.sampled_from(golds))) == (1.0, True)
+    assert set_scores(golds, data.draw(st.sampled_from(golds))) == (1.0, 1.0, True)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +69,9 @@ def test_which_truth(golds, predicted, truth):
 
 
 def test_iou_of_one_half_is_a_hit():
-    assert set_scores([{1, 2, 3}], {1, 2, 4}) == (pytest.approx(2 / 3), True)  # 2 of 4
-    assert set_scores([{1, 2, 3}], {1, 2, 4}, 0.51)[1] is False
-    assert set_scores([{1, 2, 3}], {1, 4})[1] is False  # 1 of 4
+    assert set_scores([{1, 2, 3}], {1, 2, 4}) == (pytest.approx(2 / 3), pytest.approx(2 / 3), True)  # 2 of 4
+    assert set_scores([{1, 2, 3}], {1, 2, 4}, 0.51)[2] is False
+    assert set_scores([{1, 2, 3}], {1, 4})[2] is False  # 1 of 4
 
 
 def test_empty_sides_count_nothing():
@@ -88,7 +89,7 @@ def test_strings_integers_repeated_indices_and_sequences():
         per_instance=True,
     )
     assert found["token_f1"] == 0.5 and found["iou_f1"] == 0.5
-    assert set(found) == {"token_f1", "iou_f1", "signature", "per_instance"}
+    assert set(found) == {"token_f1", "token_f1_single", "iou_f1", "signature", "per_instance"}
 
 
 def labelled(label, full, alone, rest, name=1):
@@ -127,9 +128,11 @@ def test_new_p_wants_the_label_from_the_rationale_alone(alone, rest, expected):
 
 def test_only_what_the_fields_allow():
     row = labelled(1, [0.1, 0.9], [0.25, 0.75], None)
-    assert set(compute([row], GOLD)) == {"token_f1", "iou_f1", "sufficiency", "signature"}
+    assert set(compute([row], GOLD)) == {"token_f1", "token_f1_single", "iou_f1", "sufficiency", "signature"}
     # a label without probabilities is the benchmark's plain prediction
-    assert set(compute([{"id": 1, "rationale": [[1]], "pred_label": 1}], GOLD)) == {"token_f1", "iou_f1", "signature"}
+    assert set(compute([{"id": 1, "rationale": [[1]], "pred_label": 1}], GOLD)) == {
+        "token_f1", "token_f1_single", "iou_f1", "signature",
+    }  # fmt: skip
 
 
 def test_answers():
@@ -146,7 +149,7 @@ def test_answers():
 @pytest.mark.parametrize(
     ("prediction", "reference", "message"),
     [
-        ({"rationale": None}, {}, r"prediction '1': rationale: expected indices for 1 sequences, found None"),
+        ({"rationale": 3}, {}, r"prediction '1': rationale: expected indices for 1 sequences, found 3"),
         ({"rationale": [[1], [2]]}, {}, r"rationale: expected indices for 1 sequences"),
         ({"rationale": [1]}, {}, r"rationale\[0\]: expected a list of token indices, found 1"),
         ({"rationale": [[-1]]}, {}, r"rationale\[0\]: expected token indices from 0, found -1"),

@@ -155,7 +155,7 @@ def test_what_report_refuses(hub, tmp_path, arguments, status, words):
     [
         ("", "empty"),
         ("{", "p.jsonl:1"),
-        ("[]\n", "p.jsonl:1: expected `object`, got `array`"),
+        ("[]\n", "p.jsonl:1: expected a JSON object, found a list"),
         ('{"rationales": []}\n', "p.jsonl:1: annotation_id: expected a string or an integer"),
         ('{"annotation_id": "unknown", "rationales": []}\n', "'unknown'"),
     ],

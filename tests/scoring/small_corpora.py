@@ -33,6 +33,13 @@ def lines(path: Path, rows: Rows) -> Path:
     return path
 
 
+def annotation(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as a release has it: with a query, and with every field of its evidences."""
+    kept = {key: row[key] for key in ("annotation_id", "classification", "source") if key in row}
+    unsaid = {"text": "", "start_sentence": -1, "end_sentence": -1}
+    return kept | {"query": "", "evidences": [[unsaid | one for one in group] for group in row["evidences"]]}
+
+
 def written(folder: Path, predictions: Rows, references: Rows, docs: str = "docs.jsonl") -> Inputs:
     """A corpus as released, and predictions."""
     documents = {one["docid"]: one["text"] for row in references for one in row["documents"]}
@@ -42,6 +49,5 @@ def written(folder: Path, predictions: Rows, references: Rows, docs: str = "docs
         (folder / "docs").mkdir()
         for docid, text in documents.items():
             (folder / "docs" / docid).write_text(text, "utf-8")
-    kept = ("annotation_id", "classification", "evidences", "source")
-    lines(folder / "val.jsonl", [{key: row[key] for key in kept if key in row} for row in references])
+    lines(folder / "val.jsonl", [annotation(row) for row in references])
     return Inputs(folder, "val", lines(folder / "p.jsonl", predictions))

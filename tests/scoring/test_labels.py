@@ -10,13 +10,18 @@ from typer.testing import CliRunner
 from eraser_hub.__main__ import _register, app
 from eraser_hub.records.errors import DataError
 from eraser_hub.scoring.result import nested
-from eraser_hub.scoring.score import score
+from eraser_hub.scoring.score import Scored, score
 from eraser_hub.scoring.settings import Inputs
 
 from ..metrics.eraser_rows import random_case
 from .small_corpora import written
 
 NAMES = {"NEG": "rot", "POS": "fresh"}
+
+
+def labels_said(scored: Scored) -> list[str]:
+    """The lines about labels."""
+    return [note for note in scored.notes if note.startswith("labels:")]
 
 
 def corpus(folder: Path, *, strange: int = 12) -> Inputs:
@@ -39,22 +44,22 @@ def test_a_folder_that_happens_to_be_called_so_has_labels_of_its_own(tmp_path: P
     inputs = corpus(tmp_path)
     scored = score(inputs)
     assert set(nested(scored)["classification_scores"]["prf"]) >= set(NAMES.values())
-    assert scored.note.startswith("labels: those of the annotations (none of the labels of movies is among them")
+    assert scored.notes[-1].startswith("labels: those of the annotations (none of the labels of movies is among them")
     _register(("score", "compare"))
     words = ["score", "--data-dir", str(inputs.data_dir), "--split", "val", "--results", str(inputs.results)]
     done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0 and done.stderr == scored.note + "\n"
+    assert done.exit_code == 0 and done.stderr.endswith(scored.notes[-1] + "\n")
 
 
 def test_one_label_of_the_config_and_others_are_offences(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"val\.jsonl:1: .*classification: expected one of NEG, POS, found '(rot|fresh)'"
+        DataError, match=r"val\.jsonl:1: .*classification: expected one of 'NEG', 'POS', found '(rot|fresh)'"
     ):
         score(corpus(tmp_path, strange=11))
 
 
 def test_labels_of_the_config_leave_nothing_to_say(tmp_path: Path) -> None:
-    assert score(corpus(tmp_path, strange=0)).note == ""
+    assert labels_said(score(corpus(tmp_path, strange=0))) == []
 
 
 @pytest.mark.parametrize("labels", ["[rot, fresh]", "[NEG, POS]"])
@@ -62,16 +67,16 @@ def test_the_corpus_own_word_counts_first(labels: str, tmp_path: Path) -> None:
     inputs = corpus(tmp_path)
     (tmp_path / "movies" / "corpus.yaml").write_text(f"name: reviews\nlabels: {labels}\n")
     if labels == "[rot, fresh]":
-        assert score(inputs).note == ""
+        assert labels_said(score(inputs)) == []
         score(Inputs(inputs.data_dir, "val", inputs.results, config="boolq"))
     else:
-        with pytest.raises(DataError, match="expected one of NEG, POS"):
+        with pytest.raises(DataError, match="expected one of 'NEG', 'POS'"):
             score(inputs)
 
 
 def test_the_callers_word_counts_before_the_folders_name(tmp_path: Path) -> None:
     inputs = corpus(tmp_path, strange=0)
-    with pytest.raises(DataError, match="expected one of False, True, found 'NEG'"):
+    with pytest.raises(DataError, match="expected one of 'False', 'True', found 'NEG'"):
         score(Inputs(inputs.data_dir, "val", inputs.results, config="boolq"))
     with pytest.raises(DataError, match="--config: expected one of the configs"):
         score(Inputs(inputs.data_dir, "val", inputs.results, config="nothing"))
@@ -88,4 +93,4 @@ def test_labels_that_are_none_are_told(words: str, tmp_path: Path) -> None:
 def test_a_corpus_with_a_word_but_no_labels(tmp_path: Path) -> None:
     inputs = corpus(tmp_path, strange=0)
     (tmp_path / "movies" / "corpus.yaml").write_text("name: reviews\n")
-    assert score(inputs).note == ""
+    assert labels_said(score(inputs)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +14,12 @@ import pytest
 
 from eraser_hub.records import predictions as reader
 from eraser_hub.records.errors import DataError
-from eraser_hub.scoring import references as gold
 from eraser_hub.scoring.result import nested
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.settings import Inputs, ScoreSettings
 
 from ..metrics.eraser_rows import ERASED, LABELS, random_case
-from .small_corpora import compare, written
+from .small_corpora import compare, lines, written
 
 Rows = list[dict[str, Any]]
 CARD = """---
@@ -36,7 +36,6 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def set_sizes() -> None:
         for name, value in {"BLOCK": 300, "LEAST": 2000, "MOST": 2000, "LEAST_ROWS": 1, "MOST_ROWS": 3}.items():
             monkeypatch.setattr(reader, name, value)
-        monkeypatch.setattr(gold, "BLOCK", 300)
 
     return set_sizes
 
@@ -175,15 +174,12 @@ def without_rows(part: Any) -> Any:
     return {key: value for key, value in part.items() if key not in ("per_instance", "by", "signature")}
 
 
-def test_annotations_encoded_twice_and_blank_lines(tmp_path: Path, small_parts: Callable[[], None]) -> None:
+def test_annotations_encoded_twice(tmp_path: Path, small_parts: Callable[[], None]) -> None:
     predictions, references = random_case(3, n=9)
     inputs = written(tmp_path, predictions, references)
     expected = nested(score(inputs, ScoreSettings()))
     path = tmp_path / "val.jsonl"
-    path.write_text("\n".join(json.dumps(line) for line in path.read_text("utf-8").splitlines()) + "\n\n \n", "utf-8")
-    for name in ("p.jsonl", "docs.jsonl"):
-        path = tmp_path / name
-        path.write_text(path.read_text("utf-8").replace("\n", "\n\n"), "utf-8")
+    path.write_text("\n".join(json.dumps(line) for line in path.read_text("utf-8").splitlines()), "utf-8")
     small_parts()
     compare(nested(score(inputs, ScoreSettings(totals_only=True))), expected)
 
@@ -261,13 +257,13 @@ WRONG = {
     instance_twice: "p.jsonl:13: .*annotation_id: expected each id once, found 'a0' again",
     instance_missing: "val.jsonl:12: .*expected an instance for this annotation, found none",
     instance_unknown: "p.jsonl:12: .*no annotation has the id 'a11'",
-    annotation_twice: "val.jsonl:13: .*expected each id once, found 'a0' again",
+    annotation_twice: "val.jsonl:13: .*expected each annotation id once, found 'a0' again",
     field_gone_late: "p.jsonl:12: .*tokens_to_flip: expected it here too",
     label_unknown: "p.jsonl:12: .*classification: expected one of NEG, POS, found 'MAYBE'",
     score_missing: "p.jsonl:12: .*soft_rationale_predictions: expected .* scores",
     document_unknown: "p.jsonl:12: .*no document '../p.jsonl'",
     offset_beyond_all: r"p.jsonl:12: .*rationales\[1\].hard_rationale_predictions: expected offsets within",
-    evidence_beyond_all: r"val.jsonl:12: .*evidences\[0\]\[0\]: expected offsets within the document",
+    evidence_beyond_all: r"val.jsonl:12: .*evidences\[0\]\[0\].end_token: expected an integer of at most 32 bits",
     offset_as_float: r"p.jsonl:12: .*rationales\[0\].hard_rationale_predictions\[0\].end_token: expected `int`",
     threshold_twice: "p.jsonl:12: .*thresholded_scores.threshold: expected the thresholds",
     threshold_gone: r"p.jsonl:12: .*thresholded_scores\[1\].threshold: expected a number, found None",
@@ -307,15 +303,95 @@ def test_broken_text_in_a_field_that_no_score_needs(name: str, tmp_path: Path) -
             score(inputs, ScoreSettings(totals_only=totals))
 
 
-def test_a_document_that_stands_twice_counts_as_its_last(tmp_path: Path, small_parts: Callable[[], None]) -> None:
+SPOILT: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "blank line": (lambda text: text.replace(b"\n", b"\n \n", 1), ":2: .*an empty line"),
+    "key twice": (
+        lambda text: text.replace(b"{", b'{"query": "", "query": "", ', 1),
+        ":1: .*'query'.* twice in one object",
+    ),
+    "too deep": (
+        lambda text: text.replace(b"{", b'{"x": ' + b"[" * 70 + b"]" * 70 + b", ", 1),
+        ":1: .*nested too deeply",
+    ),
+    "no JSON": (lambda text: b"- a: 1\n" + text, ":1: looks like YAML"),
+    "cut": (lambda text: text.rstrip()[:-1], ": expected a whole JSON object, found the line's end"),
+}
+
+
+@pytest.mark.parametrize("name", ["p.jsonl", "val.jsonl", "docs.jsonl"])
+@pytest.mark.parametrize("way", SPOILT)
+def test_one_policy_for_the_lines_of_all_files(way: str, name: str, tmp_path: Path) -> None:
+    """FORMATS: not JSON, a key twice, a blank line, nesting deeper than 64: errors with file and line."""
+    inputs = written(tmp_path, *random_case(3, n=9))
+    spoil, message = SPOILT[way]
+    (tmp_path / name).write_bytes(spoil((tmp_path / name).read_bytes()))
+    with pytest.raises(
+        DataError, match=rf"{name.replace('.', '[.]')}{message}|{name.replace('.', '[.]')}:(9|18){message}"
+    ):
+        score(inputs, ScoreSettings(totals_only=True))
+
+
+def no_evidences(references: Rows) -> None:
+    del references[4]["evidences"]
+
+
+def evidences_null(references: Rows) -> None:
+    references[4]["evidences"] = None
+
+
+def evidences_text(references: Rows) -> None:
+    references[4]["evidences"] = ""
+
+
+def docids_of_nothing(references: Rows) -> None:
+    references[4]["docids"] = ["nowhere"]
+
+
+def strange_label(references: Rows) -> None:
+    references[4]["classification"] = None
+
+
+GOLD = {
+    no_evidences: "'evidences'",
+    evidences_null: "evidences: expected a list of evidence groups, found null",
+    evidences_text: "evidences: expected a list of evidence groups, found the string ''",
+    docids_of_nothing: "docids: expected a document of .*, found 'nowhere'",
+    strange_label: "classification: expected a string, found null",
+}
+
+
+@pytest.mark.parametrize("change", GOLD)
+def test_raw_annotations_are_checked_as_build_checks_them(change: Callable[[Rows], None], tmp_path: Path) -> None:
+    inputs = written(tmp_path, *random_case(3, n=9))
+    rows = [json.loads(line) for line in (tmp_path / "val.jsonl").read_text("utf-8").splitlines()]
+    change(rows)
+    lines(tmp_path / "val.jsonl", rows)
+    with pytest.raises(DataError, match=rf"val\.jsonl:5: .*{GOLD[change]}"):
+        score(inputs)
+
+
+def test_raw_documents_are_checked_as_build_checks_them(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=9)
-    inputs = written(tmp_path, predictions, references)
+    inputs = written(tmp_path, predictions, references, "docs")
+    name = references[0]["documents"][0]["docid"]
+    path = tmp_path / "docs" / name
+    text = path.read_bytes()
+    path.write_bytes(text + b"\xff")
+    with pytest.raises(DataError, match=rf"docs/{name}:\d+: expected UTF-8, found the byte 0xff"):
+        score(inputs)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(DataError, match=rf"val\.jsonl:1: .*docid: expected a document of .*docs, found '{name}'"):
+        score(inputs)
+
+
+def test_a_document_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    inputs = written(tmp_path, *random_case(3, n=9))
     path = tmp_path / "docs.jsonl"
-    expected = nested(score(inputs, ScoreSettings()))
-    first = [{"docid": json.loads(line)["docid"], "document": "x"} for line in path.read_text("utf-8").splitlines()]
-    path.write_text("".join(json.dumps(one) + "\n" for one in first) + path.read_text("utf-8"), "utf-8")
-    small_parts()
-    compare(nested(score(inputs, ScoreSettings(totals_only=True))), expected)
+    count = len(path.read_text("utf-8").splitlines())
+    path.write_text(path.read_text("utf-8") * 2, "utf-8")
+    with pytest.raises(DataError, match=rf"docs\.jsonl:{count + 1}: expected each document once"):
+        score(inputs)
 
 
 def test_offences_of_all_parts_are_counted_and_ten_are_told(tmp_path: Path, small_parts: Callable[[], None]) -> None:

@@ -1,0 +1,156 @@
+"""What scoring says beside the numbers: what was left out, fields it does not know, parts of a split, other splits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.records.errors import DataError
+from eraser_hub.scoring.result import nested
+from eraser_hub.scoring.score import score
+from eraser_hub.scoring.settings import Inputs, ScoreSettings
+
+from ..metrics.eraser_rows import random_case
+from .small_corpora import compare, lines, written
+
+Rows = list[dict[str, Any]]
+
+
+def test_unknown_fields_are_said_once_with_their_numbers(tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=12)
+    expected = nested(score(written(tmp_path, predictions, references)))
+    for row in predictions[:5]:
+        row["zebra"] = {"any": ["thing", 1e-3, None]}
+    predictions[7]["rationales"][0]["wall_clock"] = 0.5
+    scored = score(written(tmp_path, predictions, references))
+    (note,) = [note for note in scored.notes if "zebra" in note or "wall" in note]
+    assert note == "not scored, because the format has no such field: rationales.wall_clock (in 1), zebra (in 5)"
+    compare(nested(scored), {key: part for key, part in expected.items() if key != "signature"})
+
+
+def test_a_misspelt_field_is_an_error_with_its_line(tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=12)
+    predictions[4]["thresholded_scores"][0]["treshold"] = predictions[4]["thresholded_scores"][0].pop("threshold")
+    with pytest.raises(
+        DataError, match=r"p\.jsonl:5: .*thresholded_scores\[0\]\.treshold: .* did you mean 'threshold'"
+    ):
+        score(written(tmp_path, predictions, references))
+
+
+def test_null_and_nothing_are_the_same(tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=12)
+    for row in predictions:
+        del row["tokens_to_flip"]
+    expected = nested(score(written(tmp_path, predictions, references)))
+    for row in predictions[::2]:
+        row["tokens_to_flip"] = None
+    assert nested(score(written(tmp_path, predictions, references))) == expected
+
+
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=12)
+    for row in predictions:
+        del row["thresholded_scores"], row["tokens_to_flip"]
+        for rationale in row["rationales"]:
+            del rationale["soft_rationale_predictions"], rationale["soft_sentence_predictions"]
+    scored = score(written(tmp_path, predictions, references), ScoreSettings(random_baseline=3))
+    assert scored.notes[0] == (
+        "left out: AUPRC, AP, ROC-AUC (no soft_rationale_predictions); sentence AUPRC, AP, ROC-AUC "
+        "(no soft_sentence_predictions); the random baseline (no soft_rationale_predictions); AOPC (no thresholded_scores); "
+        "tokens_to_flip_ratio (no tokens_to_flip)"
+    )
+
+
+def test_nothing_to_score_is_an_error_that_lists_the_fields(tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=12)
+    inputs = written(tmp_path, [{"annotation_id": row["annotation_id"]} for row in predictions], references)
+    with pytest.raises(
+        DataError, match=r"p\.jsonl: nothing to score: expected hard_rationale_predictions or .* or classif"
+    ):
+        score(inputs)
+
+
+@pytest.mark.parametrize("totals", [False, True])
+def test_only_predicted(totals: bool, tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=12)
+    inputs = written(tmp_path, predictions[:7], references)
+    with pytest.raises(DataError, match=r"val\.jsonl:8: .*\(5 of 12 annotations have none; --only-predicted scores"):
+        score(inputs)
+    settings = {"totals_only": True} if totals else {"per_instance": True, "by": "classification", "n_resamples": 50}
+    scored = score(inputs, ScoreSettings(only_predicted=True, **settings))
+    found = nested(scored)
+    assert found["agreement"]["signature"].count("|scored:7/12|") == 1 and "scored:7/12" in "".join(scored.notes)
+    (tmp_path / "alone").mkdir()
+    alone = nested(score(written(tmp_path / "alone", predictions[:7], references[:7]), ScoreSettings(**settings)))
+    compare(without_signatures(found), without_signatures(alone))
+
+
+def without_signatures(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return part
+    return {key: without_signatures(value) for key, value in part.items() if key != "signature"}
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_a_wrong_split_names_the_one_that_fits(built: bool, samples: Path, tmp_path: Path) -> None:
+    results = samples / "predictions" / "eraser" / "movies.val.jsonl"
+    inputs = Inputs(samples / "eraser" / "movies", "train", results)
+    if built:
+        HUB_DATASETS["eraser"].build(source=samples / "eraser", configs=["movies"], out=tmp_path)
+        inputs = Inputs(None, "train", results, dataset=tmp_path / "eraser", config="movies")
+    with pytest.raises(DataError) as error:
+        score(inputs)
+    told = str(error.value)
+    assert len(told.splitlines()) == 1 and "movies.val.jsonl:1: " in told and "none of the " in told
+    assert f"--split {'validation' if built else 'val'}" in told
+
+
+def test_another_corpus_is_told_in_one_line(samples: Path, tmp_path: Path) -> None:
+    results = samples / "predictions" / "eraser" / "movies.val.jsonl"
+    with pytest.raises(
+        DataError, match=r"none of the \d+ ids occurs among the \d+ annotations .*another corpus or another"
+    ):
+        score(Inputs(samples / "eraser" / "fever", "val", results))
+
+
+def test_what_is_no_answer_counts_as_wrong(tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=12)
+    name = predictions[0]["annotation_id"]
+    predictions[0] = {"annotation_id": name, "outcome": "refused", "classification": None, "rationales": []}
+    inputs = written(tmp_path, predictions, references)
+    found = nested(score(inputs, ScoreSettings(per_instance=True)))
+    assert "|answered:11/12|" in found["faithfulness"]["signature"]
+    assert found["faithfulness"]["per_instance"]["accuracy"][0] == 0
+    assert found["agreement"]["per_instance"]["token_micro_f1"][0] == 0
+    compare(nested(score(inputs, ScoreSettings(totals_only=True)))["agreement"], {
+        key: value for key, value in found["agreement"].items() if key not in ("per_instance", "signature")
+    })  # fmt: skip
+
+
+def test_many_levels_in_the_annotations_are_refused(tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=3)
+    inputs = written(tmp_path, predictions, references)
+    for depth in (70, 5000, 100_000):
+        first, *others = (tmp_path / "val.jsonl").read_text("utf-8").splitlines()
+        (tmp_path / "deep.jsonl").write_text(
+            "\n".join([f'{{"x": {"[" * depth}{"]" * depth}, {first[1:]}', *others]), "utf-8"
+        )
+        with pytest.raises(DataError, match=r"deep\.jsonl:1: .*nested too deeply"):
+            score(Inputs(tmp_path, "val", inputs.results, tmp_path / "deep.jsonl"))
+
+
+def test_lines_that_are_yaml_or_one_list(tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=3)
+    inputs = written(tmp_path, predictions, references)
+    inputs.results.write_text("- annotation_id: a0\n  rationales: []\n", "utf-8")
+    with pytest.raises(DataError, match=r"p\.jsonl:1: .*looks like YAML; a JSON object a line is expected"):
+        score(inputs)
+    inputs.results.write_text(json.dumps(predictions), "utf-8")
+    with pytest.raises(DataError, match=r"p\.jsonl:1: expected a JSON object, found a list"):
+        score(inputs)
+    lines(inputs.results, predictions)
+    score(inputs)
