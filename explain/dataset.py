@@ -14,6 +14,7 @@ import numpy as np
 from eraser_hub.papers import paper
 from eraser_hub.records.built import LABEL_COLUMNS
 from eraser_hub.records.errors import DataError, first_line, shown
+from eraser_hub.records.hub import place_of
 from eraser_hub.records.splits import dataset_split
 
 from .instances import READERS, Instance
@@ -90,7 +91,7 @@ class Split:
 
 
 def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
-    """Open a split of a dataset folder (``hub/eraser``) or of a Hub id (``org/eraser``) with ``datasets``, streaming.
+    """Open a split of a dataset folder (``hub/eraser``) or of the Hub (``org/eraser``, :func:`place_of`), streaming.
 
     Streaming reads the Parquet files themselves: the local cache of ``load_dataset`` would return old rows for files
     that were rebuilt in place.
@@ -103,13 +104,15 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
 
     set_verbosity_error()
     name = str(dataset)
-    folder = Path(dataset)
-    if not folder.exists() and (name.count("/") > 1 or name.startswith((".", "/", "~")) or name.count("/") == 0):
+    folder, place = Path(dataset), place_of(name)
+    if not folder.exists() and place.repository is None:
         raise DataError("no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser", file=name)
     if folder.is_dir() and not (folder / "README.md").is_file():
         raise DataError("expected a dataset folder with README.md and Parquet files, found no README.md", file=name)
     try:
-        splits = datasets.load_dataset(name, config, split=None, streaming=True)
+        splits = datasets.load_dataset(
+            place.repository or name, config, revision=place.revision, split=None, streaming=True
+        )
     except Exception as error:  # datasets raises many kinds; its words name the config or the file
         raise DataError(f"cannot open config {config or '(default)'}: {first_line(error)}", file=name) from error
     if dataset_split(split) not in splits:
@@ -117,7 +120,10 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     rows = splits[dataset_split(split)]
     features = rows.features or {}
     label = next((features[column] for column in LABEL_COLUMNS if column in features), None)
-    label_names = tuple(getattr(label, "names", ()))
+    label_names = tuple(getattr(label, "names", None) or ())
+    odd = next((value for value in label_names if not isinstance(value, str)), None)
+    if odd is not None or "" in label_names:
+        raise DataError(f"expected names of labels, found {shown(odd or '')}", file=name, field="class_label")
     info = (rows.info.splits or {}).get(dataset_split(split))
     size = info.num_examples if info is not None else None
     return Split(rows, label_names, kind_of(features, name), size, config or rows.info.config_name or "", name)

@@ -161,7 +161,7 @@ class GivenFile(Given):
         if unknown is not None:
             words = f"expected documents among {', '.join(map(shown, instance.names))}, found {shown(unknown)}"
         elif lacking is not None:
-            words = f"expected {what} for document {shown(lacking)}, found none"
+            words = f"expected {self.field} for document {shown(lacking)}, found none"
         else:
             try:
                 return self._fitted(instance, documents)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .usage import Split, say
+from .usage import Revision, Split, at_revision, say
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from eraser_hub.explain.work import Job
 
 
-Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser) or Hub id.")]
+Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
 Model = Annotated[str, typer.Option(help="Model folder of `eraser-hub train`, .skops file, or transformers id.")]
 Out = Annotated[Path, typer.Option(help="Predictions: a file ending in .jsonl or .parquet.")]
 Config = Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")]
@@ -98,7 +98,7 @@ def explain(
     labels: Labels = None, query: Query = None, window: Window = None, device: Device = None,
     precision: Precision = "auto", trust_pickle: TrustPickle = False,
     trust_remote_code: TrustRemoteCode = False, batch_size: BatchSize = 32, chunk: Chunk = 16,
-    limit: Limit = None, resume: Resume = False, force: Force = False, engine: Engine = "local", workers: Workers = 2, threads: Threads = 0,
+    limit: Limit = None, revision: Revision = None, resume: Resume = False, force: Force = False, engine: Engine = "local", workers: Workers = 2, threads: Threads = 0,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Explain a model's predictions, and write what `score` and the metric modules take as it is.
@@ -132,7 +132,7 @@ def explain(
     _refuse_unknown(method, erase, task, engine, precision, random_kind, paper)
     _refuse(out, draws, method, kd)
     job = Job(
-        dataset=dataset, config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
+        dataset=at_revision(dataset, revision), config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
         trust_remote_code=trust_remote_code,
         labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
         device=device, precision=precision, limit=limit, threads=threads, scores=scores, rationales=rationales or "",

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from .usage import say
+from .usage import Revision, at_revision, say
 
-Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser) or Hub id.")]
+Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
 Model = Annotated[
     str, typer.Option(help="logistic-regression, random-forest, or a transformers folder or Hub id to fine-tune.")
 ]
@@ -69,6 +69,7 @@ def train(
     features: Features = "words", joiner: Joiner = None, seed: Seed = 1, limit: Limit = None, epochs: Epochs = 3.0,
     max_steps: MaxSteps = 0, batch_size: BatchSize = 16, learning_rate: LearningRate = 2e-5, window: Window = None,
     task: Task = "auto", paper: Paper = None, tokenizer: Tokenizer = None, trust_remote_code: TrustRemoteCode = False,
+    revision: Revision = None,
 ) -> None:  # fmt: skip
     """Train a classifier on a config, for `eraser-hub explain`.
 
@@ -94,7 +95,7 @@ def train(
     if task not in TASKS:
         raise typer.BadParameter(f"expected one of {', '.join(TASKS)}; found {task!r}", param_hint="--task")
     recipe = Recipe(
-        dataset=dataset, config=config, split=split, eval_split=eval_split, model=model, query=query, features=features,
+        dataset=at_revision(dataset, revision), config=config, split=split, eval_split=eval_split, model=model, query=query, features=features,
         joiner=joiner, seed=seed, limit=limit, epochs=epochs, max_steps=max_steps, batch_size=batch_size,
         learning_rate=learning_rate, window=window, task=task, trust_remote_code=trust_remote_code, paper=paper or "",
         tokenizer=tokenizer or "",

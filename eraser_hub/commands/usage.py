@@ -81,6 +81,12 @@ def known_configs(config: Sequence[str] | None, known: Sequence[str]) -> None:
 Revision = Annotated[str | None, typer.Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]
 
 
+def at_revision(dataset: str, revision: str | None) -> str:
+    """A dataset's name with the revision behind it, as `records.hub.place_of` reads it; a folder has none."""
+    place = place_of(dataset, revision)
+    return dataset if place.repository is None or not revision else f"{place.repository}@{place.revision}"
+
+
 def chosen_dataset(
     name: str | None, dataset: Path | None, revision: str | None = None, named: bool = False
 ) -> tuple[str, Path]:

@@ -24,6 +24,8 @@ from .carton import PAPER, fit_carton
 from .finetuning import finetune
 from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, TASKS, Recipe
 
+# what a run that was stopped may leave in a new folder
+OURS = ("model.skops", TOKENIZER)
 # paper 004, Table 3
 REGIMES = {
     ("full", "full"): "no-rationale",
@@ -49,6 +51,14 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
         raise DataError(f"--seed: expected 0 to {LARGEST_SEED}, found {recipe.seed}")
     if out.exists() and not out.is_dir():
         raise DataError("--out: expected a folder, found a file", file=out)
+    strangers = (
+        [path.name for path in out.iterdir() if path.name not in OURS and path.name[0] != "."] if out.is_dir() else []
+    )
+    if strangers and not (out / "model.json").is_file():
+        raise DataError(
+            f"--out: expected a new folder, or a model's of `train`, found {shown(sorted(strangers)[0])} and no model.json",
+            file=out,
+        )
     data = open_split(recipe.dataset, recipe.config, recipe.split)
     query = queries_differ(data) if recipe.query is None else recipe.query
     if recipe.task not in TASKS:

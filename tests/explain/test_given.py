@@ -69,7 +69,10 @@ def row(name="x", scores=(0.1, 0.2), docid="d", **more):
             [json.dumps(row(docid="other"))],
             r"s\.jsonl:1: instance 'x': rationales: expected documents among 'd', found 'other'",
         ),
-        ([json.dumps({"annotation_id": "x", "rationales": []})], "expected scores for document 'd', found none"),
+        (
+            [json.dumps({"annotation_id": "x", "rationales": []})],
+            "rationales: expected soft_rationale_predictions for document 'd', found none",
+        ),
         (
             [json.dumps(row(scores=[1]))],
             r"s\.jsonl:1: instance 'x': soft_rationale_predictions: expected 2 finite scores for the tokens of 'd', found 1",

@@ -192,3 +192,26 @@ def test_a_broken_card(tmp_path):
     (tmp_path / "README.md").write_text("---\nconfigs: [\n---\n")
     with pytest.raises(DataError, match="cannot open config"):
         open_split(tmp_path, None, "val")
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (("--dataset", "org/eraser", "--revision", "v1"), ("org/eraser", "v1")),
+        (("--dataset", "hf://datasets/org/eraser@v2"), ("org/eraser", "v2")),
+        (("--dataset", "org/eraser"), ("org/eraser", None)),
+    ],
+)
+@pytest.mark.parametrize("verb", ["explain", "train"])
+def test_a_dataset_of_the_hub_is_opened_at_its_revision(tmp_path, monkeypatch, verb, words, asked):
+    from .test_runs import call
+
+    calls = []
+
+    def load_dataset(name, config, *, revision, **_):
+        calls.append((name, revision))
+        raise FileNotFoundError("no Hub here")
+
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
+    found = call(*words, "--model", "logistic-regression", "--out", str(tmp_path / "p.jsonl"), verb=verb)
+    assert "no Hub here" in str(found.exception) and calls == [asked]

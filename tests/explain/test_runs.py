@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +19,7 @@ import pytest
 pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
+from eraser_hub.explain.dataset import open_split
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.outputs import Partial, partial_path, run_path
 from eraser_hub.explain.run import explain, explain_draws, model_digest
@@ -437,6 +439,27 @@ def test_a_stratified_draw(limit):
     assert len(places) == min(limit, 20) and places == stratified(labels, limit, seed=3)
     assert limit < 3 or min(counts.values()) >= 1
     assert all(abs(counts[label] - min(limit, 20) * labels.count(label) / 20) < 1 for label in "abc") or limit in (3, 7)
+
+
+def test_a_folder_that_no_training_wrote_is_left_alone(hub, tmp_path):
+    out = tmp_path / "thesis"
+    out.mkdir()
+    (out / "config.json").write_text("mine")
+    words = ("--dataset", str(hub), *TRAINED, "logistic-regression", "--out", str(out))
+    found = call(*words, verb="train")
+    assert "expected a new folder, or a model's of `train`, found 'config.json'" in str(found.exception)
+    assert [path.name for path in out.iterdir()] == ["config.json"]
+    (out / "config.json").rename(out / "model.json")
+    assert call(*words, verb="train").exit_code == 0
+
+
+def test_labels_of_a_card_that_are_none_are_refused(hub, monkeypatch):
+    rows = SimpleNamespace(
+        features={"annotation_id": None, "documents": None, "classification": SimpleNamespace(names=[None, "P"])}
+    )
+    monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: {"validation": rows})
+    with pytest.raises(DataError, match="class_label: expected names of labels, found None"):
+        open_split(hub, "movies", "val")
 
 
 def changed(hub: Path, folder: Path, split: str, **columns: object) -> Path:

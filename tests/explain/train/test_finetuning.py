@@ -26,6 +26,7 @@ def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train
         window=16, query=True, learning_rate=1e-3, paper="eraser" if train_on == "rationale" else "",
     )  # fmt: skip
     (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "model.json").write_text("{}")
     (tmp_path / "m" / "model.skops").write_text("an earlier baseline, which explain would open first")
     words: list[str] = []
     figures = list(train_model(recipe, tmp_path / "m", train_on, False, say=words.append))
