@@ -121,9 +121,9 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     features = rows.features or {}
     label = next((features[column] for column in LABEL_COLUMNS if column in features), None)
     label_names = tuple(getattr(label, "names", None) or ())
-    odd = next((value for value in label_names if not isinstance(value, str)), None)
-    if odd is not None or "" in label_names:
-        raise DataError(f"expected names of labels, found {shown(odd or '')}", file=name, field="class_label")
+    odd = [value for value in label_names if not isinstance(value, str) or not value]
+    if odd:
+        raise DataError(f"expected names of labels, found {shown(odd[0])}", file=name, field="class_label")
     info = (rows.info.splits or {}).get(dataset_split(split))
     size = info.num_examples if info is not None else None
     return Split(rows, label_names, kind_of(features, name), size, config or rows.info.config_name or "", name)
