@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # One known PyTorch for the extra [explain]; set TORCH=torch==2.x+cu12x (and PIP_INDEX_URL) for another build.
 TORCH  ?= torch==2.13.0
 JOBS   ?= 2
-PACKAGES := eraser_hub metrics papers records conversion datasets_scripts publishing scoring explain reports samples
+PACKAGES := eraser_hub metrics papers records conversion datasets_scripts publishing scoring explain asking reports samples
 
 .PHONY: help quickstart test test-fast bench bench-inference lint explain-table browser attack clean
 .DEFAULT_GOAL := help
@@ -32,7 +32,7 @@ $(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml
 # torch comes first and by its exact version, so that no other requirement draws in another build of it
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
-	$(BIN)/python -m pip install --quiet --editable ".[explain,plots,apps,ray,croissant,test,lint]"
+	$(BIN)/python -m pip install --quiet --editable ".[explain,llm,plots,apps,ray,croissant,test,lint]"
 	@touch $@
 
 quickstart: $(VENV)/.installed

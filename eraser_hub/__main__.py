@@ -18,7 +18,7 @@ from .version import __version__
 VERBS = (
     "build", "check", "stats", "export",
     "score", "compare",
-    "train", "explain",
+    "train", "explain", "ask",
     "report", "highlight", "board",
     "publish", "serve", "quickstart",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The packages of the extras ``explain`` and ``ray``, which need not be installed."""
+"""The packages of the extras ``explain``, ``ray`` and ``llm``, which need not be installed."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def need(*packages: str) -> None:
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if missing:
         names = ", ".join("scikit-learn" if name == "sklearn" else name for name in missing)
-        extra = "ray" if "ray" in missing else "explain"
+        extra = "llm" if {"openai", "rapidfuzz"} & {*missing} else "ray" if "ray" in missing else "explain"
         raise DataError(f"missing package {names}: install the extra with  pip install 'eraser-hub[{extra}]'")

@@ -1,0 +1,209 @@
+"""Requests to a server of the OpenAI kind: many at a time, repeated where it asks for patience, each answer paid once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import openai
+
+from eraser_hub.records.errors import DataError, first_line, shown
+
+from .answers import BROKEN, Answer, read_answer, schema
+from .cache import Cache
+from .settings import AskSettings
+
+Message = dict[str, str]
+KEY_VARIABLE = "OPENAI_API_KEY"
+BYTES_A_TOKEN = 4  # of UTF-8, for estimates
+# what asking further does not mend
+_HOPELESS = (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError)
+# what is wrong with one request alone: too long for the model, or refused by a filter
+_OF_THE_REQUEST = (openai.BadRequestError, openai.UnprocessableEntityError)
+
+
+class OutOfBudgetError(Exception):
+    """The tokens that may be paid are used up."""
+
+
+class UnreachableError(Exception):
+    """A server that did not answer in as many attempts as are allowed."""
+
+
+def estimated_tokens(messages: Sequence[Message]) -> int:
+    """Tokens of a prompt, from its bytes."""
+    return sum(len(message["content"].encode()) for message in messages) // BYTES_A_TOKEN + 4 * len(messages)
+
+
+@dataclass(slots=True)
+class Bill:
+    """What was asked and paid.
+
+    Attributes:
+        budget: most tokens that may be paid; None for any number.
+        paid: tokens that the server counted (estimated where it does not count).
+        reserved: what the requests under way may cost.
+        requests, from_cache: answers paid for, and answers that were there already.
+    """
+
+    budget: int | None = None
+    paid: int = 0
+    reserved: int = 0
+    requests: int = 0
+    from_cache: int = 0
+    notes: dict[str, int] = field(default_factory=dict)
+
+    def reserve(self, tokens: int) -> None:
+        """Take tokens for a request.
+
+        Raises:
+            OutOfBudgetError: there are not so many left.
+        """
+        if self.budget is not None and self.paid + self.reserved + tokens > self.budget:
+            raise OutOfBudgetError
+        self.reserved += tokens
+
+    def note(self, words: str) -> None:
+        """Count something that a reader of the results must know."""
+        self.notes[words] = self.notes.get(words, 0) + 1
+
+
+class Client:
+    """Asks a server.
+
+    Args:
+        endpoint: the server's base URL, such as ``http://localhost:8000/v1``.
+        settings: of the answers.
+        cache: the answers that were paid for.
+        budget: most tokens that may be paid.
+        attempts: how often a request is sent before it counts as failed.
+        timeout: seconds that an answer may take.
+
+    Raises:
+        DataError: no address of the web.
+    """
+
+    def __init__(
+        self, endpoint: str, settings: AskSettings, cache: Cache, budget: int | None = None, attempts: int = 6,
+        timeout: float = 600.0,
+    ) -> None:  # fmt: skip
+        if not endpoint.startswith(("http://", "https://")):
+            raise DataError(f"--endpoint: expected an address http://.. or https://.., found {shown(endpoint)}")
+        self.settings, self.cache, self.bill = settings, cache, Bill(budget)
+        self.key = os.environ.get(KEY_VARIABLE, "")
+        self.structured = settings.structured != "none"
+        self._client = openai.AsyncOpenAI(
+            base_url=endpoint, api_key=self.key or "none", max_retries=attempts - 1, timeout=timeout
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def ask(self, messages: Sequence[Message], labels: Sequence[str], sample: int = 0) -> Answer:
+        """The model's answer to a prompt, from the cache where it was paid for before.
+
+        Args:
+            labels: those there are.
+            sample: which of several answers to the same prompt.
+
+        Raises:
+            DataError: a server that will answer nothing (a wrong key, no such model).
+            UnreachableError, OutOfBudgetError: it was not asked, or gave no answer.
+        """
+        request = self._request(messages, labels, sample)
+        kept = self.cache.get(request)
+        if kept is not None:
+            self.bill.from_cache += 1
+            return read_answer(kept["choices"][0] if kept["choices"] else None, labels)
+        reserved = estimated_tokens(messages) + self.settings.max_tokens
+        self.bill.reserve(reserved)
+        try:
+            answer = await self._sent(request, messages)
+        except _OF_THE_REQUEST as error:
+            return Answer(BROKEN, reason=f"the server refuses the request: {self._words(error)}")
+        finally:
+            self.bill.reserved -= reserved
+        if isinstance(answer, Answer):
+            return answer
+        self.cache.put(request, answer)
+        return read_answer(answer["choices"][0], labels)
+
+    def _request(self, messages: Sequence[Message], labels: Sequence[str], sample: int) -> dict[str, Any]:
+        """What decides an answer; it names the answer in the cache."""
+        settings = self.settings
+        return {
+            "model": settings.model, "messages": list(messages), "temperature": settings.temperature,
+            "seed": settings.seed + sample, "max_tokens": settings.max_tokens, "structured": settings.structured,
+            "labels": list(labels),
+        }  # fmt: skip
+
+    async def _sent(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
+        """The server's answer as it is kept, with a schema where the server takes one."""
+        structured = self.structured
+        try:
+            raw = await self._raw(request, structured)
+        except _OF_THE_REQUEST as error:
+            if not structured or self.settings.structured == "schema":
+                raise
+            raw = await self._raw(request, False)  # where this fails too, the schema was not the reason
+            self.structured = False
+            self.bill.note(
+                f"the server takes no JSON schema ({self._words(error)[:80]}): answers are read from the words"
+            )
+        return self._kept(raw, messages)
+
+    async def _raw(self, request: dict[str, Any], structured: bool) -> str:
+        body = {name: request[name] for name in ("model", "messages", "temperature", "seed", "max_tokens")}
+        if structured:
+            answer = {"name": "answer", "strict": True, "schema": schema(request["labels"])}
+            body["response_format"] = {"type": "json_schema", "json_schema": answer}
+        try:
+            response = await self._client.chat.completions.with_raw_response.create(**body)
+        except _HOPELESS as error:
+            raise DataError(f"--endpoint: the server answers {self._words(error)}") from None
+        except _OF_THE_REQUEST:
+            raise
+        except (openai.APIError, httpx.HTTPError) as error:
+            raise UnreachableError(self._words(error)) from None
+        return self._without_key(response.http_response.text)
+
+    def _kept(self, raw: str, messages: Sequence[Message]) -> dict[str, Any] | Answer:
+        """What of a server's answer is kept, and paid; an answer where it is none."""
+        try:
+            answer = json.loads(raw)
+            choices, usage = answer["choices"], answer.get("usage") or {}
+            first = choices[0]
+        except (ValueError, RecursionError, TypeError, KeyError, IndexError, AttributeError):
+            return Answer(BROKEN, reason=f"expected a chat completion, found {shown(raw)}")
+        tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
+        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 0:
+            tokens = estimated_tokens(messages) + len(raw.encode()) // BYTES_A_TOKEN
+            self.bill.note("answers without a count of tokens: it is estimated")
+        self.bill.paid += tokens
+        self.bill.requests += 1
+        return {"choices": [first], "usage": {"total_tokens": tokens}}
+
+    def _words(self, error: Exception) -> str:
+        status = getattr(error, "status_code", None)
+        words = self._without_key(first_line(error))[:300]
+        return words if status is None or str(status) in words else f"{status}: {words}"
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self.key, "[key]") if len(self.key) > 3 else text
+
+
+async def gather(tasks: Sequence[Any]) -> None:
+    """Wait for all; where one fails, the others are stopped first and then it is told."""
+    running = [asyncio.ensure_future(task) for task in tasks]
+    try:
+        await asyncio.gather(*running)
+    finally:
+        for one in running:
+            one.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

@@ -1,0 +1,80 @@
+"""An answer as a line of a prediction file: quotes as hard rationales, their order as soft ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from eraser_hub.explain.erasure import ranking
+from eraser_hub.explain.instances import Instance
+
+from .alignment import Quote
+from .answers import ANSWERED, Answer
+
+
+def token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list[float]:
+    """A score for each token of a document: of the k-th of n quotes (n - k + 1) / n, of the best where several cover it, else 0."""
+    scores = [0.0] * size
+    for rank, quote in reversed(list(enumerate(quotes))):
+        if quote.docid == docid and quote.start_token is not None and quote.end_token is not None:
+            scores[quote.start_token : quote.end_token] = [1 - rank / len(quotes)] * (
+                quote.end_token - quote.start_token
+            )
+    return scores
+
+
+def spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
+    """The tokens of a document that quotes cover, as disjoint spans; quotes that overlap become one."""
+    disjoint: list[tuple[int, int]] = []
+    for start, end in sorted(
+        (q.start_token, q.end_token) for q in quotes if q.docid == docid and q.start_token is not None and q.end_token
+    ):
+        if disjoint and start < disjoint[-1][1]:
+            first, last = disjoint.pop()
+            start, end = first, max(end, last)
+        disjoint.append((start, end))
+    return disjoint
+
+
+def eraser_line(instance: Instance, answer: Answer, quotes: Sequence[Quote]) -> dict[str, Any]:
+    """An instance of ERASER's results format, with ``quotes`` and ``outcome``."""
+    sizes = zip(instance.names, map(len, instance.documents), strict=True)
+    rationales = [
+        {
+            "docid": docid,
+            "hard_rationale_predictions": [
+                {"start_token": start, "end_token": end} for start, end in spans(quotes, docid)
+            ],
+            "soft_rationale_predictions": token_scores(quotes, docid, size),
+        }
+        for docid, size in sizes
+    ]
+    return {
+        "annotation_id": instance.id,
+        "rationales": rationales if answer.outcome == ANSWERED else [],
+        "classification": answer.label,
+        "quotes": [asdict(quote) for quote in quotes],
+        "outcome": answer.outcome,
+    }
+
+
+def pair_line(
+    instance: Instance, answer: Answer, quotes: Sequence[Quote], label_names: Sequence[str]
+) -> dict[str, Any]:
+    """A row of the perturbation benchmark's results, with ``quotes`` and ``outcome``."""
+    rationale, words = [], []
+    for docid, tokens in zip(instance.names, instance.documents, strict=True):
+        scores = token_scores(quotes, docid, len(tokens))
+        rationale.append([at for at, score in enumerate(scores) if score])
+        words.append([tokens[at] for at in ranking(np.array(scores)) if scores[at]])
+    return {
+        "id": instance.id,
+        "pred_label": None if answer.label is None else list(label_names).index(answer.label),
+        "rationale": rationale,
+        "rationale_tokens": words,
+        "quotes": [asdict(quote) for quote in quotes],
+        "outcome": answer.outcome,
+    }

@@ -1,0 +1,113 @@
+"""Prompts: jinja2 files, one for each family of tasks and language, and the messages that they make of a question."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, StrictUndefined, Template, TemplateError, meta
+from jinja2.sandbox import SandboxedEnvironment
+
+from eraser_hub.records.errors import DataError, first_line
+
+from .questions import Question
+
+FOLDER = Path(__file__).with_name("prompts")
+LANGUAGES = ("en", "zh")
+FAMILIES = {
+    "movies": "sentiment", "senti": "sentiment", "sst": "sentiment", "fever": "fact_checking", "multirc": "qa_pairs",
+    "boolq": "qa_pairs", "cose": "qa_pairs", "esnli": "nli", "evidence_inference": "evidence_inference",
+    "similarity": "similarity", "mrc": "mrc",
+}  # fmt: skip
+GENERIC = "generic"
+
+
+def family_of(config: str) -> str:
+    """The family of tasks that a config belongs to; "generic" where it is not known."""
+    base = config.removesuffix("_simplified").removesuffix("_flat").removesuffix("_en").removesuffix("_ch")
+    return FAMILIES.get(base, GENERIC)
+
+
+def language_of(config: str) -> str:
+    """The language of a config's prompts."""
+    return "zh" if config.endswith("_ch") else "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt.
+
+    Attributes:
+        name: such as ``en/sentiment``, or the file's.
+        digest: of its words and of the files that it includes.
+        template: gives the system's words where ``part`` is "system", else the question's.
+    """
+
+    name: str
+    digest: str
+    template: Template
+
+    def messages(
+        self, question: Question, labels: Sequence[str], shots: Sequence[tuple[Question, Sequence[str]]] = ()
+    ) -> list[dict[str, str]]:
+        """The messages that ask a question.
+
+        Args:
+            labels: those there are.
+            shots: questions with the quotes that answer them.
+        """
+        messages = [{"role": "system", "content": self._words("system", question, labels)}]
+        for example, quotes in shots:
+            answer = orjson.dumps({"label": example.instance.label, "quotes": list(quotes)}).decode()
+            messages.append({"role": "user", "content": self._words("user", example, labels)})
+            messages.append({"role": "assistant", "content": answer})
+        return [*messages, {"role": "user", "content": self._words("user", question, labels)}]
+
+    def _words(self, part: str, question: Question, labels: Sequence[str]) -> str:
+        documents = [
+            {"docid": docid, "text": text} for docid, text in zip(question.instance.names, question.texts, strict=True)
+        ]
+        try:
+            return self.template.render(part=part, labels=labels, documents=documents, query=question.query).strip("\n")
+        except TemplateError as error:
+            raise DataError(f"--prompt: {first_line(error)}", file=self.name) from None
+
+
+def open_prompt(config: str, file: Path | None = None) -> Prompt:
+    """The prompt of a config's family, or one's own; it may include ``answer.jinja`` and ``documents.jinja``.
+
+    Raises:
+        DataError: a file that cannot be read, or is no template.
+    """
+    language = language_of(config)
+    name = f"{language}/{family_of(config)}" if file is None else str(file)
+    try:
+        source = (FOLDER / f"{name}.jinja" if file is None else file).read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise DataError(f"--prompt: cannot be read: {first_line(error)}", file=name) from None
+    folders = [FOLDER / language] if file is None else [file.parent, FOLDER / language]
+    loader = ChoiceLoader([FileSystemLoader(folder) for folder in folders])
+    environment = SandboxedEnvironment(
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    try:
+        digest = _digest(environment, loader, source)
+        return Prompt(name, digest, environment.from_string(source))
+    except TemplateError as error:
+        line = getattr(error, "lineno", None)
+        raise DataError(
+            f"--prompt: expected a jinja2 template, found {first_line(error)}", file=name, line=line
+        ) from None
+
+
+def _digest(environment: SandboxedEnvironment, loader: BaseLoader, source: str) -> str:
+    sources, waiting = dict[str, str](), [("", source)]
+    while waiting:
+        name, text = waiting.pop()
+        sources[name] = text
+        names = filter(None, meta.find_referenced_templates(environment.parse(text)))
+        waiting += [(one, loader.get_source(environment, one)[0]) for one in names if one not in sources]
+    return hashlib.blake2b(repr(sorted(sources.items())).encode(), digest_size=6).hexdigest()

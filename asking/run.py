@@ -1,0 +1,270 @@
+"""A whole run: ask for every instance, several at a time, keep each answer, write them all as predictions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from eraser_hub.explain.dataset import Split, open_split
+from eraser_hub.explain.outputs import Partial, check_format, refuse_other, run_path, write_predictions
+from eraser_hub.records.atomic import replacing
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.splits import dataset_split
+
+from .alignment import align
+from .answers import ANSWERED, OUTCOMES, Answer
+from .cache import Cache
+from .client import Client, OutOfBudgetError, UnreachableError, estimated_tokens, gather
+from .lines import eraser_line, pair_line
+from .prompts import GENERIC, Prompt, family_of, open_prompt
+from .questions import Question, examples, questions
+from .settings import AskSettings
+
+OnProgress = Callable[[int], None]
+MOST_TOLD = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AskJob:
+    """What is asked about.
+
+    Attributes:
+        dataset: folder (``hub/eraser``) or Hub id.
+        config: None for the default config.
+        split: its split.
+        limit: the first so many instances; None for all.
+        prompt: a file in place of the config's prompt.
+    """
+
+    dataset: str
+    config: str | None = None
+    split: str = "test"
+    limit: int | None = None
+    prompt: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A job as the data decide it.
+
+    Attributes:
+        job: the job.
+        settings: with the prompt's name and digest.
+        split: the split, opened.
+        prompt: the prompt.
+        shots: examples.
+    """
+
+    job: AskJob
+    settings: AskSettings
+    split: Split
+    prompt: Prompt
+    shots: Sequence[tuple[Question, Sequence[str]]]
+
+    def questions(self) -> Iterator[Question]:
+        """The questions to ask."""
+        return islice(questions(self.split), self.job.limit)
+
+    def messages(self, question: Question) -> list[dict[str, str]]:
+        """The prompt of a question."""
+        return self.prompt.messages(question, self.split.label_names, self.shots)
+
+    def line(self, question: Question, answer: Answer) -> dict[str, Any]:
+        """The prediction that an answer makes."""
+        how = {"threshold": self.settings.threshold, "several": self.settings.several}
+        quotes = align(answer.quotes, question.documents, **how)  # type: ignore[arg-type]
+        if self.split.kind == "perturbation":
+            return pair_line(question.instance, answer, quotes, self.split.label_names)
+        return eraser_line(question.instance, answer, quotes)
+
+    def header(self) -> dict[str, Any]:
+        """What decides the results, as a run's record holds it."""
+        job, split = self.job, self.split
+        return {
+            "settings": self.settings,
+            "data": {
+                "dataset": Path(job.dataset).name, "config": split.config, "split": dataset_split(job.split),
+                "limit": job.limit, "digest": split.fingerprint(job.limit),
+            },
+        }  # fmt: skip
+
+
+def plan_of(job: AskJob, settings: AskSettings) -> Plan:
+    """Open data and prompt.
+
+    Raises:
+        DataError: what is wrong with them.
+    """
+    split = open_split(job.dataset, job.config, job.split)
+    if not split.label_names:
+        raise DataError("expected label names, which a model is told; found none", file=job.dataset)
+    prompt = open_prompt(split.config, job.prompt)
+    settings = replace(settings, prompt=f"{Path(prompt.name).name if job.prompt else prompt.name}@{prompt.digest}")
+    shots = (
+        examples(open_split(job.dataset, job.config, "train"), settings.shots, settings.seed) if settings.shots else []
+    )
+    return Plan(job, settings, split, prompt, shots)
+
+
+@dataclass(frozen=True, slots=True)
+class AskReport:
+    """What a run did.
+
+    Attributes:
+        out: the result.
+        outcomes, statuses: how many answers, and quotes, of each.
+        notes: what a reader of the results must know.
+        signature: the settings in one line.
+    """
+
+    out: Path
+    outcomes: Counter[str]
+    statuses: Counter[str]
+    notes: Sequence[str]
+    signature: str
+
+    def lines(self) -> list[str]:
+        """The report in words."""
+        missing = [f"{self.outcomes[name]} {name}" for name in OUTCOMES[1:] if self.outcomes[name]]
+        quotes = ", ".join(f"{count} {status}" for status, count in self.statuses.most_common())
+        return [
+            f"{self.out}: {self.outcomes.total()} instances, {self.outcomes[ANSWERED]} answered"
+            + (f" ({', '.join(missing)}: these count as wrong)" if missing else ""),
+            f"{self.statuses.total()} quotes" + (f": {quotes}" if quotes else ""),
+            *self.notes,
+            self.signature,
+        ]  # fmt: skip
+
+
+def ask(
+    job: AskJob, settings: AskSettings, endpoint: str, out: Path, cache: Cache, *, concurrency: int = 8, attempts: int = 6,
+    timeout: float = 600.0, budget: int | None = None, resume: bool = False, force: bool = False,
+    on_progress: OnProgress = lambda instances: None,
+) -> AskReport:  # fmt: skip
+    """Ask a language model for every instance of a split, and write predictions.
+
+    Args:
+        endpoint: base URL of a server that takes POST /chat/completions.
+        out: result, ``.jsonl``; ``OUT.run.json`` beside it says how it was made.
+        cache: answers that were paid for, of all runs.
+        concurrency: requests at a time.
+        attempts, timeout, budget: see `client.Client`.
+        resume: go on with a stopped run of the same settings and data.
+        force: replace a result that was made otherwise.
+        on_progress: called with the number of instances done.
+
+    Raises:
+        DataError: anything wrong with data, settings or server; instances without an answer because the server failed or
+            the budget ended: what was answered is kept.
+    """
+    check_format(out)
+    if out.suffix != ".jsonl":
+        raise DataError(f"--out: expected a file ending in .jsonl, found {shown(out.name)}")
+    plan = plan_of(job, settings)
+    client = Client(endpoint, plan.settings, cache, budget, attempts, timeout)
+    header = plan.header()
+    if not force:
+        refuse_other(out, header)
+    partial = Partial(out, header, resume)
+    try:
+        failures = asyncio.run(_asked(plan, client, partial, concurrency, on_progress))
+        if failures:
+            raise DataError(_failure_words(failures, len(partial.places), out))
+        report = _written(out, partial, plan, client, header)
+        partial.close(remove=True)
+        return report
+    finally:
+        partial.close(remove=not partial.places)
+
+
+async def _asked(plan: Plan, client: Client, partial: Partial, concurrency: int, on_progress: OnProgress) -> list[str]:
+    """Ask what is not answered yet; why instances have no answer."""
+    failures: list[str] = []
+    waiting = ((number, one) for number, one in enumerate(plan.questions()) if number not in partial.places)
+
+    async def work() -> None:
+        for number, question in waiting:
+            try:
+                answer = await client.ask(plan.messages(question), plan.split.label_names)
+            except OutOfBudgetError:
+                failures.append(f"instance {shown(question.instance.id)}: the budget is used up")
+                return
+            except UnreachableError as error:
+                failures.append(f"instance {shown(question.instance.id)}: {error}")
+                if len(failures) > MOST_TOLD + concurrency:
+                    return
+                continue
+            line = plan.line(question, answer)
+            facts = {
+                "outcome": answer.outcome,
+                "reason": answer.reason,
+                "statuses": [q["status"] for q in line["quotes"]],
+            }
+            partial.append(number, [orjson.dumps(line)], facts)
+            on_progress(1)
+
+    try:
+        await gather([work() for _ in range(concurrency)])
+    finally:
+        await client.close()
+    return failures
+
+
+def _failure_words(failures: Sequence[str], kept: int, out: Path) -> str:
+    told = [*failures[:MOST_TOLD], *([f"… and {len(failures) - MOST_TOLD} more"] if len(failures) > MOST_TOLD else [])]
+    return "\n".join([f"{out}: not written: instances without an answer; {kept} are kept: --resume goes on", *told])
+
+
+def _written(out: Path, partial: Partial, plan: Plan, client: Client, header: dict[str, Any]) -> AskReport:
+    """Gather the answers into ``out``."""
+    outcomes, statuses, reasons = Counter[str](), Counter[str](), Counter[str]()
+    for record in partial.records():
+        outcomes[record["outcome"]] += 1
+        statuses.update(record["statuses"])
+        if record["reason"]:
+            reasons[f"{record['outcome']}: {record['reason']}"] += 1
+    if not outcomes:
+        raise DataError(f"split {plan.job.split}: no instances to ask about", file=plan.job.dataset)
+    bill = client.bill
+    notes = [f"{words} ({count} times)" for words, count in (*reasons.most_common(MOST_TOLD), *bill.notes.items())]
+    if len(reasons) > MOST_TOLD:
+        notes.append(f"… and {len(reasons) - MOST_TOLD} more reasons: {out.name}.run.json counts outcomes")
+    if plan.job.prompt is None and family_of(plan.split.config) == GENERIC:
+        notes.append(
+            f"no prompt is made for the config {plan.split.config}: a general one is used (--prompt gives another)"
+        )
+    notes.append(f"{bill.paid} tokens paid for {bill.requests} answers, {bill.from_cache} answers from the cache")
+    report = AskReport(out, outcomes, statuses, notes, plan.settings.signature())
+    write_predictions(
+        out, (line for record in partial.records() for line in record["predictions"]), (), plan.split.kind
+    )
+    facts = {
+        "signature": report.signature, **header, "instances": outcomes.total(), "outcomes": outcomes, "quotes": statuses,
+        "notes": notes,
+    }  # fmt: skip
+    with replacing(run_path(out)) as beside:
+        beside.write_bytes(orjson.dumps(facts, option=orjson.OPT_INDENT_2) + b"\n")
+    return report
+
+
+def dry_run(job: AskJob, settings: AskSettings) -> Iterator[str]:
+    """Two whole prompts, and how many tokens all of them are estimated to have."""
+    plan, total, count = plan_of(job, settings), 0, 0
+    for question in plan.questions():
+        messages = plan.messages(question)
+        if count < 2:
+            yield f"=== {question.instance.id}"
+            yield from (f"--- {message['role']}\n{message['content']}" for message in messages)
+        total, count = total + estimated_tokens(messages), count + 1
+    yield (
+        f"{count} prompts, about {total} tokens (UTF-8 bytes / 4), and at most {count * plan.settings.max_tokens} of answers; "
+        "nothing was asked"
+    )
+    yield plan.settings.signature()

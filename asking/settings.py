@@ -1,0 +1,60 @@
+"""What decides the answers of ``ask``, but for the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eraser_hub.records.errors import DataError, shown
+
+from .alignment import SEVERAL, THRESHOLD
+
+STRUCTURED = ("auto", "schema", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class AskSettings:
+    """Everything that decides the answers, but for the data.
+
+    Attributes:
+        model: its name, as the server knows it.
+        temperature, seed, max_tokens: of the model's answer, as the server takes them.
+        structured: "schema" asks for an answer of a JSON schema, "none" does not, "auto" does where the server takes it.
+        shots: examples with gold label and gold evidence, drawn from the split train by ``seed``.
+        threshold: least similarity of a quote that does not stand in the text as it is, see `alignment.align`.
+        several: which place a quote with several has, see `alignment.align`.
+        prompt: the prompt's name and digest.
+    """
+
+    model: str
+    temperature: float = 0.0
+    seed: int = 1
+    max_tokens: int = 1024
+    structured: str = "auto"
+    shots: int = 0
+    threshold: float = THRESHOLD
+    several: str = "nearest"
+    prompt: str = ""
+
+    def __post_init__(self) -> None:
+        for option, good, expected, value in (
+            ("--temperature", 0 <= self.temperature <= 2, "a number from 0 to 2", self.temperature),
+            ("--seed", 0 <= self.seed < 2**63, "a whole number from 0 to 2**63 - 1", self.seed),
+            ("--max-tokens", self.max_tokens >= 1, "at least 1", self.max_tokens),
+            ("--structured", self.structured in STRUCTURED, f"one of {', '.join(STRUCTURED)}", self.structured),
+            ("--shots", self.shots >= 0, "at least 0", self.shots),
+            ("--threshold", 0.5 <= self.threshold <= 1, "a number from 0.5 to 1", self.threshold),
+            ("--several", self.several in SEVERAL, f"one of {', '.join(SEVERAL)}", self.several),
+        ):
+            if not good:
+                raise DataError(f"{option}: expected {expected}, found {shown(value)}")
+
+    def signature(self) -> str:
+        """Every setting that decides the answers, in one line."""
+        from eraser_hub.version import __version__
+
+        parts = [
+            f"model:{self.model}", f"prompt:{self.prompt}", f"shots:{self.shots}", f"temperature:{self.temperature:g}",
+            f"seed:{self.seed}", f"max_tokens:{self.max_tokens}", f"structured:{self.structured}",
+            f"quotes:{self.threshold:g},{self.several}", f"eraser-hub:{__version__}",
+        ]  # fmt: skip
+        return "|".join(parts)

@@ -1,0 +1,199 @@
+"""What a server may answer, and what becomes of it: an outcome, a repetition, an error; never a crash, never a second bill."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
+pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
+
+from eraser_hub.asking.cache import Cache
+from eraser_hub.asking.run import AskJob, ask, dry_run
+from eraser_hub.asking.settings import AskSettings
+from eraser_hub.records.errors import DataError
+
+from .scripted_server import Reply, Script, ScriptedServer, answer, completion, error
+
+GOOD = answer("NEG", "the dialogue is painfully flat")
+
+
+class Asking:
+    """A run on the samples' movies, in a folder of its own."""
+
+    def __init__(self, hub: Path, folder: Path) -> None:
+        self.hub, self.out, self.cache = hub, folder / "quotes.jsonl", Cache(folder / "cache")
+
+    def __call__(self, script: Script, limit: int | None = 1, **how: object) -> list[dict]:
+        options = {name: how.pop(name) for name in ("temperature", "structured", "max_tokens") if name in how}
+        settings = AskSettings("scripted", **{"max_tokens": 50} | options)
+        with ScriptedServer(script, how.pop("latency", 0.0)) as server:
+            self.server = server
+            job = AskJob(str(self.hub), "movies", "test", limit)
+            self.report = ask(job, settings, server.endpoint, self.out, self.cache, **{"attempts": 2} | how)
+        return [json.loads(line) for line in self.out.read_text().splitlines()]
+
+
+@pytest.fixture
+def asking(hub, tmp_path) -> Asking:
+    return Asking(hub, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "reply", "outcome"),
+    [
+        ("as asked", GOOD, "answered"),
+        ("fenced", completion('Sure!\n```json\n{"label": "NEG", "quotes": []}\n```'), "answered"),
+        (
+            "after thoughts",
+            completion('<think>{"label": "POS"}</think>{"label": "neg", "quotes": ["flat"]}'),
+            "answered",
+        ),
+        ("one string", completion('{"label": "NEG", "quotes": "flat"}'), "answered"),
+        ("refusal field", completion(None, refusal="I will not"), "refusal"),
+        ("refusal words", completion("I'm sorry, but I can't help with that."), "refusal"),
+        ("filtered", completion("", "content_filter"), "refusal"),
+        ("at the most tokens", completion('{"label": "NEG", "quo', "length"), "cut"),
+        ("no words", completion(None), "broken"),
+        ("no object", completion("negative"), "broken"),
+        ("wrong label", completion('{"label": "MEH", "quotes": []}'), "broken"),
+        ("another language", completion('{"label": "negativ", "quotes": ["der Film ist schlecht"]}'), "broken"),
+        ("no quotes", completion('{"label": "NEG"}'), "broken"),
+        ("quotes of numbers", completion('{"label": "NEG", "quotes": [1]}'), "broken"),
+        ("nested without end", completion('{"label":' * 20_000), "broken"),
+        ("ten megabytes", completion("x" * 10_000_000), "broken"),
+        ("no JSON", Reply(body=b"<html>"), "broken"),
+        ("JSON of another kind", Reply(body=b'{"choices": []}'), "broken"),
+        ("an array", Reply(body=b"[1, 2"), "broken"),
+        ("context too long", error(400, "maximum context length exceeded"), "broken"),
+    ],
+)
+def test_whatever_is_answered_is_a_line(asking, name, reply, outcome):
+    (line,) = asking(lambda request, before: reply)
+    assert line["outcome"] == outcome
+    if outcome == "answered":
+        assert line["classification"] == "NEG"
+    else:
+        assert (line["classification"], line["rationales"], line["quotes"]) == (None, [], [])
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        error(429, "slow down", ("Retry-After", "0.05")),
+        error(500, "oh"),
+        error(503, "loading", ("retry-after-ms", "20")),
+        Reply(body=GOOD.body, sent=40),  # a cut stream
+    ],
+)
+def test_a_server_that_fails_once_is_asked_again(asking, first):
+    (line,) = asking(lambda request, before: first if before == 0 else GOOD)
+    assert line["outcome"] == "answered"
+    assert len(asking.server.requests) == 2
+
+
+def test_retry_after_is_waited_for(asking):
+    asking(lambda request, before: error(429, "slow down", ("Retry-After", "1")) if before == 0 else GOOD)
+    first, second = asking.server.times
+    assert second - first >= 1
+
+
+def test_a_server_that_goes_on_failing_is_an_error_and_answers_are_kept(asking):
+    def script(request, before):
+        return error(500, "oh") if "ladder" in request["messages"][-1]["content"] else GOOD
+
+    with pytest.raises(DataError, match=r"instances without an answer; \d+ are kept: --resume goes on\ninstance"):
+        asking(script, limit=None, concurrency=1)
+    assert not asking.out.exists()
+    lines = asking(lambda request, before: GOOD, limit=None, resume=True)
+    assert {line["outcome"] for line in lines} == {"answered"}
+    assert len(asking.server.requests) < len(lines)
+
+
+def test_a_wrong_key_stops_at_once_and_is_not_told(asking, monkeypatch, capsys):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-123")
+    with pytest.raises(DataError, match="401") as raised:
+        asking(lambda request, before: error(401, "wrong key sk-secret-123"), limit=None, concurrency=1)
+    assert "sk-secret" not in str(raised.value)
+    assert len(asking.server.requests) == 1
+
+
+def test_the_key_is_sent_and_stored_nowhere(asking, monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-123")
+    (line,) = asking(lambda request, before: answer("NEG", "your key is sk-secret-123"))
+    assert asking.server.keys == ["Bearer sk-secret-123"]
+    assert line["quotes"][0]["text"] == "your key is [key]"
+    stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(stored) == 3
+    assert not any(b"sk-secret" in content for content in stored)
+
+
+def test_a_rerun_costs_nothing_whatever_the_endpoint(asking):
+    first = asking(lambda request, before: GOOD, limit=None)
+    again = asking(lambda request, before: error(500, "never asked"), limit=None)
+    assert again == first
+    assert asking.server.requests == []
+    assert f"0 tokens paid for 0 answers, {len(first)} answers from the cache" in asking.report.lines()
+
+
+def test_other_settings_are_asked_anew(asking):
+    asking(lambda request, before: GOOD)
+    asking(lambda request, before: GOOD, temperature=0.5, force=True)
+    assert len(asking.server.requests) == 1
+    assert asking.server.requests[0]["temperature"] == 0.5
+
+
+def test_a_damaged_file_of_the_cache_is_asked_for_again(asking):
+    asking(lambda request, before: GOOD)
+    (kept,) = asking.cache.folder.rglob("*.json")
+    kept.write_bytes(kept.read_bytes()[:20])
+    assert asking(lambda request, before: GOOD)[0]["outcome"] == "answered"
+    assert len(asking.server.requests) == 1
+
+
+def test_the_budget_is_never_exceeded(asking):
+    with pytest.raises(DataError, match="the budget is used up"):
+        asking(lambda request, before: GOOD, limit=None, budget=1200, concurrency=4)
+    assert 100 <= 100 * len(asking.server.requests) <= 1200
+
+
+def test_where_a_schema_is_refused_the_words_are_read(asking):
+    def script(request, before):
+        return error(400, "response_format is not supported") if "response_format" in request else GOOD
+
+    lines = asking(script, limit=None, concurrency=1)
+    assert {line["outcome"] for line in lines} == {"answered"}
+    assert len(asking.server.requests) == len(lines) + 1
+    assert any("takes no JSON schema" in line for line in asking.report.lines())
+
+
+def test_the_schema_names_the_labels(asking):
+    asking(lambda request, before: GOOD)
+    kind = asking.server.requests[0]["response_format"]["json_schema"]["schema"]
+    assert kind["properties"]["label"]["enum"] == ["NEG", "POS"]
+
+
+def test_the_documents_stand_in_the_prompt_word_for_word(asking, hub):
+    from eraser_hub.records.built import open_built
+
+    asking(lambda request, before: GOOD, limit=None, concurrency=1)
+    texts = [row["documents"][0]["text"] for row in open_built(hub).rows("movies", "test")]
+    asked = [request["messages"][-1]["content"] for request in asking.server.requests]
+    assert len(asked) == len(texts)
+    assert all(text.strip("\n") in words for text, words in zip(texts, asked, strict=True))
+
+
+def test_a_dry_run_shows_two_prompts(hub):
+    *prompts, counted, _ = dry_run(AskJob(str(hub), "movies", "test"), AskSettings("scripted"))
+    assert sum(part.startswith("===") for part in prompts) == 2
+    assert "nothing was asked" in counted
+
+
+def test_examples_are_drawn_from_train_by_the_seed(hub):
+    def shots(seed: int) -> str:
+        return "".join(dry_run(AskJob(str(hub), "movies", "test", 1), AskSettings("scripted", shots=2, seed=seed)))
+
+    assert shots(1) == shots(1)
+    assert shots(1).count("--- assistant") == 2
