@@ -125,6 +125,8 @@ def _schema_differences(expected: pa.Schema, there: pa.Schema) -> Iterator[str]:
     for name in expected.names:
         if name not in there.names:
             yield f"expected the column {name}, found none"
+        elif there.names.count(name) > 1:
+            yield f"expected the column {name} once, found it {there.names.count(name)} times"
         elif not same_type(expected.field(name).type, there.field(name).type):
             yield f"column {name}: expected {expected.field(name).type}, found {there.field(name).type}"
     for name in there.names:

@@ -115,14 +115,14 @@ class Verbs:
         build: (source, configs, out, options) -> what was built.
         export: (built folder, configs, out) -> what was written.
         check: (built folder, configs, leakage) -> the integrity report.
-        stats: (built folder, configs) -> the paper's tables.
+        stats: (built folder, configs, raw folder that it was built from, if it is at hand) -> the papers' tables.
         is_built: whether `check` and `stats` may look at a folder as it is; one with raw files is built aside first.
     """
 
     build: Callable[[Path | None, Sequence[str] | None, Path, BuildOptions], BuildResult]
     export: Callable[[Path, Sequence[str] | None, Path], ExportResult]
     check: Callable[[Path, Sequence[str] | None, bool], Report]
-    stats: Callable[[Path, Sequence[str] | None], Tables]
+    stats: Callable[[Path, Sequence[str] | None, Path | None], Tables]
     is_built: Callable[[Path], bool] = is_built
 
 
@@ -200,7 +200,7 @@ class HubDataset:
             DataError: the folder cannot be read, or a file in it is at fault.
         """
         with self._built(Path(folder), configs) as built:
-            return self.verbs().stats(built, configs)
+            return self.verbs().stats(built, configs, None if built == Path(folder) else Path(folder))
 
     @contextmanager
     def _built(self, folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:

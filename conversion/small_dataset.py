@@ -37,7 +37,7 @@ class ReleasedFile(msgspec.Struct):
     file: str
     byte_order_mark: bool
     final_newline: bool
-    lines: int
+    lines: int = 0
     split: str | None = None
     kind: str | None = None
     skipped: dict[str, int] = {}

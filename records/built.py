@@ -316,7 +316,9 @@ def _check_whole(values: pa.Array, name: str, path: Path, first: int) -> None:
 def _check_columns(schema: pa.Schema, columns: Sequence[str], kinds: pa.Schema | None, path: Path) -> None:
     for name in columns:
         if name not in schema.names:
-            raise DataError(f"expected the column {name}, found {schema.names}", file=path)
+            raise DataError(f"expected the column {name}, found {shown(schema.names, 300)}", file=path)
+        if schema.names.count(name) > 1:
+            raise DataError(f"expected the column {name} once, found it {schema.names.count(name)} times", file=path)
         if kinds is not None and not _same_kind(kinds.field(name).type, schema.field(name).type):
             raise DataError(
                 f"expected the column {name} as {kinds.field(name).type}, found {schema.field(name).type}", file=path

@@ -123,8 +123,10 @@ def _percent(ratio: float | None) -> float | None:
     return None if ratio is None else 100 * ratio
 
 
-def bilingual_perturbation_statistics(folder: Path, configs: Sequence[str] | None = None) -> Tables:
-    """Table 3 of a built folder."""
+def bilingual_perturbation_statistics(
+    folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None
+) -> Tables:
+    """Table 3 of a built folder; ``raw`` tells no more."""
     return tables(overviews(folder, configs))
 
 

@@ -11,6 +11,7 @@ Definitions, as they reproduce the printed figures:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,12 @@ from eraser_hub.records.tables import Cell, Table, Tables
 from .check import MAIN_SPLITS
 from .configs import CONFIGS
 from .flat_rows import flatten
+from .human_agreement import human_agreement
+from .lengths import Lengths, length_tables
 from .schema import SCHEMA
+from .sources import corpus_folder
 
-COLUMNS = ("annotation_id", "query", "documents", "evidences")
+COLUMNS = ("annotation_id", "query", "classification", "documents", "evidences")
 
 
 class SplitStatistics:
@@ -36,9 +40,11 @@ class SplitStatistics:
         instances, evidences, evidence_tokens: numbers of annotations, of spans, and the spans' tokens.
         pairs, shares: number of (annotation, document with evidence), and the sum of their rationale shares.
         shares_with_query: the same sum with the query's tokens counted to the document (CoS-E, see the notes).
+        lengths: of texts and rationales, by class.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, config: str) -> None:
+        self.lengths = Lengths(config)
         self.instances = self.evidences = self.evidence_tokens = self.pairs = 0
         self.shares = self.shares_with_query = 0.0
         self.names = pa.array([], pa.string())
@@ -69,6 +75,11 @@ class SplitStatistics:
         words = np.array([len(query.split()) for query in queries.to_pylist()], np.int64)
         longer = lengths + words[flat.doc_row[with_evidence]]
         self.shares_with_query += float((marked / np.maximum(longer, 1)).sum())
+        tokens, covered = (
+            np.bincount(flat.doc_row, weights=sizes, minlength=rows.num_rows)
+            for sizes in (flat.doc_counts[:, 0], np.diff(bounds))
+        )
+        self.lengths.add(rows["classification"].to_numpy(), tokens, covered, words)
         names = flat.docids.cast(pa.string()).take(pa.array(with_evidence)).dictionary_encode()
         _, first = np.unique(names.indices.to_numpy(zero_copy_only=False), return_index=True)
         self._names.append(names.take(pa.array(first)).cast(pa.string()))
@@ -103,26 +114,37 @@ def _distinct(names: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[
     return codes.dictionary, np.concatenate(counts)[first]
 
 
-def eraser_statistics(folder: Path, configs: Sequence[str] | None = None) -> Tables:
-    """Tables 1, 5 and 6 of the ERASER paper for a built ``hub/eraser``, and Table 2 as printed.
+def eraser_statistics(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
+    """Tables 1, 5 and 6 of the ERASER paper for a built ``hub/eraser``, and Table 2, from the human-performance files where
+    they are there, as printed elsewhere; Table 2 and Figure 1 of Carton, Rathore and Tan (2020).
+
+    Args:
+        folder: the built folder.
+        configs: which configurations; all by default.
+        raw: the folder of raw corpora that it was built from, where it is at hand.
 
     Raises:
         DataError: the folder cannot be read; an unknown configuration.
     """
     built = open_built(folder)
     by_config: dict[str, dict[str, SplitStatistics]] = {}
+    agreement: dict[str, tuple[dict[str, Cell], str]] = {}
     for config in built.chosen(configs):
         splits = by_config[config] = {}
         for split, paths in built.splits(config).items():
-            splits[split] = SplitStatistics()
+            splits[split] = SplitStatistics(config)
             for batch in batches(paths, COLUMNS, kinds=SCHEMA, whole=COLUMNS):
                 splits[split].add(batch)
             splits[split].finish()
-    return tables_of(by_config)
+        corpus = None if raw is None else corpus_folder(config, raw, progress=False, say=lambda _: None)
+        agreement[config] = human_agreement(built, config, corpus)
+    return tables_of(by_config, agreement)
 
 
-def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> Tables:
-    """The tables, from the sums of each configuration's splits."""
+def tables_of(
+    by_config: Mapping[str, Mapping[str, SplitStatistics]], agreement: Mapping[str, tuple[dict[str, Cell], str]]
+) -> Tables:
+    """The tables, from the sums of each configuration's splits and its people's agreement."""
     printed = paper("eraser_acl_2020").tables
     one, five, six, two = (
         Table(name, printed[name].title, left, columns, printed[name].source)
@@ -145,14 +167,23 @@ def tables_of(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> Tables:
         _add_sizes(config, main, one, six)
         for split, sums in splits.items():
             five.add(config, split, **sums.figures(printed["table_5"].row(config, split)))
-        if printed["table_2"].row(config):
-            two.add(config, **{key: Cell(None, value) for key, value in printed["table_2"].row(config).items()})
+        people, note = agreement.get(config, ({}, ""))
+        about = printed["table_2"].row(config)
+        if people or about:
+            cells = {key: people.get(key, Cell(None)) for key in two.columns}
+            two.add(config, **{key: replace(cell, printed=about.get(key)) for key, cell in cells.items()})
+        two.notes += [note] if note else []
         if config == "cose":
             five.notes.append(_cose_note(splits))
     if partial:
         for table in (one, six):
             table.notes.append(f"Over the splits that are there, not over all three: {'; '.join(partial)}.")
-    return Tables("eraser", [table for table in (one, five, six, two) if table.rows])
+    main_lengths = {
+        config: [splits[split].lengths for split in MAIN_SPLITS if split in splits]
+        for config, splits in by_config.items()
+    }
+    tables = [table for table in (one, five, six, two) if table.rows]
+    return Tables("eraser", [*tables, *length_tables(main_lengths)])
 
 
 def _add_sizes(config: str, main: Mapping[str, SplitStatistics], one: Table, six: Table) -> None:

@@ -13,7 +13,7 @@ from eraser_hub.papers import paper
 from eraser_hub.records.built import open_built
 from eraser_hub.records.tables import Cell, Table, Tables
 
-from .rows import SCHEMA
+from .rows import LABEL_NAMES, SCHEMA
 
 COLUMNS = ("label", "rationale_mask", "rationale_scores")
 
@@ -66,8 +66,11 @@ def lengths_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict
     return figures
 
 
-def tables(figures_by_split: Mapping[tuple[str, str], Lengths]) -> Tables:
-    """The figures beside the paper's Table 2, which is over all splits."""
+def tables(
+    figures_by_split: Mapping[tuple[str, str], Lengths],
+    by_class: Mapping[tuple[str, str], tuple[int, float]] | None = None,
+) -> Tables:
+    """The figures beside the paper's Table 2, which is over all splits, and its Figure 1."""
     printed = paper("carton_2020").tables["table_2"]
     columns = ("rows", "text_length", "rationale_length", "rationale_percent", "score_length", "score_percent")
     table = Table("table_2", printed.title, ("config", "split"), columns, printed.source)
@@ -89,12 +92,36 @@ def tables(figures_by_split: Mapping[tuple[str, str], Lengths]) -> Tables:
         "Rationale: tokens in the mask. Score: sum of rationale_scores, for trees half the magnitude of the token's "
         "phrase; its figures, not the mask's, are near those that the paper prints for SST."
     )
-    return Tables("human_rationales", [table])
+    classes = paper("carton_2020").tables["figure_1"]
+    figure = Table("figure_1", classes.title, ("config", "label"), ("rows", "rationale_percent"), classes.source)
+    for (config, label), (count, share) in (by_class or {}).items():
+        about = classes.row(config, label).get("rationale_percent")
+        figure.add(config, label, rows=Cell(count), rationale_percent=Cell(share, about))
+    return Tables("human_rationales", [each for each in (table, figure) if each.rows])
 
 
-def human_rationales_statistics(folder: Path, configs: Sequence[str] | None = None) -> Tables:
-    """Table 2 of a built folder."""
-    return tables(lengths_by_split(folder, configs))
+def human_rationales_statistics(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
+    """Table 2 and Figure 1 of a built folder; ``raw`` tells no more."""
+    return tables(lengths_by_split(folder, configs), shares_by_class(folder, configs))
+
+
+def shares_by_class(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], tuple[int, float]]:
+    """(configuration, label) -> (rows, mean share of the text in the mask, per cent); rows without label are left out."""
+    built = open_built(folder)
+    shares: dict[tuple[str, str], tuple[int, float]] = {}
+    for config in built.chosen(configs):
+        rows = [
+            row for split in built.splits(config) for row in built.rows(config, split, COLUMNS, SCHEMA, COLUMNS[1:])
+        ]
+        for number, label in enumerate(LABEL_NAMES[config]["label"]):
+            own = [
+                sum(row["rationale_mask"]) / max(len(row["rationale_mask"]), 1)
+                for row in rows
+                if row["label"] == number
+            ]
+            if own:
+                shares[config, label] = (len(own), 100 * sum(own) / len(own))
+    return shares
 
 
 def card_tables(folder: Path) -> dict[str, str]:

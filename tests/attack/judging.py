@@ -51,7 +51,8 @@ def half_written(world: World, folder: Path, before: dict[str, str], outcome: Ou
             return f"{path} was {'changed' if path in after else 'removed'}, it is no output"
         if path in after and (name.endswith(LEFT_BEHIND) or name.startswith(".") or not output):
             return f"{path} was left behind"
-        if outcome.rc != 0 and not world.partial:
+        built = "not built, for the error below" in outcome.err  # one bad corpus keeps no other from being built
+        if outcome.rc != 0 and not (world.partial or built):
             return f"{path} was {'written' if path in after else 'removed'}, with exit status {outcome.rc}"
         why = incomplete(folder / path) if path in after else ""
         if why:

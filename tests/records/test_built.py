@@ -241,6 +241,13 @@ def test_columns_that_are_not_there(folder, columns, kinds, words):
         list(batches(open_built(folder).files("movies", "val"), columns, kinds=kinds))
 
 
+def test_a_column_that_stands_twice(tmp_path):
+    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
+    pq.write_table(table, tmp_path / "x.parquet")
+    with pytest.raises(DataError, match="expected the column a once, found it 2 times"):
+        list(batches([tmp_path / "x.parquet"], ["a"]))
+
+
 def test_a_damaged_file_is_named(folder):
     (path,) = open_built(folder).files("movies", "val")
     path.write_bytes(path.read_bytes()[:-9])

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from eraser_hub import mask, tokens
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.statistics import eraser_statistics
 from eraser_hub.metrics.tokens import sentences_of, tokens_of
-from eraser_hub.records.built import batches
+from eraser_hub.records.built import batches, open_built
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 
@@ -129,6 +131,68 @@ def test_a_figure_beside_the_printed_one(figure, text, difference):
         text = f"{12.345:.2f}"
     assert str(figure) == text
     assert figure.difference == difference
+
+
+@pytest.mark.parametrize("config", ["movies", "multirc", "fever", "esnli"])
+def test_lengths_by_class_against_a_plain_recount(sample_folder, config):
+    """Carton, Rathore and Tan (2020), Table 2 and Figure 1; MultiRC and FEVER with the query's tokens."""
+    lengths: dict[int, list[tuple[int, int]]] = {}
+    for split in ("train", "validation", "test"):
+        for row in open_built(sample_folder).rows(config, split):
+            more = len(row["query"].split()) if config in ("multirc", "fever") else 0
+            marked = sum(map(sum, mask(row)))
+            lengths.setdefault(row["classification"], []).append((sum(map(len, tokens(row))) + more, marked + more))
+    statistics = eraser_statistics(sample_folder, [config])
+    everything = [pair for own in lengths.values() for pair in own]
+    figures = table(statistics, "carton_table_2")[config,]
+    assert figures["rows"].value == len(everything)
+    assert figures["text_length"].value == pytest.approx(sum(n for n, _ in everything) / len(everything))
+    assert figures["rationale_length"].value == pytest.approx(sum(k for _, k in everything) / len(everything))
+    for number, label in enumerate(CONFIGS[config].label_names):
+        share = 100 * sum(k / n for n, k in lengths[number]) / len(lengths[number])
+        assert table(statistics, "carton_figure_1")[config, label]["rationale_percent"].value == pytest.approx(share)
+
+
+def test_the_lengths_of_real_files_are_near_those_printed(corpora):
+    """MultiRC's validation split; all three splits are what the paper counts."""
+    figures = table(HUB_DATASETS["eraser"].stats(corpora, ["multirc"]), "carton_table_2")["multirc",]
+    assert [round(figures[key].value, 1) for key in ("text_length", "rationale_length", "rationale_percent")] == [
+        323.2,
+        71.2,
+        23.4,
+    ]
+    assert [figures[key].difference for key in ("text_length", "rationale_length", "rationale_percent")] == [
+        1.5,
+        1.4,
+        0.5,
+    ]
+
+
+def test_human_agreement_is_that_of_the_human_performance_files(samples, sample_folder):
+    """ERASER's Table 2, from the raw folder; from a built one, as printed."""
+    recomputed = table(HUB_DATASETS["eraser"].stats(samples / "eraser", ["movies", "fever", "boolq"]), "table_2")
+    files = [list(map(json.loads, path.open())) for path in sorted((samples / "eraser" / "movies").glob("human_perf*"))]
+    rows = {row["annotation_id"]: row for row in open_built(sample_folder).rows("movies", "test")}
+    references = []
+    for one, other in zip(*files, strict=True):
+        assert one["annotation_id"] == other["annotation_id"]
+        if one["annotation_id"] in rows:
+            size = len(tokens(rows[one["annotation_id"]])[0])
+            marks = [[0] * size for _ in range(2)]
+            for mark, instance in zip(marks, (one, other), strict=True):
+                for span in instance["rationales"][0]["hard_rationale_predictions"]:
+                    mark[span["start_token"] : span["end_token"]] = [1] * (span["end_token"] - span["start_token"])
+            references.append({"annotation_id": one["annotation_id"], "annotators": marks})
+    from eraser_hub.metrics.annotator_agreement import AnnotatorAgreement
+
+    expected = AnnotatorAgreement().compute(references=references)
+    for key in ("cohen_kappa", "f1", "p", "r"):
+        cell = recomputed["movies",][key]
+        assert cell.value == f"{expected[key]:.3f} ± {expected[f'{key}_std']:.3f}" and "±" in cell.printed
+    assert (recomputed["movies",]["documents"].value, recomputed["movies",]["annotators"].value) == (len(references), 2)
+    assert recomputed["fever",]["p"].value == "1.000 ± 0.000", "the second annotator marks a part of the gold"
+    assert recomputed["boolq",]["f1"].value is None
+    assert table(eraser_statistics(sample_folder, ["movies"]), "table_2")["movies",]["f1"].value is None
 
 
 def test_every_form_holds_every_figure(sample_folder):

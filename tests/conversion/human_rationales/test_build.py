@@ -245,11 +245,23 @@ def test_a_changed_row_is_found_by_check(built: Path, tmp_path: Path) -> None:
 
 
 def test_table_2_stands_beside_the_printed_figures(built: Path) -> None:
-    (table,) = DATASET.stats(built).as_dict()["tables"].values()
+    tables = DATASET.stats(built).as_dict()["tables"]
+    table = tables["table_2"]
     rows = {(row["config"], row["split"]): row for row in table["rows"]}
     assert rows["sst", "all"]["text_length"]["printed"] == "19.3"
     assert rows["wikiattack", "all"]["rationale_percent"]["printed"] == "19.1"
     assert rows["sst", "train"]["text_length"]["printed"] is None
+    classes = {(row["config"], row["label"]): row for row in tables["figure_1"]["rows"]}
+    attacks = [
+        row
+        for split in ("validation", "test")
+        for row in open_built(built).rows("wikiattack", split)
+        if row["label"] == 1
+    ]
+    share = 100 * sum(sum(row["rationale_mask"]) / len(row["rationale_mask"]) for row in attacks) / len(attacks)
+    attack = classes["wikiattack", "personal-attack"]
+    assert attack["rows"]["value"] == len(attacks) and attack["rationale_percent"]["value"] == pytest.approx(share)
+    assert attack["rationale_percent"]["printed"] == "35" and set(classes) >= {("sst", "negative"), ("sst", "positive")}
 
 
 def test_the_command_line_from_build_to_export(tmp_path: Path, samples: Path) -> None:
@@ -283,7 +295,7 @@ def test_the_real_files(corpora: Path, tmp_path: Path) -> None:
         assert path.read_bytes() == (corpora / path.relative_to(tmp_path / "raw")).read_bytes()
     rows = open_built(result.folder).rows("sst", "validation")
     assert [(rows[n]["id"], rows[n]["label"], sum(rows[n]["rationale_mask"])) for n in (0, 9, -1)] == SST_ROWS
-    (table,) = DATASET.stats(result.folder).as_dict()["tables"].values()
+    table = DATASET.stats(result.folder).as_dict()["tables"]["table_2"]
     figures = {row["config"]: row for row in table["rows"] if row["split"] == "all"}
     assert figures["sst"]["text_length"]["value"] == pytest.approx(19.548, abs=1e-3)
     assert figures["sst"]["rationale_percent"]["value"] == pytest.approx(44.446, abs=1e-3)

@@ -1,0 +1,107 @@
+"""ERASER's Table 2 from the releases' human-performance files: how far annotators agree on rationales.
+
+Movies and BoolQ: each annotator against the majority of the annotators, per token; elsewhere each annotator against the
+release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation that anybody marked, or that
+hold its evidence. Means and standard deviations over (text, annotator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eraser_hub.metrics.annotators import agreement
+from eraser_hub.metrics.fields import HARD_FIELD
+from eraser_hub.metrics.tokens import mask, sentence_sizes
+from eraser_hub.records.built import BuiltDataset
+from eraser_hub.records.predictions import instances
+from eraser_hub.records.tables import Cell
+
+from .schema import SCHEMA
+
+PATTERN = "human_performance*.jsonl"
+AMONG_THEMSELVES = ("movies", "boolq")
+COLUMNS = ("annotation_id", "documents", "evidences")
+KEYS = ("cohen_kappa", "f1", "p", "r")
+Spans = dict[str, list[tuple[int, int]]]
+
+
+def human_agreement(built: BuiltDataset, config: str, corpus: Path | None) -> tuple[dict[str, Cell], str]:
+    """A config's row of Table 2, and a sentence about it; nothing where there are no such files.
+
+    Args:
+        built: the built dataset, which has the texts.
+        config: the config.
+        corpus: the raw folder that may hold the files; None where there is none.
+
+    Raises:
+        DataError: a file that cannot be read, with its line.
+    """
+    paths = sorted(corpus.glob(PATTERN)) if corpus is not None and corpus.is_dir() else []
+    if not paths:
+        return {}, ""
+    marked = [{str(one.annotation_id): _spans(one) for _, one in instances(path)} for path in paths]
+    scores, texts, unknown = _scores(built, config, marked)
+    note = f"{config}: from {', '.join(path.name for path in paths)}"
+    if unknown:
+        note += f"; {unknown} of their annotations are in no split, and left out"
+    if not scores:
+        return {}, f"{note}; nothing in them can be compared."
+    values = {key: np.concatenate([each[key] for each in scores]) for key in KEYS}
+    cells = {key: Cell(f"{np.nanmean(value):.3f} ± {np.nanstd(value):.3f}") for key, value in values.items()}
+    return cells | {"annotators": Cell(len(paths)), "documents": Cell(texts)}, f"{note}."
+
+
+def _spans(instance: Any) -> Spans:
+    return {
+        str(rationale.docid): [(span.start_token, span.end_token) for span in getattr(rationale, HARD_FIELD) or ()]
+        for rationale in instance.rationales or ()
+    }
+
+
+def _scores(
+    built: BuiltDataset, config: str, marked: list[dict[str, Spans]]
+) -> tuple[list[dict[str, np.ndarray]], int, int]:
+    """The scores of each text's annotators; how many texts there are, and how many annotations in no split."""
+    left = set().union(*marked)
+    scores = []
+    for row in _rows(built, config, left):
+        left.discard(row["annotation_id"])
+        people = [own[row["annotation_id"]] for own in marked if row["annotation_id"] in own]
+        gold = _gold(row)
+        masks = np.stack([_mask(row, spans) for spans in (gold, *people)])
+        if config not in AMONG_THEMSELVES:
+            # of two golds and a person, the golds are the majority
+            each = [agreement(masks[[0, 0, place]]) for place in range(1, len(masks))]
+            scores.append({key: np.concatenate([one[key][2:] for one in each]) for key in KEYS})
+        elif len(people) > 1:
+            scores.append(agreement(masks[1:]))
+    return scores, len(scores), len(left)
+
+
+def _rows(built: BuiltDataset, config: str, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
+    for split in built.splits(config):
+        for row in built.rows(config, split, COLUMNS, SCHEMA, COLUMNS):
+            if row["annotation_id"] in wanted:
+                yield row
+
+
+def _gold(row: Mapping[str, Any]) -> Spans:
+    spans: Spans = {}
+    for group in row["evidences"]:
+        for evidence in group:
+            spans.setdefault(evidence["docid"], []).append((evidence["start_token"], evidence["end_token"]))
+    return spans
+
+
+def _mask(row: Mapping[str, Any], spans: Spans) -> np.ndarray:
+    """bool: the tokens of the row's documents that the spans cover; what lies outside of a document covers nothing."""
+    parts = []
+    for document in row["documents"]:
+        size = sum(sentence_sizes(document["text"]))
+        own = [(max(start, 0), min(end, size)) for start, end in spans.get(document["docid"], ()) if start < size]
+        parts.append(np.array(mask(own, size), bool))
+    return np.concatenate(parts) if parts else np.zeros(0, bool)
