@@ -1,0 +1,97 @@
+"""The scripts in examples/ run as a user would run them, on the samples."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.publishing.spaces import build_metrics
+
+from ..explain.conftest import word_tokenizer
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def hub(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("examples") / "hub"
+    HUB_DATASETS["eraser"].build(["movies"], out=folder, source=samples / "eraser")
+    build_metrics(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoder(hub: Path) -> Path:
+    """A small random BERT whose words are those of the training reviews."""
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    from eraser_hub.records.built import open_built
+
+    rows = open_built(hub / "eraser").rows("movies", "train", ["documents"])
+    words = {word for row in rows for document in row["documents"] for word in document["text"].split()}
+    folder = hub.parent / "encoder"
+    tokenizer = word_tokenizer(sorted(words), window=256)
+    tokenizer.save_pretrained(folder)
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8,
+        max_position_embeddings=256,
+    )  # fmt: skip
+    transformers.BertModel(config).save_pretrained(folder)
+    return folder
+
+
+def run(script: str, *options: str | Path, folder: Path) -> str:
+    """What a script prints, run in a folder."""
+    command = [sys.executable, str(EXAMPLES / script), *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_script_is_run_here() -> None:
+    tested = set(re.findall(r'run\("(\w+\.py)"', Path(__file__).read_text("utf-8")))
+    assert tested == {path.name for path in EXAMPLES.glob("*.py")}
+
+
+def test_scores_are_those_of_the_command(hub: Path) -> None:
+    printed = run("score_predictions.py", folder=hub.parent)
+    assert re.search(r"^token_macro_f1: 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]$", printed, re.MULTILINE)
+    assert "eraser_agreement|" in printed
+
+
+def test_a_pipeline_is_explained(hub: Path) -> None:
+    printed = run("explain_classifier.py", folder=hub.parent)
+    assert re.search(r"^(NEG|POS): \[\{'start_token': \d+", printed)
+    comprehensiveness, sufficiency = map(float, re.findall(r": (-?\d\.\d{3})", printed))
+    assert comprehensiveness > sufficiency  # what occlusion takes away changes more than what it keeps
+
+
+def test_two_systems_are_compared(hub: Path, samples: Path) -> None:
+    files = samples / "predictions" / "eraser"
+    systems = [f"ours={files / 'movies.val.jsonl'}", f"theirs={files / 'movies.val.baseline.jsonl'}"]
+    printed = run("compare_systems.py", *systems, folder=hub.parent)
+    assert printed.startswith("ours - theirs, 24 annotations, 24 documents")
+    assert re.search(r"^token_macro_f1: [+-]\d\.\d{3} \[.*\], p = \d\.\d{4}\*?$", printed, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_a_rationale_loss_trains(hub: Path, encoder: Path) -> None:
+    options = ["--model", encoder, "--out", "two-heads", "--steps", "2"]
+    printed = run("train_with_rationales.py", *options, folder=hub.parent)
+    assert re.search(r"label accuracy \d\.\d{3}, rationale F1 over sub-words \d\.\d{3}", printed)
+    assert any((hub.parent / "two-heads").iterdir())
+
+
+@pytest.mark.slow
+def test_masked_input_trains_a_model_that_explain_takes(hub: Path, encoder: Path) -> None:
+    options = ["--model", encoder, "--out", "masked", "--steps", "2"]
+    printed = run("train_on_masked_input.py", *options, folder=hub.parent)
+    assert re.search(r"accuracy on rationales \d\.\d{3}", printed)
+    from eraser_hub.explain import open_model
+
+    assert tuple(open_model(str(hub.parent / "masked")).label_names) == ("NEG", "POS")
