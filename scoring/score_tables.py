@@ -124,17 +124,19 @@ def _pair_table(result: Mapping[str, Any], pair: Mapping[str, Any], words: str) 
         "p equiv": "p_equivalence",
     }
     tests = {head: name for head, name in tests.items() if any(name in test for test in pair["keys"].values())}
-    systems = (pair["first"], pair["second"])
-    spreads = {f"{name} ±": name for name in systems if name in result.get("spread", {})}
+    names = (pair["first"], pair["second"])
+    # a system may be called like a column of its own: "p"
+    systems = {f"{name} (system)" if name in ("difference", "detectable", *tests) else name: name for name in names}
+    spreads = {f"{name} ±": name for name in names if name in result.get("spread", {})}
     columns = (*systems, *spreads, "difference", "detectable", *tests)
-    title = f"{systems[0]} against {systems[1]}, {words}"
-    table = Table(f"{systems[0]}-{systems[1]}", title, ("score",), columns)
+    title = f"{names[0]} against {names[1]}, {words}"
+    table = Table(f"{names[0]}-{names[1]}", title, ("score",), columns)
     for key, test in pair["keys"].items():
         low, high = test["ci"]
         mark = "*" * test["star"] + "=" * test.get("equivalent", False)
         table.add(
             key,
-            **{name: Cell(result["scores"][name][key], digits=DIGITS) for name in systems},
+            **{head: Cell(result["scores"][name][key], digits=DIGITS) for head, name in systems.items()},
             **{head: Cell(result["spread"][name][key], digits=DIGITS) for head, name in spreads.items()},
             difference=Cell(test["difference"], digits=DIGITS, low=low, high=high, mark=mark),
             detectable=Cell(test["detectable"], digits=DIGITS),

@@ -10,6 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
+from eraser_hub.scoring.comparison import compare
+from eraser_hub.scoring.score_tables import comparison_tables
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +103,11 @@ def test_board_prints_a_papers_table(scored, tmp_path):
     assert (ours["system"], lime["auprc"]) == ("ours", "1.0") and "token_micro_p" in ours
     assert float(ours["auprc"]) == json.loads(scored[1].read_bytes())["agreement"]["auprc"]
     assert CliRunner().invoke(app, ["board", *files]).exit_code == 2, "nowhere to write to"
+
+
+def test_systems_may_be_called_like_columns():
+    one = {"f1": 0.75, "per_instance": {"annotation_id": ["a", "b"], "f1": [1.0, 0.5]}}
+    two = {"f1": 0.25, "per_instance": {"annotation_id": ["b", "a"], "f1": [0.0, 0.5]}}
+    (table,) = comparison_tables(compare(one, two, names=["p", "difference"], n_resamples=100)).tables
+    ((_, cells),) = table.rows
+    assert [str(cells[name]) for name in ("p (system)", "difference (system)")] == ["0.7500", "0.2500"]
