@@ -132,7 +132,8 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         rules.told().stop()
         left_out = agreement.left_out()
         if not agreement.pool.columns:
-            raise ValueError(f"predictions: nothing to score: expected {fields_of(left_out)}, found none of them")
+            expected = f"rationales with {fields_of(left_out)}"
+            raise ValueError(f"predictions: nothing to score: expected {expected}, found none of them")
         statistics, rows = agreement.pool.statistics(r.ids), parts.scored
         if rows is not None:
             statistics = statistics.take(rows)

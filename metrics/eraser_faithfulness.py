@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import evaluate
+import numpy as np
 
 from .batches import info
 from .cells import as_list as as_list
-from .checks import name_labels
+from .checks import check_rationales, name_labels
 from .clusters import connected as connected
 from .erasure import AOPC_THRESHOLDS, info_of
 from .faithfulness import Faithfulness
@@ -19,8 +20,8 @@ from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
 from .instances import InstanceBatches, Scores
 from .joining import Documents
-from .offences import Rules
-from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Parts, fields_of, left_out_said
+from .offences import Offences, Rules
+from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Part, Parts, fields_of, left_out_said
 from .pool import Statistics as Statistics
 from .resampling import intervals as intervals
 from .results import plain
@@ -104,7 +105,9 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
             name_labels(r, label_names, rules["label names"])
         ids = p.ids if r is None else r.ids
         faithfulness = Faithfulness(parts, len(ids), label_names, _asked(aopc_thresholds))
-        faithfulness.add(parts.match(p))
+        part = parts.match(p)
+        _check_rationales(part, rules["documents"])
+        faithfulness.add(part)
         parts.finish()
         faithfulness.finish()
         rules.told().stop()
@@ -118,6 +121,14 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
         if rows is not None:
             statistics = statistics.take(rows)
         return Scores(statistics, faithfulness.signature_settings(), extra, left_out_said(left_out), rows)
+
+
+def _check_rationales(part: Part, offences: Offences) -> None:
+    """The documents of rationales are known ones, where the references bring documents, and each stands once."""
+    tokens = np.full(part.p.doc.size, np.iinfo(np.int64).max)
+    if part.documents.tokens.size:
+        tokens, _ = part.documents.lengths(part.joined.reference[part.p.instance], part.joined.doc)
+    check_rationales(part.p, part.joined, tokens, offences)
 
 
 def _asked(thresholds: Sequence[float]) -> list[float]:

@@ -542,7 +542,10 @@ class ReferenceFlattener(Flattener[References]):
                     self.say(f"{where}.{name}", f"expected an integer, found {cut(value)}")
                     return
         if not (-FAR < start < FAR and -FAR < end < FAR and -FAR < first < FAR and -FAR < last < FAR):
-            self.say(f"evidences[{number}][{position}]", f"expected offsets within the document, found {cut(values)}")
+            names = ("start_token", "end_token", "start_sentence", "end_sentence")
+            name, value = next(pair for pair in zip(names, values, strict=True) if not -FAR < pair[1] < FAR)
+            where = f"evidences[{number}][{position}].{name}"
+            self.say(where, f"expected an offset within the document, found {cut(value)}")
             return
         self.doc.append(self.docs.setdefault(docid if type(docid) is str else str(docid), len(self.docs)))
         self.group.append(len(self.group_instance) - 1)

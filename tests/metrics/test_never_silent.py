@@ -152,7 +152,7 @@ def test_what_is_left_out_is_said() -> None:
     for row in predictions:
         row["rationales"] = []
     with pytest.raises(
-        ValueError, match="nothing to score: expected hard_rationale_predictions or soft_rationale_pred"
+        ValueError, match="nothing to score: expected rationales with hard_rationale_predictions or soft_rationale_pred"
     ):
         compute(EraserAgreement, predictions, references)
     _, said = compute(RationaleSetAgreement, *sets_case())
@@ -362,3 +362,18 @@ def test_groups_by_gold_label_have_no_macro_f1() -> None:
     found, said = compute(EraserFaithfulness, predictions, references, by="classification")
     assert "macro_f1" in found and all("macro_f1" not in group for group in found["by"].values())
     assert said == "by classification: macro_f1 is left out, because each group has one gold label"
+
+
+@pytest.mark.parametrize("module", [EraserAgreement, EraserFaithfulness])
+def test_documents_of_rationales_are_known_and_stand_once(module: type[evaluate.Metric]) -> None:
+    predictions, references = eraser_case()
+    predictions[1]["rationales"][0]["docid"] = "nowhere"
+    with pytest.raises(ValueError, match=r"'a2': rationales.docid: no document 'nowhere'"):
+        compute(module, predictions, references)
+    predictions, references = eraser_case()
+    predictions[1]["rationales"] *= 2
+    with pytest.raises(ValueError, match=r"'a2': rationales.docid: expected each document once, found 'd2' again"):
+        compute(module, predictions, references)
+    if module is EraserFaithfulness:
+        with pytest.raises(ValueError, match=r"'a2': rationales.docid: expected each document once"):
+            module().compute(predictions=predictions)
