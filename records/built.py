@@ -176,6 +176,10 @@ class BuiltDataset:
                 return info
         return {}
 
+    def columns(self, config: str) -> list[str]:
+        """The columns of a config, as the card names them; none where it does not."""
+        return [feature["name"] for feature in self.info(config).get("features") or () if "name" in feature]
+
     def class_labels(self, config: str) -> dict[str, tuple[str, ...]]:
         """Column -> label names, of the config's ClassLabel columns."""
         labels = {}

@@ -36,6 +36,7 @@ class BoardLine:
         scores: key -> number; None where the scorer gave none (NaN).
         intervals: key -> (low, high).
         spread: of several runs or draws, key -> standard deviation over them.
+        notes: what was left out when it was scored here.
         settings: what tells two otherwise equal columns apart, e.g. a single k_d or AOPC.
     """
 
@@ -49,6 +50,7 @@ class BoardLine:
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     spread: Mapping[str, float] = field(default_factory=dict)
     settings: str = ""
+    notes: tuple[str, ...] = ()
 
 
 _SOFT = ("auprc", "average_precision", "roc_auc_score")
@@ -218,7 +220,7 @@ def submitted_lines(
     lines = []
     for system in named_systems(submissions, draws=True):
         scores = score_runs(system, rows, list(system.predictions(rows).values()), settings)
-        lines.append(line_of_scores(scores.as_json(rows), file=system.path))
+        lines.append(replace(line_of_scores(scores.as_json(rows), file=system.path), notes=tuple(scores.missing)))
     return lines
 
 

@@ -13,11 +13,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from eraser_hub.records.errors import DataError, shown, visible
+from eraser_hub.scoring.token_rows import as_eraser_row, is_token_row
 
 from .marks import MarkedDocument, MarkedInstance, mark
 from .metric_runs import method_of
 from .pair_marks import marked_record, pairs_with
-from .report_inputs import ReportedSplit, System, as_eraser_row, is_token_row
+from .report_inputs import ReportedSplit, System
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -6,14 +6,16 @@ import importlib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eraser_hub.records.errors import DataError
 
-from .report_inputs import ReportedSplit, Rows, System
+from .report_inputs import ReportedSplit, Rows, System, read_split
 from .system_scores import ReportSettings, SystemScores, of_runs
 
-_RATIONALE_FIELDS = ("hard_rationale_predictions", "soft_rationale_predictions", "soft_sentence_predictions")
+if TYPE_CHECKING:
+    from eraser_hub.scoring.settings import Inputs
+
 _FIDELITY_FIELDS = (
     "classification",
     "classification_scores",
@@ -38,16 +40,12 @@ def score_system(
     Raises:
         DataError: what the scorer refuses, in its words.
     """
-    scores = SystemScores(system.name, missing=missing_parts(instances))
+    scores = SystemScores(system.name)
     options = settings.part if plain else {"per_instance": True, "by": "classification", **settings.as_options()}
     thresholds = _thresholds(instances)
-    # rows that are not on disk as they are scored go to the metric modules themselves
-    if split.converted:
-        _run_modules(scores, system.path, split, instances, options, thresholds)
-    else:
-        _run_scorer(scores, system.path, split, {**options, **thresholds})
-        if _fidelity_is_there(instances):
-            _add(scores, "normalized_fidelity", instances, split.labelled(), system.path, split.ids, **options)
+    _run_scorer(scores, system.path, split, {**options, **thresholds})
+    if _fidelity_is_there(instances):
+        _add(scores, "normalized_fidelity", instances, split.labelled(), system.path, split.ids, **options)
     scores.signatures.extend(method_of(system.path))
     return scores
 
@@ -79,6 +77,7 @@ def _run_scorer(scores: SystemScores, path: Path, split: ReportedSplit, options:
 
     inputs = Inputs(None, split.split, path, dataset=split.folder, config=split.config)
     scored = score(inputs, ScoreSettings(**options))
+    scores.missing.extend(scored.notes)
     for block, statistics in scored.statistics.items():
         scores.add(scored.flat(block), split.ids)
         scores.statistics[block] = statistics
@@ -91,28 +90,6 @@ def method_of(path: Path) -> list[str]:
     from eraser_hub.scoring.result import run_signature
 
     return list(map(str, run_signature(path).values()))
-
-
-def _run_modules(
-    scores: SystemScores,
-    path: Path,
-    split: ReportedSplit,
-    instances: Rows,
-    options: Mapping[str, Any],
-    thresholds: Mapping[str, Any],
-) -> None:
-    references = split.labelled()
-    modules: dict[str, Mapping[str, Any]] = {}
-    if any(_has_rationale(instances, field) for field in _RATIONALE_FIELDS):
-        modules["eraser_agreement"] = {}
-    if _has(instances, "classification"):
-        modules["eraser_faithfulness"] = thresholds
-    if _fidelity_is_there(instances):
-        modules["normalized_fidelity"] = {}
-    for module, own in modules.items():
-        _add(scores, module, instances, references, path, split.ids, **options, **own)
-        part = {name: options[name] for name in ("only_predicted", "cluster_by") if name in options}
-        scores.statistics[module] = metric_module(module).statistics(instances, references, **part, **own)
 
 
 def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: ReportSettings) -> SystemScores:
@@ -134,6 +111,20 @@ def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: Repo
     return scores
 
 
+def score_pair_file(inputs: Inputs, settings: ReportSettings) -> tuple[SystemScores, ReportedSplit]:
+    """Score a file of rows of the perturbation benchmark, for `score` and `compare`; and the split that it answers.
+
+    Raises:
+        DataError: as of `score_pairs`; nothing in it can be scored.
+    """
+    split = read_split(inputs.dataset or Path(), inputs.config, inputs.split)
+    system = System(inputs.results.stem, inputs.results)
+    scores = score_pairs(system, split, list(system.predictions(split).values()), settings)
+    if not scores.statistics:
+        raise DataError("nothing to score: expected rationale_tokens or rationale, found neither", file=inputs.results)
+    return scores, split
+
+
 def _pair_modules(rows: Rows, references: Rows) -> Iterable[tuple[str, Rows, Rows, str]]:
     if _has(rows, "rationale_tokens"):
         yield "perturbation_map", rows, references, ""
@@ -149,32 +140,8 @@ def _pair_modules(rows: Rows, references: Rows) -> Iterable[tuple[str, Rows, Row
         yield "rationale_set_agreement", [row for row in rows if str(row["id"]) in known], gold, ""
 
 
-def missing_parts(instances: Rows) -> list[str]:
-    """Why a part of the scores will not be there: the optional fields that no prediction has."""
-    missing = []
-    if not _has_rationale(instances, "hard_rationale_predictions"):
-        missing.append("no exact-match, token and IOU scores: the predictions have no hard_rationale_predictions.")
-    if not _has_rationale(instances, "soft_rationale_predictions"):
-        missing.append("no AUPRC, average precision and ROC-AUC: the predictions have no soft_rationale_predictions.")
-    if not _has(instances, "classification"):
-        missing.append("no accuracy and no faithfulness: the predictions have no classification.")
-        return missing
-    for field, words in (
-        ("comprehensiveness_classification_scores", "comprehensiveness"),
-        ("sufficiency_classification_scores", "sufficiency"),
-        ("thresholded_scores", "AOPC"),
-    ):
-        if not _has(instances, field):
-            missing.append(f"no {words}: the predictions have no {field}.")
-    return missing
-
-
 def _has(instances: Rows, field: str) -> bool:
     return any(instance.get(field) is not None for instance in instances)
-
-
-def _has_rationale(instances: Rows, field: str) -> bool:
-    return any(r.get(field) is not None for instance in instances for r in instance.get("rationales") or ())
 
 
 def _fidelity_is_there(instances: Rows) -> bool:

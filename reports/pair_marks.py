@@ -7,9 +7,9 @@ from typing import Any
 
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.scoring.token_rows import one_token, runs
 
 from .marks import MarkedDocument, MarkedInstance
-from .report_inputs import one_token, runs
 
 MOST_TOP = 10
 

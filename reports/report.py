@@ -55,11 +55,12 @@ Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """What `make_report` wrote."""
+    """What `make_report` wrote; the notes say what was left out, of which system."""
 
     page: Path
     score_files: tuple[Path, ...]
     figures: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
 
 
 def make_report(
@@ -103,7 +104,8 @@ def make_report(
     names = [out / f"{system.file_name}.scores.json" for system in systems]
     score_files = {path: json_text(scores.as_json(rows), indent=2) for path, scores in zip(names, scored, strict=True)}
     write_report(out / "index.html", content, score_files)
-    return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted))
+    notes = tuple(f"{scores.name}: {note}" for scores in scored for note in scores.missing)
+    return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), notes)
 
 
 def _of_annotations(

@@ -14,6 +14,7 @@ from eraser_hub.records.built import label_name, open_built
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.predictions import instances, plain_rows
 from eraser_hub.records.splits import dataset_split
+from eraser_hub.scoring.token_rows import as_eraser_row, is_token_row
 
 Rows = Sequence[Mapping[str, Any]]
 Label = str | int | None
@@ -83,7 +84,6 @@ class ReportedSplit:
         folder, config, split: where it comes from.
         rows: the rows, in file order.
         label_names: names of the gold label's ClassLabel, None where the card has none.
-        converted: the rows came as texts of tokens (``human_rationales``) and are laid out like those of ``eraser``.
     """
 
     folder: Path
@@ -91,7 +91,6 @@ class ReportedSplit:
     split: str
     rows: list[dict[str, Any]]
     label_names: tuple[str, ...] | None
-    converted: bool = False
 
     @property
     def holds_pairs(self) -> bool:
@@ -133,63 +132,9 @@ def read_split(dataset: Path, config: str | None, split: str) -> ReportedSplit:
         config = built.default_config
     held = built.rows(config, split)
     _check_rows(held, built.files(config, split)[0])
-    converted = bool(held) and is_token_row(held[0])
-    if converted:
+    if held and is_token_row(held[0]):
         held = [as_eraser_row(row) for row in held]
-    return ReportedSplit(dataset, config, dataset_split(split), held, built.label_names(config), converted)
-
-
-def is_token_row(row: Mapping[str, Any]) -> bool:
-    """Whether a row is one of ``human_rationales``."""
-    return {"id", "tokens", "rationale_mask"} <= row.keys()
-
-
-def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of ``human_rationales`` (tokens and their mask) like one of ``eraser``: one document, named like the row.
-
-    Each run of rationale tokens is an evidence of the one group, as the whole mask is the rationale.
-    """
-    identity, tokens = str(row["id"]), [one_token(str(token)) or "\u200b" for token in row["tokens"]]
-    spans = runs([place for place, chosen in enumerate(row["rationale_mask"] or ()) if chosen])
-    evidences = [
-        {
-            "docid": identity,
-            "text": " ".join(tokens[start:end]),
-            "start_token": start,
-            "end_token": end,
-            "start_sentence": 0,
-            "end_sentence": 1,
-        }
-        for start, end in spans
-    ]
-    return {
-        "annotation_id": identity,
-        "query": "",
-        "query_type": "",
-        "classification": row.get("label"),
-        "documents": [{"docid": identity, "text": " ".join(tokens)}],
-        "evidences": [evidences] if evidences else [],
-    }
-
-
-def one_token(text: str) -> str:
-    """A token that stays one in a document: a blank or a line's end inside it would be taken for its own end."""
-    return text.replace(" ", "\u00a0").replace("\n", "\u2424")
-
-
-def runs(indices: Sequence[int], offset: int = 0) -> list[tuple[int, int]]:
-    """Token indices as spans [start, end), neighbours joined; ``offset`` is added to both.
-
-    >>> runs([5, 1, 2, 2])
-    [(1, 3), (5, 6)]
-    """
-    spans: list[tuple[int, int]] = []
-    for index in sorted(set(indices)):
-        if spans and spans[-1][1] == index + offset:
-            spans[-1] = (spans[-1][0], index + offset + 1)
-        else:
-            spans.append((index + offset, index + offset + 1))
-    return spans
+    return ReportedSplit(dataset, config, dataset_split(split), held, built.label_names(config))
 
 
 @dataclass(frozen=True, slots=True)

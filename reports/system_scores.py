@@ -9,7 +9,6 @@ from statistics import fmean, stdev
 from typing import Any
 
 from eraser_hub.metrics.clusters import AUTO
-from eraser_hub.metrics.pool import Statistics
 
 from .report_inputs import ReportedSplit
 
@@ -22,12 +21,12 @@ class ReportSettings:
     """How systems are scored.
 
     Attributes:
-        confidence_level, n_resamples, seed: of the intervals.
+        confidence_level, n_resamples, seed: of the intervals; None: none are made.
         only_predicted: leave out annotations that a system has no prediction for.
         cluster_by: what intervals and tests draw together, see `metrics.clusters.clustered`.
     """
 
-    confidence_level: float = 0.95
+    confidence_level: float | None = 0.95
     n_resamples: int = 1000
     seed: int = 0
     only_predicted: bool = False
@@ -40,6 +39,8 @@ class ReportSettings:
 
     def as_options(self) -> dict[str, Any]:
         """As the keyword arguments common to all metric modules."""
+        if self.confidence_level is None:
+            return self.part
         level = {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
         return level | self.part
 
@@ -184,30 +185,16 @@ def compare_systems(systems: Sequence[SystemScores], settings: ReportSettings) -
     A block of scores enters where every system has it with the same optional fields, and, of systems that answer a part
     of the annotations, with the annotations that all of them answer.
     """
-    from eraser_hub.scoring.comparison import Inference, compare_blocks
+    from eraser_hub.scoring.comparison import Inference, compare_named
 
     runs = [run for system in systems for run in system.runs]
-    blocks = [
+    alike = [
         block
         for block in systems[0].statistics
         if all(block in run for run in runs) and len({run[block].values.shape[1] for run in runs}) == 1
     ]
-    statistics = [[run[block] for run in runs] for block in blocks]
-    if settings.only_predicted:
-        statistics = [own for block in statistics if (own := _shared(block))[0].ids]
-    if not statistics:
-        return None
-    by_run = iter([list(own) for own in zip(*statistics, strict=True)])
-    return compare_blocks(
-        {system.name: [next(by_run) for _ in system.runs] for system in systems},
+    return compare_named(
+        {system.name: [{block: run[block] for block in alike} for run in system.runs] for system in systems},
         Inference(settings.n_resamples, settings.seed, settings.confidence_level),
+        settings.only_predicted,
     )
-
-
-def _shared(block: Sequence[Statistics]) -> list[Statistics]:
-    """The systems' statistics of the annotations that all of them answer."""
-    shared = set.intersection(*(set(statistics.ids) for statistics in block))
-    return [
-        statistics.take([place for place, identity in enumerate(statistics.ids) if identity in shared])
-        for statistics in block
-    ]

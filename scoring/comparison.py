@@ -437,6 +437,42 @@ def named_runs(arguments: Sequence[str]) -> dict[str, list[Path]]:
     return dict(zip(names, (paths for _, paths in named), strict=True))
 
 
+def compare_named(
+    systems: Mapping[str, Sequence[Mapping[str, Statistics]]],
+    inference: Inference | None = None,
+    only_predicted: bool = False,
+) -> dict[str, Any] | None:
+    """``compare_blocks`` for blocks by name, of which those enter that every run has; None where there is none.
+
+    Args:
+        systems: {name: a system's runs, each {block: its statistics}}.
+        inference: how differences are tested.
+        only_predicted: systems may answer parts of the annotations; compared are those that all answer, which is noted.
+    """
+    runs = [run for own in systems.values() for run in own]
+    blocks = {block: [run[block] for run in runs] for block in runs[0] if all(block in run for run in runs)}
+    if only_predicted:
+        blocks = {block: own for block, statistics in blocks.items() if (own := _answered_by_all(statistics))[0].ids}
+    if not blocks:
+        return None
+    by_run = iter([list(own) for own in zip(*blocks.values(), strict=True)])
+    result = compare_blocks({name: [next(by_run) for _ in own] for name, own in systems.items()}, inference)
+    if only_predicted:
+        result["notes"] = [
+            f"compared on the {result['instances']} annotations that all systems answer",
+            *result["notes"],
+        ]
+    return result
+
+
+def _answered_by_all(block: Sequence[Statistics]) -> list[Statistics]:
+    shared = set.intersection(*(set(statistics.ids) for statistics in block))
+    return [
+        statistics.take([place for place, identity in enumerate(statistics.ids) if identity in shared])
+        for statistics in block
+    ]
+
+
 def compare_files(
     systems: Mapping[str, Sequence[Inputs]], settings: ScoreSettings | None = None, inference: Inference | None = None
 ) -> dict[str, Any]:
@@ -457,14 +493,10 @@ def compare_files(
         tables[name] = [one.statistics for one in scored]
         for run, one in zip(runs, scored, strict=True):
             chance[name if len(runs) == 1 else f"{name} {run.results.stem}"] = one.chance
-    every = [table for own in tables.values() for table in own]
-    blocks = [block for block in every[0] if all(block in table for table in every)]
-    if not blocks:
+    result = compare_named(tables, inference, settings is not None and settings.only_predicted)
+    if result is None:
         last = [run for runs in systems.values() for run in runs][-1]
         raise DataError("expected files that share a score, found none: their fields differ", file=last.results)
-    result = compare_blocks(
-        {name: [[table[block] for block in blocks] for table in own] for name, own in tables.items()}, inference
-    )
     return result | {"against_chance": chance_over_systems(chance)} if any(chance.values()) else result
 
 

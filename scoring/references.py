@@ -21,11 +21,13 @@ from eraser_hub.records.errors import DataError, DataErrors
 
 from .documents import CorpusDocuments, NamedDocuments
 from .settings import Inputs
+from .token_rows import as_eraser_row
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.eraser.format import Annotations
 
 COLUMNS = ("annotation_id", "classification", "documents", "evidences")
+TOKEN_COLUMNS = ("id", "label", "tokens", "rationale_mask")
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ def ids_of_splits(inputs: Inputs) -> Iterator[tuple[str, set[str]]]:
         from eraser_hub.records.built import batches
 
         for split, files in inputs.built.splits(inputs.built_config).items():
-            ids = (table.column("annotation_id").to_pylist() for table in batches(files, ["annotation_id"]))
+            name = "id" if inputs.holds_tokens else "annotation_id"
+            ids = (table.column(name).to_pylist() for table in batches(files, [name]))
             yield split, {str(name) for several in ids for name in several}
         return
     from eraser_hub.conversion.eraser.format import read_annotations
@@ -166,19 +169,26 @@ def _of_dataset(inputs: Inputs, columns: Sequence[str]) -> Gold:
     offences, parts = Offences(), list[References]()
     values: dict[str, list[object]] = {name: [] for name in columns}
     first = 1
-    for table in batches(files, [*dict.fromkeys((*COLUMNS, *columns))]):
-        part = references_from_arrow(table, labels.names)
+    tokens = inputs.holds_tokens
+    names = {"classification": "label"} if tokens else {}
+    for table in batches(
+        files, [*dict.fromkeys((*(TOKEN_COLUMNS if tokens else COLUMNS), *(names.get(n, n) for n in columns)))]
+    ):
+        part = None if tokens else references_from_arrow(table, labels.names)
         if part is None:
             own = Offences()
             flattener = ReferenceFlattener(own, labels.names)
             own.sides = {"reference": Rows(range(first, first + table.num_rows), flattener.ids)}
             for row in table.to_pylist():
-                flattener.add(row)
+                flattener.add(as_eraser_row(row) if tokens else row)
             offences.take(own)
             part = flattener.finish()
         parts.append(part)
         for name, own in values.items():
-            own += [_value(row, name, files[0], first + at) for at, row in enumerate(table.select([name]).to_pylist())]
+            column = names.get(name, name)
+            own += [
+                _value(row, column, files[0], first + at) for at, row in enumerate(table.select([column]).to_pylist())
+            ]
         first += table.num_rows
     references = concatenate(parts) if parts else ReferenceFlattener(offences, labels.names).finish()
     if "classification" in values:

@@ -52,6 +52,15 @@ def score_tables(scored: Scored, scores: Mapping[str, object], about: str = "") 
     return tables
 
 
+def flat_table(flat: Mapping[str, object], about: str) -> Tables:
+    """One table of a flat result; what is neither a number nor a list of numbers is left out."""
+    table = Table("scores", about, ("score",), ("value",))
+    for key, cell in _cells(flat, None):
+        if cell.number is not None:
+            table.add(key, value=cell)
+    return Tables(about, [table])
+
+
 def _cells(flat: Mapping[str, object], thresholds: object) -> Iterator[tuple[str, Cell]]:
     """Each score; of a list of points one for each threshold, named ``KEY@THRESHOLD``."""
     for key, value in flat.items():

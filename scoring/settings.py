@@ -123,6 +123,16 @@ class Inputs:
     config: str | None = None
 
     @property
+    def holds_tokens(self) -> bool:
+        """Whether the dataset's rows are tokens and their mask (``human_rationales``)."""
+        return self.dataset is not None and "rationale_mask" in self.built.columns(self.built_config)
+
+    @property
+    def holds_pairs(self) -> bool:
+        """Whether the dataset's rows are records of the perturbation benchmark."""
+        return self.dataset is not None and "sample_type" in self.built.columns(self.built_config)
+
+    @property
     def names(self) -> dict[str, str]:
         """What is answered, as score files say it: the dataset (where it is a built one), config and split."""
         if self.dataset is not None:

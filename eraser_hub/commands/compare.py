@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +18,11 @@ from .scored import (
     check_source,
     settings_of,
 )
-from .usage import Format, Split, print_tables, say
+from .usage import Format, OnlyPredicted, Revision, Split, at_revision, print_tables, say
+
+if TYPE_CHECKING:
+    from eraser_hub.scoring.comparison import Inference
+    from eraser_hub.scoring.settings import Inputs
 
 Results = Annotated[
     list[str],
@@ -45,7 +50,8 @@ def compare(
     results: Results, data_dir: DataDir = None, dataset: Dataset = None, config: Config = None, split: Split = "test",
     annotations: Annotations = None, iou_thresholds: IouThresholds = None, aopc_thresholds: AopcThresholds = None,
     n_resamples: NResamples = 10_000, seed: Seed = 0, confidence_level: ConfidenceLevel = 0.95, adjust: Adjust = "holm",
-    primary: Primary = None, equivalence: Equivalence = None, cluster_by: ClusterBy = "auto", format: Format = "text",
+    primary: Primary = None, equivalence: Equivalence = None, cluster_by: ClusterBy = "auto",
+    only_predicted: OnlyPredicted = False, revision: Revision = None, format: Format = "text",
 ) -> None:  # fmt: skip
     """Compare systems on the same split, score by score.
 
@@ -74,15 +80,36 @@ def compare(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     check_source(data_dir, dataset, config, annotations)
-    settings = settings_of(iou_thresholds, aopc_thresholds, cluster_by=cluster_by)
+    dataset = dataset if dataset is None else Path(at_revision(str(dataset), revision))
+    settings = settings_of(iou_thresholds, aopc_thresholds, cluster_by=cluster_by, only_predicted=only_predicted)
     systems = {
         name: [Inputs(data_dir, split, path, annotations, dataset=dataset, config=config) for path in paths]
         for name, paths in named_runs(results).items()
     }
     if len(systems) < 2:
         raise typer.BadParameter("expected the predictions of at least two systems", param_hint="--results")
-    note = next(iter(systems.values()))[0].labels().note
-    if note:
-        say(note)
-    result = compare_files(systems, settings, inference)
+    first = next(iter(systems.values()))[0]
+    if first.holds_pairs:
+        result = _compare_pairs(systems, inference, only_predicted, cluster_by)
+    else:
+        if note := first.labels().note:
+            say(note)
+        result = compare_files(systems, settings, inference)
     print_tables(comparison_tables(result), format, result, [result["signature"]])
+
+
+def _compare_pairs(
+    systems: dict[str, list[Inputs]], inference: Inference, only_predicted: bool, cluster_by: str
+) -> dict[str, Any]:
+    """Rows of the perturbation benchmark are scored by the modules that are made for them."""
+    from eraser_hub.records.errors import DataError
+    from eraser_hub.reports.metric_runs import score_pair_file
+    from eraser_hub.reports.system_scores import ReportSettings
+    from eraser_hub.scoring.comparison import compare_named
+
+    settings = ReportSettings(None, only_predicted=only_predicted, cluster_by=cluster_by)
+    tables = {name: [score_pair_file(run, settings)[0].statistics for run in runs] for name, runs in systems.items()}
+    result = compare_named(tables, inference, only_predicted)
+    if result is None:
+        raise DataError("expected files that share a score, found none: their fields differ")
+    return result

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from .usage import Split
+from .usage import Revision, Split, at_revision
 
 
 def highlight(
-    dataset: Annotated[Path, typer.Option(help="Folder of a built dataset.")],
+    dataset: Annotated[Path, typer.Option(help="A built dataset: its folder, or its id on the Hub.")],
     config: Annotated[str | None, typer.Option(help="Config; the card's default if not given.")] = None,
     split: Split = "test",
+    revision: Revision = None,
     id: Annotated[str | None, typer.Option("--id", help="The instance's id; the split's first if not given.")] = None,
     predictions: Annotated[
         str | None, typer.Option(help="A model's output, jsonl or Parquet: a file, https:// or hf://.")
@@ -37,7 +38,8 @@ def highlight(
     from eraser_hub.reports.report_inputs import named_systems, read_split
 
     system = None if predictions is None else named_systems([predictions])[0]
-    shown = highlights(read_split(dataset, config, split), id, system, fold=not whole)
+    rows = read_split(Path(at_revision(str(dataset), revision)), config, split)
+    shown = highlights(rows, id, system, fold=not whole)
     if html is None:
         from rich.console import Console
 

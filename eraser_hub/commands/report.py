@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from .scored import ClusterBy
-from .usage import Split
+from .usage import OnlyPredicted, Revision, Split, at_revision, say
 
 
 def report(
-    dataset: Annotated[Path, typer.Option(help="Folder of a built dataset.")],
+    dataset: Annotated[Path, typer.Option(help="A built dataset: its folder, or its id on the Hub.")],
     out: Annotated[Path, typer.Option(help="Folder to write index.html and the score files to.")],
     predictions: Annotated[
         list[str] | None,
@@ -35,6 +35,8 @@ def report(
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
     cluster_by: ClusterBy = "auto",
+    only_predicted: OnlyPredicted = False,
+    revision: Revision = None,
 ) -> None:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
@@ -57,7 +59,7 @@ def report(
     if resamples < 1:
         raise typer.BadParameter("expected 1 or more", param_hint="--resamples")
     written = make_report(
-        dataset,
+        Path(at_revision(str(dataset), revision)),
         config=config,
         split=split,
         systems=named_systems([*(predictions or []), *(more or [])]),
@@ -65,9 +67,15 @@ def report(
         out=out,
         title=title,
         settings=ReportSettings(
-            confidence_level=confidence_level, n_resamples=resamples, seed=seed, cluster_by=cluster_by
+            confidence_level=confidence_level,
+            n_resamples=resamples,
+            seed=seed,
+            only_predicted=only_predicted,
+            cluster_by=cluster_by,
         ),
         figures=figures,
     )
+    for note in written.notes:
+        say(note)
     for path in (written.page, *written.score_files, *written.figures):
         typer.echo(str(path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,10 @@ from .scored import (
     check_source,
     settings_of,
 )
-from .usage import Format, Split, print_tables, say
+from .usage import Format, OnlyPredicted, Revision, Split, at_revision, print_tables, say
+
+if TYPE_CHECKING:
+    from eraser_hub.scoring.settings import Inputs, ScoreSettings
 
 Results = Annotated[str, typer.Option(help="Predictions, jsonl or Parquet: a file, https:// or hf://.")]
 ScoreFile = Annotated[Path | None, typer.Option(help="Where the scores go, as JSON.")]
@@ -38,10 +41,6 @@ CiMethod = Annotated[str, typer.Option(help="bca or percentile.")]
 Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.")]
 PerInstance = Annotated[bool, typer.Option("--per-instance", help="Add every score of every instance.")]
 By = Annotated[str | None, typer.Option(help="Break the scores down by this field of the annotations.")]
-OnlyPredicted = Annotated[
-    bool,
-    typer.Option("--only-predicted", help="Leave out annotations without an instance, and say how many were scored."),
-]
 Paper = Annotated[str | None, typer.Option(help="Make all choices of this paper's code: eraser, wang2022.")]
 NumProc = Annotated[
     int, typer.Option(min=0, help="Processes that read predictions (0: more than one for large files).")
@@ -50,7 +49,7 @@ NumProc = Annotated[
 
 def score(
     results: Results, data_dir: DataDir = None, dataset: Dataset = None, config: Config = None, split: Split = "test",
-    score_file: ScoreFile = None, annotations: Annotations = None, iou_thresholds: IouThresholds = None,
+    revision: Revision = None, score_file: ScoreFile = None, annotations: Annotations = None, iou_thresholds: IouThresholds = None,
     aopc_thresholds: AopcThresholds = None, strict: Strict = False, auprc_policy: AuprcPolicy = "reference",
     random_baseline: RandomBaseline = 0, sentence_threshold: SentenceThreshold = 0.5,
     confidence_level: ConfidenceLevel = None, n_resamples: NResamples = None, ci_method: CiMethod = "bca",
@@ -75,6 +74,7 @@ def score(
     from eraser_hub.scoring.settings import Inputs
 
     check_source(data_dir, dataset, config, annotations)
+    dataset = dataset if dataset is None else Path(at_revision(str(dataset), revision))
     if strict and not iou_thresholds:
         raise typer.BadParameter("--strict needs --iou-thresholds")
     settings = settings_of(
@@ -85,6 +85,8 @@ def score(
     )  # fmt: skip
     path = local_file(results)
     inputs = Inputs(data_dir, split, path, annotations, dataset=dataset, config=config)
+    if inputs.holds_pairs:
+        return _score_pairs(inputs, settings, score_file, format)
     scored = run(inputs, settings, num_proc)
     for line in (*scored.notes, *scored.cautions()):
         say(line)
@@ -94,3 +96,32 @@ def score(
         write_scores(score_file, scores)
     tables = score_tables(scored, scores, ", ".join(inputs.names.values()))
     print_tables(tables, format, scores, [str(scores["signature"])])
+
+
+def _score_pairs(inputs: Inputs, settings: ScoreSettings, score_file: Path | None, format: str) -> None:
+    """Rows of the perturbation benchmark go to the modules that are made for them."""
+    from dataclasses import fields
+
+    from eraser_hub.reports.metric_runs import score_pair_file
+    from eraser_hub.reports.system_scores import ReportSettings
+    from eraser_hub.scoring.result import write_scores
+    from eraser_hub.scoring.score_tables import flat_table
+
+    taken = ("confidence_level", "n_resamples", "seed", "only_predicted", "cluster_by", "totals_only")
+    odd = [one.name for one in fields(settings) if one.name not in taken and getattr(settings, one.name) != one.default]
+    if odd:
+        raise typer.BadParameter(f"{', '.join(odd)}: not for bilingual_perturbation")
+    own = ReportSettings(
+        settings.confidence_level,
+        settings.n_resamples or 1000,
+        settings.seed,
+        settings.only_predicted,
+        settings.cluster_by,
+    )
+    scores, split = score_pair_file(inputs, own)
+    for note in scores.missing:
+        say(note)
+    content = {key: value for key, value in scores.as_json(split).items() if key != "system"}
+    if score_file is not None:
+        write_scores(score_file, content)
+    print_tables(flat_table(content, ", ".join(inputs.names.values())), format, content, scores.signatures)

@@ -49,6 +49,12 @@ def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signat
         typer.echo("\n" + "\n".join(f"{quote}{visible(line)}{quote}" for line in signatures))
 
 
+OnlyPredicted = Annotated[
+    bool,
+    typer.Option("--only-predicted", help="Leave out annotations without an instance, and say how many were scored."),
+]
+
+
 def default_split() -> str:
     """The split of all verbs that read predictions where none is named, which is said."""
     say("split: test (--split names another)")

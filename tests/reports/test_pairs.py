@@ -11,8 +11,9 @@ from eraser_hub.reports.documents import browse, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
 from eraser_hub.reports.pair_marks import marked_pair, pairs_of, pairs_with
 from eraser_hub.reports.report import make_report
-from eraser_hub.reports.report_inputs import named_systems, read_split, runs
+from eraser_hub.reports.report_inputs import named_systems, read_split
 from eraser_hub.reports.system_scores import ReportSettings
+from eraser_hub.scoring.token_rows import runs
 
 
 @pytest.fixture(scope="module")

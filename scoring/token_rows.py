@@ -1,0 +1,59 @@
+"""Rows of ``human_rationales`` (tokens and their mask) as rows of ``eraser``: what scores and draws the one does the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def is_token_row(row: Mapping[str, Any]) -> bool:
+    """Whether a row is one of ``human_rationales``."""
+    return {"id", "tokens", "rationale_mask"} <= row.keys()
+
+
+def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of ``human_rationales`` (tokens and their mask) like one of ``eraser``: one document, named like the row.
+
+    Each run of rationale tokens is an evidence of the one group, as the whole mask is the rationale.
+    """
+    identity, tokens = str(row["id"]), [one_token(str(token)) or "\u200b" for token in row["tokens"]]
+    spans = runs([place for place, chosen in enumerate(row["rationale_mask"] or ()) if chosen])
+    evidences = [
+        {
+            "docid": identity,
+            "text": " ".join(tokens[start:end]),
+            "start_token": start,
+            "end_token": end,
+            "start_sentence": 0,
+            "end_sentence": 1,
+        }
+        for start, end in spans
+    ]
+    return {
+        "annotation_id": identity,
+        "query": "",
+        "query_type": "",
+        "classification": row.get("label"),
+        "documents": [{"docid": identity, "text": " ".join(tokens)}],
+        "evidences": [evidences] if evidences else [],
+    }
+
+
+def one_token(text: str) -> str:
+    """A token that stays one in a document: a blank or a line's end inside it would be taken for its own end."""
+    return text.replace(" ", "\u00a0").replace("\n", "\u2424")
+
+
+def runs(indices: Sequence[int], offset: int = 0) -> list[tuple[int, int]]:
+    """Token indices as spans [start, end), neighbours joined; ``offset`` is added to both.
+
+    >>> runs([5, 1, 2, 2])
+    [(1, 3), (5, 6)]
+    """
+    spans: list[tuple[int, int]] = []
+    for index in sorted(set(indices)):
+        if spans and spans[-1][1] == index + offset:
+            spans[-1] = (spans[-1][0], index + offset + 1)
+        else:
+            spans.append((index + offset, index + offset + 1))
+    return spans

@@ -1,0 +1,152 @@
+"""Every verb on every config of the samples, with predictions for all of a split, and for a part of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from eraser_hub import tokens
+from eraser_hub.__main__ import _register, app
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.records.built import open_built
+
+CONFIGS = [(name, config) for name, dataset in HUB_DATASETS.items() for config in dataset.configs]
+ONE_OF_EACH = {"movies", "senti_en", "sst"}
+CASES = [
+    pytest.param(name, config, whole, id=f"{config}-{'whole' if whole else 'part'}",
+                 marks=() if config in ONE_OF_EACH else (pytest.mark.slow,))
+    for name, config in CONFIGS
+    for whole in (True, False)
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def hub(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All three datasets, built of the samples."""
+    _register()
+    out = tmp_path_factory.mktemp("every") / "hub"
+    for name in HUB_DATASETS:
+        verb("build", name, "--source", samples / name, "--out", out, "--no-progress")
+    return out
+
+
+def verb(*arguments: Any) -> str:
+    """What a verb prints on stdout; it must succeed."""
+    done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert done.exit_code == 0, f"{arguments}\n{done.output}"
+    return done.stdout
+
+
+def answer(row: dict[str, Any], labels: tuple[str, ...], skip: int) -> dict[str, Any]:
+    """A model's output for a row: it marks the first token, or the one after; its label is the first, or the last."""
+    label = labels[-skip]
+    p = {name: (0.75 if name == label else 0.25 / max(len(labels) - 1, 1)) for name in labels}
+    if len(labels) == 1:
+        p = {label: 1.0}
+    if "sample_type" in row:
+        orders = [[*range(skip, len(sequence)), *range(skip)] for sequence in row["tokens"]]
+        return {
+            "id": row["id"],
+            "pred_label": 1,
+            "rationale": [order[:1] for order in orders],
+            "rationale_tokens": [[s[i] for i in order] for s, order in zip(row["tokens"], orders, strict=True)],
+        }
+    texts = tokens(row) if "documents" in row else [row["tokens"]]
+    names = [document["docid"] for document in row["documents"]] if "documents" in row else [row["id"]]
+    return {
+        "annotation_id": row.get("annotation_id", row.get("id")),
+        "classification": label,
+        "classification_scores": p,
+        "comprehensiveness_classification_scores": p,
+        "sufficiency_classification_scores": p,
+        "rationales": [
+            {
+                "docid": name,
+                "hard_rationale_predictions": [{"start_token": skip - 1, "end_token": skip}][: len(text)],
+                "soft_rationale_predictions": [float(place == skip - 1) for place in range(len(text))],
+            }
+            for name, text in zip(names, texts, strict=True)
+        ],
+    }
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("name", "config", "whole"), CASES)
+def test_predictions_in_every_verb(hub, tmp_path, name, config, whole):
+    """Board and report say the same scores as `score`, and a part says how much of the split it is."""
+    built = open_built(hub / name)
+    rows = built.rows(config, "test")
+    labels = built.label_names(config) or ("0", "1")
+    # of pairs whole ones: an original with its perturbed records
+    kept = rows if whole else part_of(rows)
+    one, two = (write(tmp_path / f"{k}.jsonl", [answer(row, labels, k) for row in kept]) for k in (1, 2))
+    where = ["--dataset", hub / name, "--config", config, "--split", "test"]
+    part = [] if whole else ["--only-predicted"]
+
+    assert "⟦" in verb(
+        "highlight", *where, "--predictions", one, "--id", kept[0].get("annotation_id", kept[0].get("id"))
+    )
+    verb("report", *where, *part, "--predictions", one, "--predictions", two, "--resamples", 5, "--out", tmp_path / "r")
+    board = verb("board", *where, *part, "--submission", one, "--no-published", "--format", "json")
+    verb("score", *where, *part, "--results", one, "--score-file", tmp_path / "s.json")
+    compared = verb(
+        "compare", *where, *part, "--results", one, "--results", two, "--n-resamples", 5, "--format", "json"
+    )
+
+    (line,) = json.loads(board)["rows"]
+    scores = json.loads((tmp_path / "s.json").read_text())
+    reported = json.loads((tmp_path / "r" / "1.scores.json").read_text())
+    key = "map" if "sample_type" in rows[0] else "token_macro_f1"
+    assert line["scores"][key] == pytest.approx(reported[key], abs=1e-12)
+    assert json.loads(compared)["scores"]["1"][key] == pytest.approx(reported[key], abs=1e-12)
+    assert (scores["dataset"], scores["config"], scores["split"]) == (name, config, "test")
+    said = "scored:" if "sample_type" in rows[0] else f"scored:{len(kept)}/{len(rows)}"
+    assert (said in line["detail"]) == (said in str(scores["signature"])) == (not whole)
+
+
+def part_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first half; of pairs the first original and its perturbed records."""
+    if "sample_type" not in rows[0]:
+        return rows[: (len(rows) + 1) // 2]
+    first = next(row for row in rows if row["rel_ids"])
+    return [row for row in rows if row["id"] == first["id"] or row["id"] in first["rel_ids"]]
+
+
+@pytest.mark.parametrize("name", HUB_DATASETS)
+def test_the_dataset_in_every_verb(hub, tmp_path, name):
+    for config in HUB_DATASETS[name].configs:
+        for command in ("check", "stats"):
+            verb(command, name, "--dataset", hub / name, "--config", config, "--format", "json")
+        verb("export", "--dataset", hub / name, "--config", config, "--out", tmp_path / "raw")
+        assert verb("highlight", "--dataset", hub / name, "--config", config, "--split", "test")
+        verb("report", "--dataset", hub / name, "--config", config, "--split", "test", "--out", tmp_path / config)
+
+
+@pytest.mark.parametrize(
+    ("config", "file"),
+    [(config, file) for config in ("movies", "fever") for file in ("human_performance*.jsonl",)],
+)
+def test_human_performance_gives_a_report(samples, tmp_path, config, file):
+    """The releases' files hold people's rationales, for a part of the test split; one of movies stands in a backup alone."""
+    _register()
+    out = tmp_path / "hub"
+    backup = ["--include-backup-records"] if config == "movies" else []
+    verb("build", "eraser", "--source", samples / "eraser", "--config", config, *backup, "--out", out, "--no-progress")
+    for path in sorted((samples / "eraser" / config).glob(file)):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        part = tmp_path / path.name
+        part.write_text("".join(lines[:-2]), encoding="utf-8")
+        where = ["--dataset", out / "eraser", "--config", config, "--split", "test", "--resamples", 5]
+        verb("report", *where, "--predictions", path, "--out", tmp_path / "whole")
+        verb("report", *where, "--only-predicted", "--predictions", part, "--out", tmp_path / "part")
+        said = f"{len(lines) - 2} of {len(lines)} instances"
+        assert said in (tmp_path / "part" / "index.html").read_text(encoding="utf-8")
+        assert said not in (tmp_path / "whole" / "index.html").read_text(encoding="utf-8")
