@@ -69,6 +69,8 @@ LABELS: Format = {}
 _SIDES: Format = {SCORE_FIELDS[side]: LABELS for side in ERASED}
 # an ERASER instance. `outcome` other than "answered": a language model gave no answer
 OUTCOME_FIELD, ANSWERED = "outcome", "answered"
+# the quotes of a language model, and where they stand; `quote_faithfulness` alone reads them
+QUOTES_FIELD = "quotes"
 INSTANCE: Format = {
     **dict.fromkeys(("annotation_id", "classification", "tokens_to_flip", OUTCOME_FIELD)),
     "rationales": {
@@ -82,6 +84,7 @@ INSTANCE: Format = {
         for field, entry in LIST_FIELDS.values()
     },
     OCCLUDED_FIELD: {"occlusion_rate": None, "trial": None, **_SIDES},
+    QUOTES_FIELD: dict.fromkeys(("text", "status", "docid", "start_token", "end_token", "similarity")),
 }
 # rows of the other modules
 ID_FIELDS = ("annotation_id", "id", "sent_id")
@@ -89,7 +92,7 @@ PROBABILITIES = ("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba
 PERTURBATION_ROW: Format = dict.fromkeys(
     (
         *ID_FIELDS, "pred_label", "rationale", "rationale_tokens", "ranked_tokens", "kd", *PROBABILITIES,
-        "empty_pred_proba", "answer", "answer_proba",
+        "empty_pred_proba", "answer", "answer_proba", OUTCOME_FIELD, QUOTES_FIELD,
     )
 )  # fmt: skip
 FIDELITY_ROW: Format = dict.fromkeys(

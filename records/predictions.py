@@ -32,6 +32,7 @@ from eraser_hub.metrics.fields import (
     LIST_FIELDS,
     OCCLUDED_FIELD,
     OUTCOME_FIELD,
+    QUOTES_FIELD,
     SCORE_FIELDS,
     SOFT_FIELDS,
     Format,
@@ -108,6 +109,8 @@ def _kind(absent: Any, rationale: Any = msgspec.Struct, instance: Any = msgspec.
         for several in LIST_FIELDS.values()
     }
     erased[OCCLUDED_FIELD] = struct("Occluded", {"occlusion_rate": float, "trial": int, **sides})
+    place = {"docid": str | int, "start_token": int, "end_token": int}
+    erased[QUOTES_FIELD] = struct("Quote", {"text": str, "status": str, **place, "similarity": float})
     return struct(
         "Instance",
         {

@@ -102,6 +102,7 @@ class ScriptedServer:
         ThreadingHTTPServer.request_queue_size = 256
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        self._server.handle_error = lambda request, address: None  # a client that was killed
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
