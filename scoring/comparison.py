@@ -224,9 +224,9 @@ def compare(
             f"cluster_by: expected 'auto' or 'none' (a column is named where the scores are made), found {cluster_by!r}"
         )
     primary = (primary,) if isinstance(primary, str) else tuple(primary)
+    listed = [one if isinstance(one, Sequence) else [one] for one in systems]
     runs = {
-        name: [[_statistics(run, name, cluster_by)] for run in (one if isinstance(one, (list, tuple)) else [one])]
-        for name, one in zip(names, systems, strict=True)
+        name: [[_statistics(run, name, cluster_by)] for run in own] for name, own in zip(names, listed, strict=True)
     }
     return compare_blocks(runs, Inference(n_resamples, seed, confidence_level, adjust, primary, equivalence))
 
@@ -427,8 +427,8 @@ def named_runs(arguments: Sequence[str]) -> dict[str, list[Path]]:
             name, files = "", argument
         own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
         named.append((name, [local_file(file) for file in own]))
-    files = [path.resolve() for _, paths in named for path in paths]
-    if len(set(files)) != len(files):
+    whole = [path.resolve() for _, paths in named for path in paths]
+    if len(set(whole)) != len(whole):
         raise DataError("expected different files of predictions, found one twice")
     stems = iter(system_names([paths[0] for name, paths in named if not name]))
     names = [name or next(stems) for name, _ in named]

@@ -184,11 +184,10 @@ def _of_dataset(inputs: Inputs, columns: Sequence[str]) -> Gold:
             offences.take(own)
             part = flattener.finish()
         parts.append(part)
-        for name, own in values.items():
+        for name, cells in values.items():
             column = names.get(name, name)
-            own += [
-                _value(row, column, files[0], first + at) for at, row in enumerate(table.select([column]).to_pylist())
-            ]
+            rows = table.select([column]).to_pylist()
+            cells += [_value(row, column, files[0], number) for number, row in enumerate(rows, first)]
         first += table.num_rows
     references = concatenate(parts) if parts else ReferenceFlattener(offences, labels.names).finish()
     if "classification" in values:

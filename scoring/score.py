@@ -129,7 +129,7 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     if parts.strange:
         _name_fitting_split(inputs, parts, rules["unknown ids"])
     raise_offences(rules.told(), {"reference": gold.path, "prediction": inputs.results})
-    gathered = {"agreement": agreement, "faithfulness": faithfulness}
+    gathered: dict[str, Agreement | Faithfulness] = {"agreement": agreement, "faithfulness": faithfulness}
     left_out = [*agreement.left_out(), *faithfulness.left_out()]
     statistics = {
         name: _statistics(own.pool, gold, settings, parts.scored) for name, own in gathered.items() if own.pool.columns

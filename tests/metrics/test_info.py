@@ -43,6 +43,7 @@ def results() -> list[tuple[str, Any, dict[str, Any]]]:
 def test_every_score_has_direction_and_range(name: str, module: Any, found: dict[str, Any]) -> None:
     info = module.info
     assert set(info.higher_is_better) == set(info.ranges)
+    assert info.headline and set(info.headline) <= set(info.ranges)
     scores = {key: value for key, value in found.items() if key not in OTHERS}
     assert len(scores) > 1 and set(scores) <= set(info.ranges)
     assert set(info.higher_is_better.values()) <= {True, False, None}
