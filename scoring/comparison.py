@@ -483,20 +483,34 @@ def compare_files(
         settings: what is scored (thresholds, clusters and the like), as for ``score``.
         inference: how differences are tested.
 
+    Returns:
+        as `compare`, with ``score_notes`` and ``score_signatures``: what ``score`` says, of all files or of those named.
+
     Raises:
         DataError: what ``score`` refuses, or files that share no score.
     """
     chance: dict[str, dict[str, dict[str, Any]]] = {}
+    notes: dict[str, list[str]] = {}  # each with the runs that it is said of
+    signatures: dict[str, list[str]] = {}
     tables: dict[str, list[dict[str, Statistics]]] = {}
     for name, runs in systems.items():
         scored = [score(run, settings) for run in runs]
         tables[name] = [one.statistics for one in scored]
         for run, one in zip(runs, scored, strict=True):
-            chance[name if len(runs) == 1 else f"{name} {run.results.stem}"] = one.chance
+            run_name = name if len(runs) == 1 else f"{name} {run.results.stem}"
+            chance[run_name] = one.chance
+            for note in one.notes:
+                notes.setdefault(note, []).append(run_name)
+            for block in one.statistics:
+                signatures.setdefault(one.signature_of(block), []).append(run_name)
     result = compare_named(tables, inference, settings is not None and settings.only_predicted)
     if result is None:
         last = [run for runs in systems.values() for run in runs][-1]
         raise DataError("expected files that share a score, found none: their fields differ", file=last.results)
+    for key, lines in (("score_notes", notes), ("score_signatures", signatures)):
+        result[key] = [
+            line if len(names) == len(chance) else f"{', '.join(names)}: {line}" for line, names in lines.items()
+        ]
     return result | {"against_chance": chance_over_systems(chance)} if any(chance.values()) else result
 
 

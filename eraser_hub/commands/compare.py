@@ -92,10 +92,11 @@ def compare(
     if first.holds_pairs:
         result = _compare_pairs(systems, inference, only_predicted, cluster_by)
     else:
-        if note := first.labels().note:
-            say(note)
         result = compare_files(systems, settings, inference)
-    print_tables(comparison_tables(result), format, result, [result["signature"]])
+    for line in result.get("score_notes", ()):
+        say(line)
+    signatures = [result["signature"], *result.get("score_signatures", ())]
+    print_tables(comparison_tables(result), format, result, signatures)
 
 
 def _compare_pairs(

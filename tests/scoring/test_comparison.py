@@ -317,7 +317,7 @@ def test_command_line_prints_a_table_and_json(run, movies):
     assert table.exit_code == 0, table.output
     assert "token_macro_f1" in table.output and "movies.val against movies.val.baseline" in table.output
     found = run(*common, "--results", ours, "--results", baseline, "--format", "json", "--seed", 3)
-    parsed = json.loads(found.output)
+    parsed = json.loads(found.stdout)
     headline = "token_macro_f1,sentence_macro_f1,iou_macro_f1,auprc,comprehensiveness_aopc,sufficiency_aopc,macro_f1"
     assert parsed["signature"].startswith(
         "compare|test:randomisation,paired bootstrap|ci:bca|level:0.95|resamples:60|seed:3|systems:2|cluster:documents|"
@@ -330,12 +330,18 @@ def test_command_line_prints_a_table_and_json(run, movies):
     )
 
 
+def test_a_system_may_be_called_as_a_column_is(run, movies, tmp_path):
+    common, (ours, baseline) = movies
+    found = run(*common, "--results", f"p={ours}", "--results", f"difference={baseline}")
+    assert found.exit_code == 0 and "system p" in found.output and "p against difference" in found.output
+
+
 def test_a_third_system_and_the_order_of_lines_do_not_matter(run, movies, tmp_path):
     common, (ours, baseline) = movies
     third = tmp_path / "third.jsonl"
     third.write_text("".join(reversed(ours.read_text(encoding="utf-8").splitlines(keepends=True))), encoding="utf-8")
     found = run(*common, "--results", ours, "--results", baseline, "--results", third, "--format", "json")
-    pairs = {(one["first"], one["second"]): one["keys"] for one in json.loads(found.output)["comparisons"]}
+    pairs = {(one["first"], one["second"]): one["keys"] for one in json.loads(found.stdout)["comparisons"]}
     assert len(pairs) == 3
     same = pairs["movies.val", "third"]["token_macro_f1"]
     assert same["difference"] == 0 and same["p_randomisation"] == 1 and same["p_holm"] == 1 and not same["star"]
@@ -361,7 +367,7 @@ def test_runs_clusters_and_the_family_on_the_command_line(run, movies, tmp_path)
     second.write_text(ours.read_text(encoding="utf-8"), encoding="utf-8")
     found = run(*common, "--results", f"ours={ours},{second}", "--results", f"theirs={baseline}", "--format", "json",
                 "--primary", "auprc", "--adjust", "bh", "--equivalence", "0.1", "--cluster-by", "classification")  # fmt: skip
-    parsed = json.loads(found.output)
+    parsed = json.loads(found.stdout)
     assert set(parsed["spread"]) == {"ours"} and parsed["spread"]["ours"]["auprc"] == 0
     assert parsed["family"] == ["auprc"] and parsed["comparisons"][0]["keys"]["auprc"]["p_bh"] is not None
     assert "|cluster:classification|clusters:2|" in parsed["signature"]
@@ -382,7 +388,7 @@ def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tm
             del record["thresholded_scores"], record["tokens_to_flip"]
             print(json.dumps(record), file=out)
     whole, shared = (
-        json.loads(run(*common, "--results", ours, "--results", other, "--format", "json").output)
+        json.loads(run(*common, "--results", ours, "--results", other, "--format", "json").stdout)
         for other in (baseline, poorer)
     )
     first, second = whole["comparisons"][0]["keys"], shared["comparisons"][0]["keys"]
@@ -404,7 +410,7 @@ def test_sentences_by_scores_and_by_spans_are_not_compared(run, movies, tmp_path
             print(json.dumps(record), file=out)
     for pair in ((ours, spans), (spans, ours)):
         files = [word for path in pair for word in ("--results", path)]
-        found = json.loads(run(*common, *files, "--format", "json").output)
+        found = json.loads(run(*common, *files, "--format", "json").stdout)
         keys = found["comparisons"][0]["keys"]
         assert "token_micro_f1" in keys and not any(key.startswith("sentence") for key in keys)
         assert "sentence_macro_f1" in found["left_out"]["movies.val"]
