@@ -135,7 +135,9 @@ def _pair_table(result: Mapping[str, Any], pair: Mapping[str, Any], words: str) 
     tests = {head: name for head, name in tests.items() if any(name in test for test in pair["keys"].values())}
     names = (pair["first"], pair["second"])
     # a system may be called like a column of its own: "p"
-    systems = {f"{name} (system)" if name in ("difference", "detectable", *tests) else name: name for name in names}
+    systems = {
+        f"{name} (system)" if name in ("self", "difference", "detectable", *tests) else name: name for name in names
+    }
     spreads = {f"{name} ±": name for name in names if name in result.get("spread", {})}
     columns = (*systems, *spreads, "difference", "detectable", *tests)
     title = f"{names[0]} against {names[1]}, {words}"

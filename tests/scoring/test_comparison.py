@@ -332,8 +332,8 @@ def test_command_line_prints_a_table_and_json(run, movies):
 
 def test_a_system_may_be_called_as_a_column_is(run, movies, tmp_path):
     common, (ours, baseline) = movies
-    found = run(*common, "--results", f"p={ours}", "--results", f"difference={baseline}")
-    assert found.exit_code == 0 and "system p" in found.output and "p against difference" in found.output
+    found = run(*common, "--results", f"self={ours}", "--results", f"difference={baseline}")
+    assert found.exit_code == 0 and "self (system)" in found.output and "self against difference" in found.output
 
 
 def test_a_third_system_and_the_order_of_lines_do_not_matter(run, movies, tmp_path):
