@@ -115,6 +115,11 @@ def utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
             yield text.removeprefix("\ufeff") if number == 1 else text
 
 
+def file_name(docid: str) -> str:
+    """The name of a document's file: UTF-8, whatever the locale says."""
+    return docid if docid.isascii() else os.fsdecode(docid.encode("utf-8"))
+
+
 def utf8_file(path: str) -> bytes:
     """The bytes of a document's file, which are known to be UTF-8 then."""
     try:

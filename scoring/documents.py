@@ -13,7 +13,7 @@ from eraser_hub.conversion.eraser.format import decode_documents, safe_name
 from eraser_hub.metrics.joining import Documents, tokens_before
 from eraser_hub.metrics.tokens import text_sizes
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.lines import batches_of_lines, utf8_file
+from eraser_hub.records.lines import batches_of_lines, file_name, utf8_file
 
 # bytes of texts that are counted at a time
 TEXTS_AT_ONCE = 1 << 17
@@ -64,9 +64,10 @@ class CorpusDocuments(Documents):
         self._extend()
         for number, docid in enumerate(docids, self.known):
             # a docid is a file's name: it never leads out of the folder
-            if not safe_name(docid) or not os.path.isfile(f"{self.folder}/{docid}"):
+            path = f"{self.folder}/{file_name(docid)}"
+            if not safe_name(docid) or not os.path.isfile(path):
                 continue
-            texts.append(utf8_file(f"{self.folder}/{docid}"))
+            texts.append(utf8_file(path))
             numbers.append(number)
             size += len(texts[-1])
             if size > TEXTS_AT_ONCE:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -44,7 +45,7 @@ from eraser_hub.conversion.download.http import Unreachable
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
 from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import DataError, raise_all
+from eraser_hub.records.errors import MOST_SHOWN, DataError, raise_all, shown
 from eraser_hub.records.processes import process_pool
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
@@ -235,6 +236,7 @@ class _Parts:
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     file_bytes: int = 0
     order: list[np.ndarray] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     records: list[tuple[str, int, str]] = field(default_factory=list)
 
 
@@ -280,7 +282,7 @@ def _build_config(
         "splits": parts.entries,
         "skipped": [{"file": str(each.path.relative_to(corpus.folder)), "reason": each.reason} for each in skipped],
     }
-    return BuiltConfig(entry, files.digests, list(map(str, skipped)))
+    return BuiltConfig(entry, files.digests, [*map(str, skipped), *parts.notes])
 
 
 def _read_rows(
@@ -299,6 +301,14 @@ def _read_rows(
     return joined([rows, *read_backup(backup, config, documents, known)]), len(rows)
 
 
+def _kept_keys(path: Path, rows: NumberedRows) -> list[str]:
+    """A line on the keys that the format does not know, which `export` writes back and no column holds."""
+    counts = Counter(key for keys in rows.kept.values() for key in keys if key != "docids")
+    words = ", ".join(f"{shown(key)} (in {count})" for key, count in counts.most_common(MOST_SHOWN))
+    more = f" and {len(counts) - MOST_SHOWN} more" if len(counts) > MOST_SHOWN else ""
+    return [f"{path}: keys beyond the format are kept for export, and are no columns: {words}{more}"] if counts else []
+
+
 def _build_split(
     corpus: CorpusFolder,
     file: SplitFile,
@@ -311,6 +321,7 @@ def _build_split(
     """Write a split's files into ``files``, and what they give into ``parts``."""
     config = corpus.config
     rows, lines = _read_rows(corpus, file, backup, documents, progress)
+    parts.notes += _kept_keys(file.path, rows)
     facts = split_facts(rows, inclusive=config.sentence_end_inclusive)
     shards = arranged(rows, documents)
     file_facts = []

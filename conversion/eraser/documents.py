@@ -14,7 +14,7 @@ import pyarrow as pa
 from eraser_hub.conversion.arrays import byte_strings, distinct, numbers, offsets_of, string_data, string_sizes, strings
 from eraser_hub.metrics.tokens import token_starts
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.lines import batches_of_lines, reading, utf8_file
+from eraser_hub.records.lines import batches_of_lines, file_name, reading, utf8_file
 
 from .format import decode_documents
 
@@ -81,24 +81,28 @@ class DocumentFiles(Documents):
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.is_file():
-                        sizes[entry.name] = entry.stat().st_size
+                        sizes[_utf8_name(entry.name, folder)] = entry.stat().st_size
                     else:
                         folders.append(folder / entry.name)
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", file=error.filename or folder) from None
         names = sorted(sizes)
-        for name in names:
-            try:
-                name.encode("utf-8")
-            except UnicodeEncodeError:
-                raise DataError(f"expected file names in UTF-8, found {shown(name)}", file=folder) from None
         numbered = {name: number for number, name in enumerate(names)}
         super().__init__(folder, numbered, np.array([sizes[name] for name in names], np.int64), tuple(folders))
 
     def texts(self, chosen: np.ndarray) -> pa.StringArray:
         """The texts of some, by their numbers."""
         folder = str(self.path)
-        return byte_strings([utf8_file(f"{folder}/{name}") for name in self.names.take(numbers(chosen)).to_pylist()])
+        names = self.names.take(numbers(chosen)).to_pylist()
+        return byte_strings([utf8_file(f"{folder}/{file_name(name)}") for name in names])
+
+
+def _utf8_name(name: str, folder: Path) -> str:
+    """The id of the document whose file has this name."""
+    try:
+        return name if name.isascii() else os.fsencode(name).decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(f"expected file names in UTF-8, found {shown(name)}", file=folder) from None
 
 
 class DocumentLines(Documents):

@@ -17,6 +17,7 @@ from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
 from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.built import BuiltDataset, batches, label_name, open_built
 from eraser_hub.records.errors import DataError, first_line, shown
+from eraser_hub.records.lines import file_name
 
 from .build import LABELS, RECORDS
 from .configs import CONFIGS
@@ -258,7 +259,7 @@ class DocumentWriter:
             return
         if not safe_name(docid):
             raise DataError(f"expected a document id that can be a file name, found {shown(docid)}", file=self.folder)
-        (self.folder / "docs" / docid).write_bytes(text.encode("utf-8"))
+        (self.folder / "docs" / file_name(docid)).write_bytes(text.encode("utf-8"))
 
     def finish(self, positions: np.ndarray | None, final_newline: bool) -> None:
         """Write docs.jsonl, line n at ``positions[n]``; None leaves them in their order."""

@@ -22,6 +22,7 @@ from typing import Annotated, Any, NoReturn
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from eraser_hub.metrics.strangers import misspelt, nearly
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import describe, has_half_character, quotes_are, strict_value
 from eraser_hub.records.lines import Lines, batches_of_lines, reading
@@ -245,6 +246,9 @@ def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> t
             fields.string(docid, f"docids[{place}]")
     evidences = _checked_groups(fields, fields.member(value, "evidences"))
     extra = {key: thing for key, thing in value.items() if key not in _KEYS}
+    for key in extra:
+        if suggestion := nearly(key, _KEYS):
+            fields.refuse(misspelt(suggestion), shown(key))
     if extra:
         fields.characters(extra, shown(next(iter(extra))))
     known = {key: thing for key, thing in value.items() if key in _KEYS}

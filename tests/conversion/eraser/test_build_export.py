@@ -398,6 +398,32 @@ def test_skipped_files_are_named_with_the_reason(samples, tmp_path):
         assert any(name in line and reason in line for line in notes.splitlines()), name
 
 
+def test_a_locale_without_letters_changes_nothing(samples, tmp_path):
+    """LC_ALL=C, and Python told not to help: fever's documents have names beyond ASCII."""
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    door = [sys.executable, "-m", "eraser_hub"]
+    for command in (
+        ["build", "eraser", "--source", str(samples / "eraser"), "--config", "fever", "--out", str(tmp_path)],
+        ["check", "--dataset", str(tmp_path / "eraser")],
+        ["stats", "--dataset", str(tmp_path / "eraser"), "--format", "latex"],
+        ["export", "--dataset", str(tmp_path / "eraser"), "--out", str(tmp_path / "raw")],
+    ):
+        run = subprocess.run([*door, *command], env=environment, capture_output=True, check=False)
+        assert run.returncode == 0, run.stderr
+    assert raw_files(tmp_path / "raw" / "fever") == raw_files(samples / "eraser" / "fever")
+    assert any(not name.isascii() for name in raw_files(tmp_path / "raw" / "fever"))
+
+
+def test_keys_beyond_the_format_are_told(samples, tmp_path):
+    shutil.copytree(samples / "eraser" / "cose", tmp_path / "cose")
+    lines = (tmp_path / "cose" / "val.jsonl").read_text().splitlines()
+    lines[0] = json.dumps({**json.loads(lines[0]), "zebra": [1]})
+    (tmp_path / "cose" / "val.jsonl").write_text("\n".join(lines) + "\n")
+    notes = ERASER.build(["cose"], source=tmp_path, out=tmp_path / "hub").notes
+    (line,) = (line for line in notes if "zebra" in line)
+    assert line.startswith(f"{tmp_path / 'cose' / 'val.jsonl'}: keys beyond the format are kept for export")
+
+
 def test_the_backups_own_record_is_taken_up_when_asked_for(samples, tmp_path):
     built = ERASER.build(["movies"], source=samples / "eraser", out=tmp_path / "hub", include_backup_records=True)
     assert built.rows["movies"]["test"] == 14

@@ -146,6 +146,12 @@ def test_keys_beyond_the_format_are_kept(tmp_path):
     assert as_json(run.records[0]) == RECORD
 
 
+@pytest.mark.parametrize(("key", "meant"), [("eviidences", "evidences"), ("Query", "query"), ("doc_ids", "docids")])
+def test_a_key_that_is_nearly_one_of_the_format_is_an_error(tmp_path, key, meant):
+    error = line_error(json.dumps({**RECORD, key: "x"}), tmp_path)
+    assert error.field == repr(key) and error.message.endswith(f"did you mean {meant!r}?")
+
+
 def test_absent_null_and_list_are_three_things(tmp_path):
     records = [{**RECORD, "annotation_id": 1}, {**RECORD, "docids": None}, {**RECORD, "docids": ["d"]}]
     del records[0]["query_type"]
