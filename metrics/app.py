@@ -151,6 +151,13 @@ def draw_annotators(predictions: list[Any], references: list[Any]) -> Iterator[S
         yield [(f"{row.get('annotation_id', '')}: ", None), *segments(tokens, labels)]
 
 
+def draw_quotes(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
+    """Each quote of each instance, by its status."""
+    for row in predictions:
+        quotes = [(f"{quote['text']} ", quote["status"]) for quote in row["quotes"]]
+        yield [(f"{row.get('annotation_id', '')}: ", None), *quotes]
+
+
 def draw_probabilities(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
     """The four probabilities of each instance, coloured by their size."""
     for at, row in enumerate(predictions):
@@ -174,6 +181,7 @@ EVIDENCE = {
     "end_sentence": 2,
 }
 GOLD = {"annotation_id": "review_7", "classification": "positive", "documents": DOCUMENTS, "evidences": [[EVIDENCE]]}
+PLACE = {"docid": "review_7", "similarity": 1.0}
 SPAN = {"start_token": 10, "end_token": 13}
 SOFT = [0.0, 0.1, 0.0, 0.4, 0.0, 0.0, 0.3, 0.0, 0.1, 0.0, 0.6, 0.7, 0.9, 0.0]
 
@@ -195,6 +203,14 @@ COLOURS: dict[Callable[..., Iterator[Segments]], dict[str, str]] = {
     draw_sets: {"both": GREEN, "predicted": AMBER, "reference": BLUE},
     draw_pairs: {"kept": GREEN, "changed": RED},
     draw_annotators: {"all": GREEN, "some": AMBER},
+    draw_quotes: {
+        "exact": GREEN,
+        "normalised": GREEN,
+        "fuzzy": AMBER,
+        "ambiguous": BLUE,
+        "not_found": RED,
+        "empty": RED,
+    },
 }
 # name -> (predictions, references, options, what draws the tokens)
 Example = tuple[list[Any], list[Any] | None, dict[str, Any], Callable[[list[Any], list[Any]], Iterator[Segments]]]
@@ -271,6 +287,21 @@ EXAMPLES: dict[str, Example] = {
         ],
         {},
         draw_annotators,
+    ),
+    "quote_faithfulness": (
+        [
+            {
+                "annotation_id": "review_7",
+                "quotes": [
+                    {"text": "a delight", "status": "exact", **PLACE, "start_token": 11, "end_token": 13},
+                    {"text": "THE PLOT", "status": "normalised", **PLACE, "start_token": 0, "end_token": 2},
+                    {"text": "a masterpiece", "status": "not_found"},
+                ],
+            }
+        ],
+        [GOLD],
+        {},
+        draw_quotes,
     ),
 }
 

@@ -61,6 +61,7 @@ HEADLINE = {
     "rationale_set_agreement": ("token_f1",),
     "normalized_fidelity": ("normalized_sufficiency", "normalized_comprehensiveness"),
     "annotator_agreement": ("cohen_kappa",),
+    "quote_faithfulness": ("in_text",),
 }
 # field -> the format of the objects that stand there; LABELS where their keys are labels, None for any other value
 Format: TypeAlias = Mapping[str, "Format | None"]

@@ -7,6 +7,7 @@ import numpy as np
 from eraser_hub.metrics.annotator_agreement import AnnotatorAgreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.metrics.perturbation_map import PerturbationMap
+from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 
 MODULES = {
@@ -14,6 +15,7 @@ MODULES = {
     "rationale_set_agreement": RationaleSetAgreement,
     "normalized_fidelity": NormalizedFidelity,
     "annotator_agreement": AnnotatorAgreement,
+    "quote_faithfulness": QuoteFaithfulness,
 }
 
 
@@ -49,6 +51,16 @@ def made_up(name: str, n: int = 8, seed: int = 0) -> tuple[list[dict], list[dict
                 {"id": at, "rationale": chosen, "pred_label": int(full[1] > full[0]), "pred_proba": full,
                  "rationale_pred_proba": alone, "non_rationale_pred_proba": rest, "answer": "north"[at % 2 :]}
             )  # fmt: skip
+        return predictions, references
+    if name == "quote_faithfulness":
+        predictions, references = [], []
+        for at in range(n):
+            start = int(random.integers(0, 5))
+            place = {"docid": f"d{at}", "start_token": start, "end_token": start + 2, "similarity": 1.0}
+            quotes = [{"text": "w w", "status": "exact", **place}, {"text": "x", "status": "not_found"}][: 1 + at % 2]
+            predictions.append({"annotation_id": at, "quotes": quotes, "outcome": "answered"})
+            document = {"docid": f"d{at}", "text": "w " * (8 + at)}
+            references.append({"annotation_id": at, "documents": [document], "group": groups[at % 3]})
         return predictions, references
     if name == "normalized_fidelity":
         keys = ("p_full", "p_rationale", "p_complement", "p_empty")

@@ -14,7 +14,17 @@ from .eraser_rows import random_case
 from .family import MODULES, made_up
 
 # what is no score: settings, counts, words
-OTHERS = {"signature", "aopc_thresholds", "pairs", "comparisons", "undefined_kappas", "occlusion_rates", "reading"}
+OTHERS = {
+    "signature",
+    "aopc_thresholds",
+    "pairs",
+    "comparisons",
+    "undefined_kappas",
+    "quotes",
+    "empty",
+    "occlusion_rates",
+    "reading",
+}
 CURVE = [
     {"annotation_id": name, "occlusion_rate": rate, "trial": trial, "p_full": 0.9, "p_rationale": 0.8 - rate / 3}
     | {"p_complement": 0.3 + rate / 5, "p_empty": 0.4}

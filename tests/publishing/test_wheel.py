@@ -49,7 +49,7 @@ perfect = {
 }
 scores = agreement.compute(predictions=[perfect], references=[row])
 assert scores["exact_micro_f1"] == scores["token_micro_f1"] == 1.0, scores
-assert len(list(Path(".").glob("*/app.py"))) == 6
+assert len(list(Path(".").glob("*/app.py"))) == 7
 with_table = subprocess.run([*command, "check", "--dataset", "eraser"], check=True, capture_output=True, text=True)
 assert "no violation" in with_table.stdout
 print("smoke test passed with datasets", datasets.__version__)

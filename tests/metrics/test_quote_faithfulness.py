@@ -1,0 +1,73 @@
+"""quote_faithfulness: shares counted by hand, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
+
+
+def quote(status: str, start: int | None = None, end: int | None = None) -> dict:
+    return {"text": "t", "status": status, "docid": "d", "start_token": start, "end_token": end, "similarity": 0.0}
+
+
+REFERENCES = [{"annotation_id": name, "documents": [{"docid": "d", "text": "a b c d e\nf g h i j"}]} for name in "xyz"]
+
+
+def compute(*instances: dict, **settings) -> dict:
+    return QuoteFaithfulness().compute(predictions=list(instances), **settings)
+
+
+def test_counts_by_hand():
+    result = compute(
+        {"annotation_id": "x", "quotes": [quote("exact", 0, 4), quote("fuzzy", 2, 6), quote("not_found")], "outcome": "answered"},
+        {"annotation_id": "y", "quotes": [quote("ambiguous", 0, 1), quote("empty")], "outcome": "answered"},
+        {"annotation_id": "z", "quotes": [], "outcome": "cut"},
+        references=REFERENCES,
+    )  # fmt: skip
+    shares = {key: result[key] for key in ("in_text", "exact", "normalised", "fuzzy", "ambiguous", "invented")}
+    assert shares == {
+        "in_text": 0.75,
+        "exact": 0.25,
+        "normalised": 0,
+        "fuzzy": 0.25,
+        "ambiguous": 0.25,
+        "invented": 0.25,
+    }
+    assert (result["instances_with_invented"], result["quotes_per_instance"], result["quote_length"]) == (0.5, 2, 3)
+    assert (result["coverage"], result["answered"]) == (7 / 30, 2 / 3)
+    assert (result["quotes"], result["empty"]) == (4, 1)
+
+
+def test_without_references_there_is_no_coverage():
+    result = compute({"annotation_id": "x", "quotes": [quote("exact", 0, 4)]})
+    assert result["in_text"] == 1
+    assert result["coverage"] != result["coverage"]
+    assert "coverage" not in result["signature"]
+
+
+def test_the_invented_rate_has_an_interval_over_instances():
+    rows = [
+        {"annotation_id": at, "quotes": [quote("exact", 0, 1) if at % 4 else quote("not_found")]} for at in range(40)
+    ]
+    result = compute(*rows, confidence_level=0.95, n_resamples=200, seed=1)
+    low, high = result["invented_ci"]
+    assert 0 < low < result["invented"] == 0.25 < high < 1
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"quotes": None}, "quotes: expected a list of quotes, found None"),
+        ({"quotes": [quote("seen")]}, r"quotes\[0\].status: expected one of exact, .*, found 'seen'"),
+        ({"quotes": [quote("exact", 3, 3)]}, r"quotes\[0\]: expected 0 <= start_token < end_token, found \[3, 3\]"),
+        ({"quotes": [quote("exact", 0, 11)]}, r"expected at most 10 \(the document's tokens\), found 11"),
+        ({"quotes": [{**quote("exact", 0, 1), "docid": "e"}]}, "no document 'e'"),
+        ({"quotes": [quote("empty")], "outcome": "refusal"}, "expected none, because the outcome is no answer"),
+        ({"quotes": [], "outcome": 3}, "outcome: expected a string, found 3"),
+        ({"quotes": [], "outcom": "cut"}, "did you mean 'outcome'"),
+    ],
+)
+def test_what_is_refused(row, words):
+    with pytest.raises(ValueError, match=words):
+        compute({"annotation_id": "x", **row}, references=REFERENCES[:1])
