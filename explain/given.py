@@ -16,9 +16,9 @@ from eraser_hub.metrics.fields import HARD_FIELD, SOFT_FIELDS
 from eraser_hub.metrics.tokens import mask
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, shown
-from eraser_hub.records.predictions import Rationale, instances
+from eraser_hub.records.predictions import Rationale, instances, plain_rows
 
-from .instances import Instance
+from .instances import Instance, in_any
 from .outputs import FORMATS
 from .settings import HUMAN
 
@@ -103,13 +103,18 @@ class GivenFile(Given):
             raise DataError(f"{self.option}: no such file", file=path)
         self.digest = file_digest(path, hashlib.blake2b(digest_size=6))
         self._documents: dict[str, tuple[int, dict[str, Any]]] = {}
-        for number, prediction in instances(path):
-            identity = str(prediction.annotation_id)
+        for number, identity, documents in self._rows(path):
             if identity in self._documents:
                 raise DataError("expected each id once, found it again", file=path, line=number, instance=identity)
+            self._documents[identity] = number, documents
+
+    def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """Line, id, and the field's values by document."""
+        for number, prediction in instances(path):
+            identity = str(prediction.annotation_id)
             if prediction.rationales is None:
                 raise DataError("expected rationales, found none", file=path, line=number, instance=identity)
-            self._documents[identity] = number, self._by_document(prediction.rationales, identity, number)
+            yield number, identity, self._by_document(prediction.rationales, identity, number)
 
     def _by_document(self, rationales: Sequence[Rationale], identity: str, line: int) -> dict[str, Any]:
         documents: dict[str, Any] = {}
@@ -211,9 +216,38 @@ class GivenRationales(GivenFile):
         return replace(instance, rationale=tuple(flags))
 
 
-def given_rationales(whose: str) -> Given:
-    """Rationales by what ``--rationales`` says: ``human``, or a predictions file."""
-    return HumanRationales() if whose == HUMAN else GivenRationales(Path(whose))
+class GivenIndices(GivenFile):
+    """Hard rationales of pairs, in the perturbation benchmark's form: indices of each sequence, in any order."""
+
+    option, field = "--rationales", "rationale"
+
+    def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        for number, row in plain_rows(path):
+            identity, sequences = row.get("id"), row.get(self.field)
+            if isinstance(identity, bool) or not isinstance(identity, (str, int)):
+                words = f"expected a string or an integer, found {shown(identity)}"
+                raise DataError(words, file=path, line=number, field="id")
+            if not isinstance(sequences, list):
+                words = f"expected a list of indices for each sequence, found {shown(sequences)}"
+                raise DataError(words, file=path, line=number, instance=identity, field=self.field)
+            yield number, str(identity), {f"sequence_{at}": indices for at, indices in enumerate(sequences)}
+
+    def _lacking(self, instance: Instance, documents: Mapping[str, Any]) -> str | None:
+        return next((name for name in instance.names if name not in documents), None)
+
+    def _fitted(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
+        pairs = enumerate(zip(instance.names, instance.documents, strict=True))
+        flags = (
+            in_any([documents[name]], len(tokens), instance.id, f"rationale[{at}]") for at, (name, tokens) in pairs
+        )
+        return replace(instance, rationale=tuple(flags))
+
+
+def given_rationales(whose: str, kind: str) -> Given:
+    """Rationales by what ``--rationales`` says, ``human`` or a predictions file, for a dataset of that kind."""
+    if whose == HUMAN:
+        return HumanRationales()
+    return GivenIndices(Path(whose)) if kind == "perturbation" else GivenRationales(Path(whose))
 
 
 def with_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[np.float64]]) -> Instance:

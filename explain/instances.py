@@ -140,7 +140,7 @@ def _marked(groups: object, names: Sequence[str], documents: Sequence[Sequence[s
     return tuple(tuple(mask(spans[name], sizes[name])) for name in names)
 
 
-def _in_any(sets: object, size: int, instance: str, field: str) -> tuple[bool, ...]:
+def in_any(sets: object, size: int, instance: str, field: str) -> tuple[bool, ...]:
     """Flags of the tokens that any gold set of a sequence holds."""
     flags = [False] * size
     for number, members in enumerate(_listed(sets, instance, field)):
@@ -193,7 +193,7 @@ def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] 
                 field="rationale_ids",
             )
         pairs = enumerate(zip(sequences, gold, strict=True))
-        rationale = tuple(_in_any(sets, len(words), identity, f"rationale_ids[{at}]") for at, (words, sets) in pairs)
+        rationale = tuple(in_any(sets, len(words), identity, f"rationale_ids[{at}]") for at, (words, sets) in pairs)
     label = label_name(row.get("label"), label_names, instance=identity)
     return Instance(identity, _question(row.get("question"), identity, "question"), names, sequences, label, rationale)
 

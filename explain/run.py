@@ -211,7 +211,7 @@ def plan_of(job: Job, settings: ExplainSettings, split: Split) -> Plan:
     """
     by_paper = _words_on_paper(job, settings)
     if job.rationales or settings.method == SPANS:
-        given: Given = given_rationales(job.rationales or HUMAN)
+        given: Given = given_rationales(job.rationales or HUMAN, split.kind)
         settings = replace(settings, method=SPANS, scores=given.digest)
     elif job.scores is not None:
         given = GivenScores(job.scores)

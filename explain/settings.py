@@ -157,9 +157,9 @@ class ExplainSettings:
             ("--tokens-to-flip", self.tokens_to_flip), ("--random-draws", self.random_draws),
             ("--fidelity-trials", self.fidelity_trials),
         ):  # fmt: skip
-            if value:
+            if value and value != preset(self.paper).settings.get(option[2:].replace("-", "_")):
                 raise DataError(f"{option}: the perturbation benchmark's results have no place for it")
-        return replace(self, bins=())
+        return replace(self, bins=(), fidelity_trials=0)
 
 
 def settings_for(paper: str, config: str, embeddings: bool, **options: Any) -> ExplainSettings:

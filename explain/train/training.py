@@ -168,8 +168,10 @@ def _fit(
         if evaluated is None:
             words = f"--paper {PAPER}: expected a validation split with labels to choose by; --eval-split names one"
             raise DataError(words, file=data.name)
-        subwords = subwords_of(
-            recipe.tokenizer or preset(PAPER).training["tokenizer"], preset(PAPER).training["pieces"]
+        theirs = preset(PAPER).training["tokenizer"]
+        subwords = subwords_of(recipe.tokenizer or theirs, preset(PAPER).training["pieces"])
+        say(
+            f"sub-words by {recipe.tokenizer or theirs}" + (f", the paper's are {theirs}'s" if recipe.tokenizer else "")
         )
         validation = examples(evaluated, rationale_only=rationale_only, uses_query=query)
         model, more = fit_carton(recipe.model, (instances, labels), validation, subwords, recipe.seed, say)

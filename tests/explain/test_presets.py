@@ -405,6 +405,7 @@ def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer_folder, tmp
     )
     done = call(*words, "--paper", "carton2020", "--tokenizer", tokenizer_folder, verb="train")
     assert done.exit_code == 0, done.output
+    assert f"sub-words by {tokenizer_folder}, the paper's are roberta-base's" in done.stderr
     assert done.stderr.count("on the validation split") == 7 and "no-rationale: accuracy" in done.stdout
     facts = json.loads((tmp_path / "m" / "model.json").read_text())
     assert facts["paper"] == "carton2020" and facts["longest"] == 512

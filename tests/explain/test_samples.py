@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ pytest.importorskip("sklearn")
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.explain.dataset import kd_of, open_split
 from eraser_hub.explain.run import explain
-from eraser_hub.explain.settings import ExplainSettings
+from eraser_hub.explain.settings import ExplainSettings, settings_for
 from eraser_hub.explain.train.recipe import Recipe
 from eraser_hub.explain.train.training import train_model
 from eraser_hub.explain.work import Job
@@ -70,6 +71,33 @@ def test_results_of_pairs_have_no_place_for_some_settings(built, tmp_path):
             explain(job, ExplainSettings(**more), tmp_path / "p.jsonl")
     explained(built, "bilingual_perturbation", "senti_ch", "test", tmp_path / "q.jsonl", train="test", method="random")
     assert "bins:" not in json.loads((tmp_path / "q.jsonl.run.json").read_text())["signature"]
+
+
+def test_the_rationales_of_pairs_are_erased_as_they_are(built, tmp_path):
+    import evaluate
+
+    data, human, again = str(built / "bilingual_perturbation"), tmp_path / "human.jsonl", tmp_path / "again.jsonl"
+    explained(built, "bilingual_perturbation", "senti_ch", "test", tmp_path / "p.jsonl", train="test", method="random")
+    job = Job(data, "senti_ch", "test", str(tmp_path / "senti_ch-model"), rationales="human")
+    settings = settings_for("carton2020", "senti_ch", False)
+    assert explain(job, settings, human).signature.startswith(
+        "paper:carton2020|rationales:human|erase:remove|seed:1|model:"
+    )
+    rows = [json.loads(line) for line in human.read_text("utf-8").splitlines()]
+    references = list(open_split(data, "senti_ch", "test").rows)
+    for row, gold in zip(rows, references, strict=True):
+        assert row["rationale"] == [sorted({at for one in sets for at in one}) for sets in gold["rationale_ids"]]
+        assert "rationale_tokens" not in row and "kd" not in row
+    sets = evaluate.load(str(Path(__file__).resolve().parents[2] / "metrics" / "rationale_set_agreement.py"))
+    scores = sets.compute(predictions=rows, references=references)
+    assert scores["token_f1"] == 1.0 and {"accuracy_rationale", "accuracy_no_rationale"} <= set(scores)  # Acc_r, Acc_nr
+    explain(replace(job, rationales=str(human)), settings, again)
+    assert again.read_bytes() == human.read_bytes()
+    human.write_text(json.dumps({**rows[0], "rationale": [[99]]}) + "\n")
+    with pytest.raises(
+        DataError, match=r"human\.jsonl:1: instance '1': rationale\[0\].*: expected the index of one of 14 tokens"
+    ):
+        explain(replace(job, rationales=str(human), limit=1), settings, again, force=True)
 
 
 def test_chinese_pairs_give_a_map_above_chance(built, tmp_path):
