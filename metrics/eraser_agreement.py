@@ -29,6 +29,7 @@ from .rows import rows_of as rows_of
 from .sources import ERASER
 from .spans import count_spans as count_spans
 from .strangers import Strangers as Strangers
+from .token_rows import as_eraser_row as as_eraser_row
 from .tokens import masks as masks
 
 SHUFFLES = 10
@@ -47,7 +48,8 @@ Args:
         rationales or in none; what it feeds is scored or left out. Token offsets count the document's tokens; start
         inclusive, end exclusive.
     references: dataset rows with annotation_id, documents [{"docid", "text"}] and evidences [[{"docid", "start_token",
-        "end_token", "start_sentence", "end_sentence"}]], in any order; ids are compared as strings.
+        "end_token", "start_sentence", "end_sentence"}]], in any order; ids are compared as strings. Rows of human_rationales
+        (id, tokens, rationale_mask, label) are understood as they come: the text is a document named like the row.
     iou_threshold: of the keys iou_micro_f1 ..; in (0, 1].
     iou_thresholds: further ones, whose keys are iou_micro_f1@0.1 ..
     auprc_policy: AUPRC of a document without evidence: "reference" (0.5), "skip", "zero" or "one".

@@ -29,6 +29,7 @@ from .results import report as report
 from .rows import rows_of as rows_of
 from .sources import ERASER
 from .strangers import Strangers as Strangers
+from .token_rows import as_eraser_row as as_eraser_row
 from .tokens import sentence_sizes as sentence_sizes
 
 _DESCRIPTION = """\

@@ -23,6 +23,7 @@ from .offences import Offences
 from .pool import Statistics
 from .rows import check_columns, rows_of
 from .strangers import Strangers
+from .token_rows import as_eraser_row, is_token_row
 
 SCALARS = (str, int, float, bool, type(None))
 
@@ -66,7 +67,8 @@ def _table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
     """An Arrow table of a Dataset, a table or a record batch, with the label names it knows; (None, ..) for others."""
     table, names = None, None
     if hasattr(data, "features") and hasattr(data, "with_format"):
-        label = (data.features or {}).get("classification")
+        features = data.features or {}
+        label = features.get("classification", features.get("label") if "rationale_mask" in features else None)
         names = list(label.names) if label is not None and hasattr(label, "names") else None
         # a Dataset's own table ignores selections: the arrow format gives the rows that it stands for
         table = data.with_format("arrow")[:] if hasattr(data, "num_rows") else None
@@ -109,8 +111,11 @@ def flat_references(data: Any, needed: Sequence[str] = ()) -> Batch[References]:
         record = references_from_arrow(table, names)
     if record is not None:
         return Batch(record, table, names)
+    rows = list(rows_of(data if table is None else table.to_pylist(), "reference"))
     flattener = ReferenceFlattener(Offences(), names, needed)
-    return _by_row(data if table is None else table.to_pylist(), flattener, names)
+    batch = _by_row([as_eraser_row(row) if is_token_row(row) else row for row in rows], flattener, names)
+    batch.source = rows
+    return batch
 
 
 def _by_row(data: Any, flattener: Flattener[Record], names: list[str] | None) -> Batch[Record]:

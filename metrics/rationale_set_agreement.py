@@ -319,22 +319,19 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
         if not scores:
             expected = "rationale, pred_label with pred_proba and rationale_pred_proba, or answer"
             raise ValueError(f"predictions: nothing to score: expected {expected}, found none of them")
-        missed = [name for name in _names(references) if name not in dict(rows)] if paper == WANG2022 else []
+        named = by_id(references or (), "reference", Offences())
+        missed = [name for name in named if name not in dict(rows)] if paper == WANG2022 else []
         settings: dict[str, object] = {"iou": threshold}
         if "answer_f1" in scores:
             settings["answers"] = language or "by text"
         settings |= {"paper": paper} if paper else scored_of(len(joint), len(references or ()))
-        sources = [[reference, row] for _, row, reference in joint] + [[None, None]] * len(missed)
+        sources = [[reference, row] for _, row, reference in joint] + [[named[name]] for name in missed]
         return Measured(
             _statistics([name for name, _ in rows], missed, scores),
             RowColumns(sources),
             settings,
             notes=_notes(joint, scores),
         )
-
-
-def _names(references: Sequence[Row] | None) -> list[str]:
-    return list(by_id(references or (), "reference", Offences()))
 
 
 def _statistics(names: Sequence[str], missed: Sequence[str], scores: Mapping[str, np.ndarray]) -> Statistics:

@@ -42,7 +42,7 @@ from eraser_hub.metrics.flatten_rows import PredictionFlattener
 from eraser_hub.metrics.offences import Offences, Rows
 from eraser_hub.metrics.strangers import Strangers
 
-from .errors import DataError
+from .errors import DataError, shown
 from .instance_columns import InstanceColumns
 from .json_lines import quotes_are, strict_object
 from .lines import Lines, batches_of_lines, check_utf8, reading
@@ -406,6 +406,10 @@ def _tables(path: Path) -> Iterator[pa.Table]:
 
     try:
         with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            again = next((name for at, name in enumerate(names) if name in names[:at]), None)
+            if again is not None:
+                raise DataError(f"expected each column once, found {shown(again)} twice", file=path)
             groups = range(file.metadata.num_row_groups)
             size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
             wanted = part_size(size) * file.metadata.num_rows // max(size, 1)

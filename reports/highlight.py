@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from eraser_hub.metrics.token_rows import as_eraser_row, is_token_row
 from eraser_hub.records.errors import DataError, shown, visible
-from eraser_hub.scoring.token_rows import as_eraser_row, is_token_row
 
 from .marks import MarkedDocument, MarkedInstance, mark
 from .metric_runs import method_of

@@ -98,7 +98,7 @@ def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: Repo
     Arguments as in `score_system`; ``rows`` are predictions ``{id, rationale, rationale_tokens, ..}`` in any order.
     """
     scores = SystemScores(system.name)
-    options = {"per_instance": True, **settings.as_options()}
+    options = {"per_instance": True, **settings.as_options(), **settings.of_pairs}
     if any(row.get("label") is not None for row in split.rows):
         options["by"] = "label"
     for module, predictions, references, why in _pair_modules(rows, split.labelled()):
@@ -106,7 +106,7 @@ def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: Repo
             scores.missing.append(why)
         else:
             _add(scores, module, predictions, references, system.path, split.ids, **options)
-            scores.statistics[module] = metric_module(module).statistics(predictions, references, **settings.part)
+            scores.statistics[module] = metric_module(module).statistics(predictions, references, **settings.of_pairs)
     scores.signatures.extend(method_of(system.path))
     return scores
 
@@ -129,7 +129,7 @@ def _pair_modules(rows: Rows, references: Rows) -> Iterable[tuple[str, Rows, Row
     if _has(rows, "rationale_tokens"):
         yield "perturbation_map", rows, references, ""
     else:
-        yield "", (), (), "no MAP: the predictions have no rationale_tokens (all tokens, most important first)."
+        yield "", (), (), "no MAP: the predictions have no rationale_tokens (the rationale's, most important first)."
     gold = [row for row in references if row.get("rationale_ids")]
     known = {str(row["id"]) for row in gold}
     if not gold:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eraser_hub.metrics.token_rows import one_token, runs
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.scoring.token_rows import one_token, runs
 
 from .marks import MarkedDocument, MarkedInstance
 

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from eraser_hub.conversion.download.addresses import is_remote, local_file
+from eraser_hub.metrics.token_rows import as_eraser_row, is_token_row
 from eraser_hub.records.built import label_name, open_built
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.predictions import instances, plain_rows
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.scoring.token_rows import as_eraser_row, is_token_row
 
 Rows = Sequence[Mapping[str, Any]]
 Label = str | int | None

@@ -24,6 +24,7 @@ class ReportSettings:
         confidence_level, n_resamples, seed: of the intervals; None: none are made.
         only_predicted: leave out annotations that a system has no prediction for.
         cluster_by: what intervals and tests draw together, see `metrics.clusters.clustered`.
+        paper: whose denominators the scores of pairs have, see `metrics.presets`.
     """
 
     confidence_level: float | None = 0.95
@@ -31,6 +32,12 @@ class ReportSettings:
     seed: int = 0
     only_predicted: bool = False
     cluster_by: str = AUTO
+    paper: str | None = None
+
+    @property
+    def of_pairs(self) -> dict[str, Any]:
+        """The keyword arguments that statistics of pairs depend on."""
+        return self.part | ({"paper": self.paper} if self.paper else {})
 
     @property
     def part(self) -> dict[str, Any]:

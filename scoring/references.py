@@ -17,11 +17,11 @@ from eraser_hub.metrics.flat import References, Words, concatenate
 from eraser_hub.metrics.flatten_rows import ReferenceFlattener
 from eraser_hub.metrics.joining import Documents, by_documents
 from eraser_hub.metrics.offences import Offences, Rows, cut
+from eraser_hub.metrics.token_rows import as_eraser_row
 from eraser_hub.records.errors import DataError, DataErrors
 
 from .documents import CorpusDocuments, NamedDocuments
 from .settings import Inputs
-from .token_rows import as_eraser_row
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.eraser.format import Annotations

@@ -107,7 +107,7 @@ def _score_pairs(inputs: Inputs, settings: ScoreSettings, score_file: Path | Non
     from eraser_hub.scoring.result import write_scores
     from eraser_hub.scoring.score_tables import flat_table
 
-    taken = ("confidence_level", "n_resamples", "seed", "only_predicted", "cluster_by", "totals_only")
+    taken = ("confidence_level", "n_resamples", "seed", "only_predicted", "cluster_by", "paper", "totals_only")
     odd = [one.name for one in fields(settings) if one.name not in taken and getattr(settings, one.name) != one.default]
     if odd:
         raise typer.BadParameter(f"{', '.join(odd)}: not for bilingual_perturbation")
@@ -117,6 +117,7 @@ def _score_pairs(inputs: Inputs, settings: ScoreSettings, score_file: Path | Non
         settings.seed,
         settings.only_predicted,
         settings.cluster_by,
+        settings.paper,
     )
     scores, split = score_pair_file(inputs, own)
     for note in scores.missing:

@@ -150,3 +150,25 @@ def test_human_performance_gives_a_report(samples, tmp_path, config, file):
         said = f"{len(lines) - 2} of {len(lines)} instances"
         assert said in (tmp_path / "part" / "index.html").read_text(encoding="utf-8")
         assert said not in (tmp_path / "whole" / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_papers_denominators_are_an_option_of_score(hub: Path, tmp_path: Path) -> None:
+    """MAP over all perturbed gold records: of the pairs that are scored, as many of those that there are."""
+    rows = open_built(hub / "bilingual_perturbation").rows("senti_en", "test")
+    last = [row["id"] for row in rows if row["sample_type"] == "disturb"][-1]
+    path = write(tmp_path / "p.jsonl", [answer(row, ("0", "1"), 1) for row in rows if row["id"] != last])
+    words = [
+        "score",
+        "--dataset",
+        hub / "bilingual_perturbation",
+        "--config",
+        "senti_en",
+        "--results",
+        path,
+        "--format",
+        "json",
+    ]
+    part, paper = (json.loads(verb(*words, *more)) for more in (["--only-predicted"], ["--paper", "wang2022"]))
+    perturbed = sum(row["sample_type"] == "disturb" for row in rows)
+    found = paper["map"] * perturbed / part["map"]
+    assert found == pytest.approx(part["pairs"]) and found < perturbed

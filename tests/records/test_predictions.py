@@ -8,6 +8,8 @@ from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,6 +131,14 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     for read in (instances, parts):
         with pytest.raises(DataError, match=r"cut\.parquet: not a readable Parquet file"):
             list(read(tmp_path / "cut.parquet"))
+
+
+def test_a_column_twice_is_refused(tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(random_case(5, n=4)[0])
+    pq.write_table(table.append_column("rationales", table.column("rationales")), tmp_path / "p.parquet")
+    for read in (instances, parts, plain_rows):
+        with pytest.raises(DataError, match=r"p\.parquet: expected each column once, found 'rationales' twice"):
+            list(read(tmp_path / "p.parquet"))
 
 
 @settings(max_examples=60, deadline=None)

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
+from eraser_hub.metrics.token_rows import as_eraser_row
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.highlight import highlight
 from eraser_hub.reports.report import make_report
 from eraser_hub.reports.report_inputs import named_systems, read_split
 from eraser_hub.reports.system_scores import ReportSettings
-from eraser_hub.scoring.token_rows import as_eraser_row
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from eraser_hub.metrics.token_rows import runs
 from eraser_hub.records.errors import DataError
 from eraser_hub.reports.documents import browse, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
@@ -13,7 +14,6 @@ from eraser_hub.reports.pair_marks import marked_pair, pairs_of, pairs_with
 from eraser_hub.reports.report import make_report
 from eraser_hub.reports.report_inputs import named_systems, read_split
 from eraser_hub.reports.system_scores import ReportSettings
-from eraser_hub.scoring.token_rows import runs
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .cells import as_list
+
 
 def is_token_row(row: Mapping[str, Any]) -> bool:
     """Whether a row is one of ``human_rationales``."""
@@ -16,8 +18,9 @@ def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
     Each run of rationale tokens is an evidence of the one group, as the whole mask is the rationale.
     """
-    identity, tokens = str(row["id"]), [one_token(str(token)) or "\u200b" for token in row["tokens"]]
-    spans = runs([place for place, chosen in enumerate(row["rationale_mask"] or ()) if chosen])
+    identity = str(row["id"])
+    tokens = [one_token(str(token)) or "\u200b" for token in as_list(row["tokens"]) or ()]
+    spans = runs([place for place, chosen in enumerate(as_list(row["rationale_mask"]) or ()) if chosen])
     evidences = [
         {
             "docid": identity,
