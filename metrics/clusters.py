@@ -6,6 +6,7 @@ the bootstrap draws, what the jackknife leaves out and what a paired test exchan
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
@@ -90,6 +91,10 @@ def by_items(kind: str, items: Sequence[Iterable[object]]) -> Clusters:
     return Clusters(kind, connected(owner, numbered(item for _, item in pairs), len(items)))
 
 
+def _is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
 def clustered(statistics: Statistics, columns: Columns, cluster_by: str = AUTO) -> Statistics:
     """The statistics, with their clusters.
 
@@ -110,7 +115,9 @@ def clustered(statistics: Statistics, columns: Columns, cluster_by: str = AUTO) 
         clusters = Clusters(NONE)
     else:
         try:
-            clusters = Clusters(cluster_by, numbered(columns(cluster_by, predicted=True)))
+            values = enumerate(columns(cluster_by, predicted=True))
+            # who has no value stands for itself: a row's place is no value of a column of strings or numbers
+            clusters = Clusters(cluster_by, numbered((row,) if _is_missing(value) else value for row, value in values))
         except TypeError:
             raise ValueError(f"cluster_by: expected a column of single values, found lists in {cluster_by!r}") from None
         except ValueError as error:

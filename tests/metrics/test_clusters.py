@@ -76,6 +76,10 @@ def test_the_caller_names_clusters_or_none():
         one["cluster"] = k // 5
     of_predictions = EraserAgreement().compute(**ask, cluster_by="cluster")
     assert of_predictions["per_instance"]["cluster"] == [0] * 5 + [1] * 4
+    for one, value in zip(references, [None, "x", None, "x", np.nan, "y", float("nan"), "y", "y"], strict=True):
+        one["maker"] = value
+    makers = EraserAgreement().compute(**ask, cluster_by="maker")
+    assert makers["per_instance"]["cluster"] == [0, 1, 2, 1, 3, 4, 5, 4, 4], "who has none stands for itself"
     with pytest.raises(ValueError, match="cluster_by: expected a column that every reference has, found 'nothing'"):
         EraserAgreement().compute(**ask, cluster_by="nothing")
     with pytest.raises(ValueError, match="cluster_by: expected a column of single values"):
