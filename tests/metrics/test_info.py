@@ -9,6 +9,7 @@ import pytest
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
+from eraser_hub.metrics.fields import HEADLINE
 
 from .eraser_rows import random_case
 from .family import MODULES, made_up
@@ -53,7 +54,8 @@ def results() -> list[tuple[str, Any, dict[str, Any]]]:
 def test_every_score_has_direction_and_range(name: str, module: Any, found: dict[str, Any]) -> None:
     info = module.info
     assert set(info.higher_is_better) == set(info.ranges)
-    assert info.headline and set(info.headline) <= set(info.ranges)
+    assert set(info.headline) <= set(info.ranges)
+    assert info.headline == HEADLINE.get(module.name, ())
     scores = {key: value for key, value in found.items() if key not in OTHERS}
     assert len(scores) > 1 and set(scores) <= set(info.ranges)
     assert set(info.higher_is_better.values()) <= {True, False, None}
