@@ -13,8 +13,9 @@ put = partial(puts, "gold")
 # fmt: off
 put("ids", "odd_evidences", "raw annotations", "*.evidences", None, {}, "", "x", 3, [1, 2], ["x"], [[3]], [{}],
     [""], GONE)
-put("ids", "odd_gold_start", "bad gold", "*.evidences.*.0.start_token", -1, 3_000, 1.5, "0", 2**70, None, True)
-put("ids", "odd_gold_end", "bad gold", "*.evidences.*.0.end_token", 0, 10_000, 2.5, "3", 2**70, None)
+put("ids", "odd_gold_start", "bad gold", "*.evidences.*.0.start_token", -1, 3_000, 1.5, "0", 2**70, None, True,
+    field="_token")  # a span that is reversed is told at either end
+put("ids", "odd_gold_end", "bad gold", "*.evidences.*.0.end_token", 0, 10_000, 2.5, "3", 2**70, None, field="_token")
 put("ids", "gold_of_no_document", "bad gold", "*.evidences.*.0.docid", "nowhere", "", None, 3,
     "../../../etc/passwd", "a\x00b", "a" * 300)
 put("ids", "no_evidence_in_one", "empty gold", "*.evidences", [])
