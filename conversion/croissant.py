@@ -139,7 +139,7 @@ def verify_digests(folder: Path) -> None:
     errors += [
         DataError("its content is not what build wrote: build again", file=folder / name)
         for name in sorted(present & digests.keys())
-        if file_digest(folder / name) != digests[name]
+        if not (folder / name).is_file() or file_digest(folder / name) != digests[name]  # a pipe would never end
     ]
     raise_all(errors)
 

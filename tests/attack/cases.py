@@ -118,7 +118,7 @@ class World:
     results: str = ""
     gold: str = ""
     config: str = "movies"
-    parts: frozenset[str] = frozenset({"spans", "soft", "classes", "thresholds", "ids", "fields", "lines"})
+    parts: frozenset[str] = frozenset({"spans", "soft", "sentences", "classes", "thresholds", "ids", "fields", "lines"})
     acts: list[Callable[[Path], Any]] = field(default_factory=list)
     then: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)

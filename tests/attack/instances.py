@@ -60,11 +60,11 @@ put("spans", "no_hard_field", "block left out", "+.rationales", without(SPANS), 
 put("spans", "null_hard_field", "block left out", "+.rationales", without(SPANS, None), words=(SPANS,))
 put("soft", "odd_soft_scores", "soft scores", f"*.{SCORED}.*", math.nan, math.inf, -math.inf, None, "0.5", [],
     {}, [0.5])
-put("soft", "odd_sentence_scores", "soft scores", f"*.rationales.*.{SENTENCES}.*", math.nan, math.inf, None,
+put("sentences", "odd_sentence_scores", "soft scores", f"*.rationales.*.{SENTENCES}.*", math.nan, math.inf, None,
     "0.5", [], {})
 put("soft", "wrong_length", "soft scores", f"*.{SCORED}", lambda old: old[:-1], lambda old: [*old, 0.5], [],
     [0.5] * 5000)
-put("soft", "wrong_sentence_length", "soft scores", f"*.rationales.*.{SENTENCES}", lambda old: [*old, 0.5], [],
+put("sentences", "wrong_sentence_length", "soft scores", f"*.rationales.*.{SENTENCES}", lambda old: [*old, 0.5], [],
     [0.5] * 5000)
 put("soft", "shape_of_soft_scores", "soft scores", f"*.{SCORED}", "0.5", 0.5, {"0": 0.5}, lambda old: [old], True)
 # the first document holds the evidence
@@ -210,7 +210,9 @@ def known_misspellings(world: World) -> Expect:
 def unknown_field(world: World) -> Expect:
     depth, name = world.random.randrange(4), world.random.choice(("zebra", "wall_clock", "übung"))
     for instance in world.instances:
-        owners(instance)[depth][name] = world.random.choice(VALUES) if depth == 0 else 1
+        owners(instance)[depth][name] = (
+            world.random.choice([one for one in VALUES if one == one and one != math.inf]) if depth == 0 else 1
+        )
     return Expect("unknown field", words=(name,))
 
 

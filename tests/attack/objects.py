@@ -183,7 +183,8 @@ def tensors_for_lists(world: World) -> Expect:
     import torch
 
     makes = {
-        "tensors": torch.tensor,
+        # as exact as the list: float32 would be other numbers
+        "tensors": lambda v: torch.tensor(v, dtype=torch.float64 if any(isinstance(one, float) for one in v) else None),
         "arrays": np.array,
         "tuples": tuple,
         "object arrays": lambda v: np.array(v, dtype=object),

@@ -17,10 +17,12 @@ GOLD = ("gold", "gold lines")
 FILES = (*GOLD, "corpus files")
 BUILT = "--dataset hub/eraser --config movies"
 RAW, ESNLI = "--data-dir raw/movies --split val", "--data-dir raw/esnli --split val"
-EVERY = frozenset({"spans", "soft", "classes", "thresholds", "ids", "fields", "lines", "labels", "files", "any"})
+EVERY = frozenset(
+    {"spans", "soft", "sentences", "classes", "thresholds", "ids", "fields", "lines", "labels", "files", "any"}
+)
 PARTS = {
     "agreement": EVERY - {"classes", "thresholds", "labels", "files"},
-    "faithfulness": EVERY - {"spans", "soft", "labels", "files"},
+    "faithfulness": EVERY - {"spans", "soft", "sentences", "labels", "files"},
     "explain_scores": frozenset({"soft", "lines"}),
 }
 
