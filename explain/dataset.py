@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.papers import paper
-from eraser_hub.records.built import LABEL_COLUMNS
+from eraser_hub.records.built import LABEL_COLUMNS, batches, open_built
 from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.hub import place_of
 from eraser_hub.records.splits import dataset_split
@@ -54,6 +54,7 @@ class Split:
             try:
                 row = next(rows, None)
             except Exception as error:  # datasets and pyarrow raise many kinds; theirs is the word on what is broken
+                self._refuse_damaged_file()
                 words = shown(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
                 raise DataError(f"cannot be read after row {number - 1}: {words}", file=self.name) from error
             if row is None:
@@ -65,6 +66,15 @@ class Split:
                     raise
                 # without an id the row's number has to name it
                 raise DataError(error.message, file=self.name or "dataset", line=number, field=error.field) from error
+
+    def _refuse_damaged_file(self) -> None:
+        """Raise the error that names the file of a built dataset which cannot be read: datasets does not say which."""
+        try:
+            files = open_built(self.name or "").files(self.config, str(self.rows.split))
+        except (DataError, AttributeError):  # no built dataset, or rows that are in memory
+            return
+        for _ in batches(files):
+            pass
 
     def fingerprint(self, limit: int | None = None, rationales: bool = False) -> str:
         """Digest of all that decides predictions: two runs that agree in it read the same data.

@@ -215,3 +215,15 @@ def test_a_dataset_of_the_hub_is_opened_at_its_revision(tmp_path, monkeypatch, v
     monkeypatch.setattr("datasets.load_dataset", load_dataset)
     found = call(*words, "--model", "logistic-regression", "--out", str(tmp_path / "p.jsonl"), verb=verb)
     assert "no Hub here" in str(found.exception) and calls == [asked]
+
+
+def test_a_damaged_file_of_a_built_dataset_is_named(samples, tmp_path):
+    from eraser_hub.conversion import HUB_DATASETS
+
+    folder = HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser").folder
+    split = open_split(folder, "movies", "val")
+    (file,) = (folder / "movies").glob("validation-*.parquet")
+    with file.open("r+b") as content:
+        content.write(b"\0" * 4000)  # the footer is whole: the damage shows when rows are read
+    with pytest.raises(DataError, match=rf"{file.name}: cannot be read"):
+        split.fingerprint()
