@@ -202,7 +202,7 @@ def highlights(
         try:
             marked = pairs_with(split.rows, identity, answers, split.label_names)
         except DataError as error:
-            raise error.at(file=split.folder if system is None or error.instance is None else system.path) from None
+            raise _placed(error, split, system) from None
         return [Highlight(instance, fold, method) for instance in marked]
     row = next((row for row in split.rows if identity in (None, str(row["annotation_id"]))), None)
     if row is None:
@@ -216,8 +216,15 @@ def highlights(
     try:
         marked = [mark(row, instance, label_names=split.label_names)]
     except DataError as error:
-        raise error.at(file=split.folder if system is None else system.path) from None
+        raise _placed(error, split, system) from None
     return [Highlight(each, fold, method) for each in marked]
+
+
+def _placed(error: DataError, split: ReportedSplit, system: System | None) -> DataError:
+    """The error with the prediction's line, where it is about one."""
+    if system is None or error.instance is None:
+        return error.at(file=split.folder)
+    return error.at(file=system.path, line=system.line_of(split, error.instance))
 
 
 def legend(instance: MarkedInstance) -> str:

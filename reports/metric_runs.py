@@ -78,6 +78,10 @@ def _run_scorer(scores: SystemScores, path: Path, split: ReportedSplit, options:
     inputs = Inputs(None, split.split, path, dataset=split.folder, config=split.config)
     scored = score(inputs, ScoreSettings(**options))
     scores.missing.extend(scored.notes)
+    if answered := {own["answered"] for own in scored.made_by.values() if "answered" in own}:
+        scores.missing.append(
+            f"answered:{', '.join(map(str, answered))} (the others count as wrong, without a rationale)"
+        )
     for block, statistics in scored.statistics.items():
         scores.add(scored.flat(block), split.ids)
         scores.statistics[block] = statistics

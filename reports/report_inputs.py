@@ -167,7 +167,7 @@ class System:
             DataError: a file that cannot be read or is empty; a prediction without id, or an id twice.
         """
         field, predictions = split.id_field, dict[str, dict[str, Any]]()
-        for line, row in plain_rows(self.path) if split.holds_pairs else _instance_rows(self.path):
+        for line, row in self._numbered(split):
             if row.get(field) is None:
                 raise DataError("expected an id, found none", file=self.path, line=line, field=field)
             identity = str(row[field])
@@ -179,9 +179,15 @@ class System:
             raise DataError("expected predictions, found an empty file", file=self.path)
         return predictions
 
+    def _numbered(self, split: ReportedSplit) -> Iterator[tuple[int, dict[str, Any]]]:
+        if split.holds_pairs:
+            return plain_rows(self.path)
+        return ((line, msgspec.to_builtins(instance)) for line, instance in instances(self.path))
 
-def _instance_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    return ((line, msgspec.to_builtins(instance)) for line, instance in instances(path))
+    def line_of(self, split: ReportedSplit, identity: object) -> int | None:
+        """The line of a prediction, for an error about it."""
+        lines = (line for line, row in self._numbered(split) if str(row.get(split.id_field)) == str(identity))
+        return next(lines, None)
 
 
 def named_systems(arguments: Sequence[str], *, draws: bool = False) -> list[System]:

@@ -19,6 +19,8 @@ from eraser_hub.metrics.joining import Documents, by_documents
 from eraser_hub.metrics.offences import Offences, Rows, cut
 from eraser_hub.metrics.token_rows import as_eraser_row
 from eraser_hub.records.errors import DataError, DataErrors
+from eraser_hub.records.json_lines import strict_object
+from eraser_hub.records.splits import release_split
 
 from .documents import CorpusDocuments, NamedDocuments
 from .settings import Inputs
@@ -111,6 +113,26 @@ def ids_of_splits(inputs: Inputs) -> Iterator[tuple[str, set[str]]]:
     for path in sorted(inputs.corpus.glob("*.jsonl")):
         with suppress(DataError):
             yield path.stem, {str(one.annotation_id) for run in read_annotations(path) for one in run.records}
+
+
+def backup_said(inputs: Inputs, unknown: set[str]) -> str:
+    """That ids may stand in the split's backup file alone, and the flag that takes these records up; nothing without one."""
+    name, flag = f"{release_split(inputs.split)}.jsonl.bak", "`build --include-backup-records` takes them up"
+    if inputs.dataset is not None:
+        with suppress(DataError, OSError, AttributeError):  # without a sound release.json there is nothing to add
+            release = strict_object((inputs.built.folder / "release.json").read_bytes(), file="release.json", number=1)
+            skipped = release.get("configs", {}).get(inputs.built_config, {}).get("skipped", ())
+            return f"the release has a backup, {name}: {flag}" if name in str(skipped) else ""
+        return ""
+    from eraser_hub.conversion.eraser.format import read_annotations
+
+    path = inputs.corpus / name
+    if not path.is_file():
+        return ""
+    with suppress(DataError):
+        held = {str(one.annotation_id) for run in read_annotations(path) for one in run.records} & unknown
+        return f"{len(held):,} of them stand in {name} alone: {flag}" if held else ""
+    return ""
 
 
 # ------------------------------------------------------------------------------------------------------------- a corpus

@@ -26,7 +26,7 @@ from eraser_hub.metrics.strangers import Strangers
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import parts as parts_of
 
-from .references import Gold, ids_of_splits, raise_offences, read_gold
+from .references import Gold, backup_said, ids_of_splits, raise_offences, read_gold
 from .settings import Inputs, ScoreSettings
 
 
@@ -126,7 +126,7 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     parts.finish()
     if settings.strict:
         _check_strict(parts.fields.used, rules["strict"])
-    if parts.strange:
+    if rules["unknown ids"].total:
         _name_fitting_split(inputs, parts, rules["unknown ids"])
     raise_offences(rules.told(), {"reference": gold.path, "prediction": inputs.results})
     gathered: dict[str, Agreement | Faithfulness] = {"agreement": agreement, "faithfulness": faithfulness}
@@ -176,12 +176,15 @@ def _notes(parts: Parts, statistics: dict[str, Statistics], settings: ScoreSetti
 
 
 def _name_fitting_split(inputs: Inputs, parts: Parts, offences: Offences) -> None:
-    """Say which other split has ids of the predictions, if one has."""
+    """Say which other split has ids of the predictions, or the split's backup file, if one has."""
     held = {split: len(parts.unknown & ids) for split, ids in ids_of_splits(inputs)}
     best = max(held, key=held.__getitem__, default=None)
     if best is not None and held[best]:
         told = f"{held[best]:,} of them are those of the split {best}: --split {best}"
-        offences[0] = offences[0]._replace(message=f"{offences[0].message} {told}")
+    else:
+        told = backup_said(inputs, parts.unknown)
+    if told:
+        offences[0] = offences[0]._replace(message=f"{offences[0].message} ({told})")
 
 
 def _check_strict(used: Used, offences: Offences) -> None:

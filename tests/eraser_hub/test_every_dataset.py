@@ -172,3 +172,12 @@ def test_a_papers_denominators_are_an_option_of_score(hub: Path, tmp_path: Path)
     perturbed = sum(row["sample_type"] == "disturb" for row in rows)
     found = paper["map"] * perturbed / part["map"]
     assert found == pytest.approx(part["pairs"]) and found < perturbed
+
+
+def test_an_id_that_stands_in_a_backup_alone_names_the_flag(hub, samples):
+    people = samples / "eraser" / "movies" / "human_performance_1.jsonl"
+    for where in (["--dataset", hub / "eraser", "--config", "movies"], ["--data-dir", samples / "eraser" / "movies"]):
+        done = CliRunner().invoke(app, [*map(str, ["score", *where, "--split", "test", "--results", people])])
+        words = str(done.exception)
+        assert done.exit_code == 1 and "posR_104.txt" in words
+        assert "test.jsonl.bak" in words and "--include-backup-records" in words

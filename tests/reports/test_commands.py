@@ -266,6 +266,18 @@ def test_highlight(hub, tmp_path):
     assert lost.returncode == 1 and "expected an annotation id" in lost.stderr
 
 
+def test_highlight_names_the_line_of_what_does_not_fit(hub, tmp_path):
+    instances = [json.loads(line) for line in (PREDICTIONS / "movies.val.jsonl").read_text().splitlines()]
+    instances[2]["rationales"][0]["soft_rationale_predictions"].pop()
+    path = tmp_path / "p.jsonl"
+    path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
+    done = run(
+        "highlight", "--dataset", hub / "eraser", "--config", "movies", "--split", "val", "--predictions", path,
+        "--id", instances[2]["annotation_id"],
+    )  # fmt: skip
+    assert done.returncode == 1 and f"{path}:3: " in done.stderr
+
+
 def test_board_refuses_a_bare_number(tmp_path):
     (tmp_path / "s.json").write_text('{"config": "movies", "auprc": 1.0}')
     done = run("board", "--scores", tmp_path / "s.json", "--out", tmp_path / "board")
