@@ -13,6 +13,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 
 from rapidfuzz import fuzz
@@ -56,6 +57,7 @@ class _Characters(dict[int, str]):
 _CHARACTERS = _Characters()
 
 
+@lru_cache(maxsize=1 << 16)  # most tokens of a document stood in another before
 def key_of(text: str) -> str:
     """What is compared of a text; equal for texts that differ in case, blanks, accents, marks of quotation and dashes.
 
