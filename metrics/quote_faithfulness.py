@@ -114,7 +114,7 @@ class Quotes:
 
     def covered(self, sizes: Mapping[str, int]) -> int:
         """How many tokens of documents of these sizes the quotes cover."""
-        tokens = set()
+        tokens = set[tuple[str, int]]()
         for docid, start, end in self.spans:
             if docid not in sizes:
                 self._say(f"{QUOTES_FIELD}.docid", f"no document {docid!r}")
