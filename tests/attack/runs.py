@@ -117,11 +117,16 @@ def run_call(world: World) -> Outcome:
     return guarded(run, "always")
 
 
+def _show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any) -> None:
+    print(warnings.formatwarning(message, category, filename, lineno), end="", file=sys.stderr)
+
+
 def guarded(run: Callable[[Outcome], None], show_warnings: Any) -> Outcome:
     """Run with everything captured: what is raised besides is a traceback, or the alarm."""
     outcome = Outcome()
     with captured(outcome), warnings.catch_warnings():
         warnings.simplefilter(show_warnings)
+        warnings.showwarning = _show  # on stderr also where a test's run collects warnings
         try:
             run(outcome)
         except Hang:

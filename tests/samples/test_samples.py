@@ -137,7 +137,8 @@ def test_boolq(eraser):
     assert all(record["docids"] is None for record in comprehensive)
     assert any(e["start_token"] == e["end_token"] for record in comprehensive for e in spans(record))
     assert lines(folder / "test_original.jsonl")
-    assert all("annotation_id" not in r for name in ("dev", "test") for r in lines(folder / f"{name}_data.jsonl"))
+    beside = [r for name in ("dev", "test") for r in lines(folder / f"{name}_data.jsonl")]
+    assert all(type(r["docids"]) is str and type(r["evidences"][0]) is dict for r in beside), "no annotations"
 
 
 def test_evidence_inference(eraser):
