@@ -138,8 +138,7 @@ def backup_said(inputs: Inputs, unknown: set[str]) -> str:
 # ------------------------------------------------------------------------------------------------------------- a corpus
 def _of_corpus(inputs: Inputs, columns: Sequence[str]) -> Gold:
     """Annotations and documents, checked as `build` checks them."""
-    # the Arrow libraries are slow to import: only where they are needed
-    from eraser_hub.conversion.eraser.splits import read_checked
+    from eraser_hub.conversion.eraser.checked import read_checked
 
     labels, path = inputs.labels(), inputs.annotation_file
     flattener = ReferenceFlattener(Offences(), labels.names, documents=False)

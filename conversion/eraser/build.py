@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 from tqdm import tqdm
 
-from eraser_hub.conversion.arrays import in_first_order, numbers, numpy_values, strings
+from eraser_hub.conversion.arrays import numbers, numpy_values, strings
 from eraser_hub.conversion.card import content_version, verify_folder
 from eraser_hub.conversion.croissant import write_croissant
 from eraser_hub.conversion.dataset import (
@@ -42,6 +42,7 @@ from eraser_hub.conversion.dataset import (
 )
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
+from eraser_hub.conversion.offsets import in_first_order
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
 from eraser_hub.records.digests import file_digest

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eraser_hub.conversion.arrays import offsets_of
 from eraser_hub.conversion.checks import CheckRules, Finding, Report, Tally, UniqueStrings, check_folder
+from eraser_hub.conversion.offsets import offsets_of
 from eraser_hub.records.built import batches
 from eraser_hub.records.errors import shown
 

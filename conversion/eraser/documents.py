@@ -11,7 +11,8 @@ from typing import NoReturn
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.arrays import byte_strings, distinct, numbers, offsets_of, string_data, string_sizes, strings
+from eraser_hub.conversion.arrays import byte_strings, numbers, string_data, string_sizes, strings
+from eraser_hub.conversion.offsets import distinct, offsets_of
 from eraser_hub.metrics.tokens import token_starts
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.lines import batches_of_lines, file_name, reading, utf8_file

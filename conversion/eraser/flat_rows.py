@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eraser_hub.conversion.arrays import offsets_of
+from eraser_hub.conversion.offsets import offsets_of
 from eraser_hub.metrics.tokens import masks, tokens_of
 
 from .documents import count_tokens

@@ -25,7 +25,7 @@ from msgspec import UNSET, UnsetType
 from eraser_hub.metrics.strangers import misspelt, nearly
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import describe, has_half_character, quotes_are, strict_value
-from eraser_hub.records.lines import Lines, batches_of_lines, reading
+from eraser_hub.records.lines import BATCH_BYTES, Lines, batches_of_lines, reading
 
 LEAST_INT, MOST_INT = -(2**31), 2**31 - 1
 
@@ -117,7 +117,7 @@ class Annotations:
         )
 
 
-def read_annotations(path: Path) -> Iterator[Annotations]:
+def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Annotations]:
     """The annotations of a split file in its order, some at a time.
 
     Double-encoded files (evidence_inference's test_exhaustive) are understood.
@@ -127,7 +127,7 @@ def read_annotations(path: Path) -> Iterator[Annotations]:
     """
     double: bool | None = None
     with reading(path):
-        for batch in batches_of_lines(path):
+        for batch in batches_of_lines(path, batch_bytes):
             if double is None:
                 double = is_double_encoded(batch.lines[0])
             yield decode_annotations(batch, file=path, double=double)

@@ -6,7 +6,7 @@ The arrangement is what makes the Parquet small. It depends on the files alone, 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.conversion.arrays import distinct, first_places, numbers, numpy_values, offsets_of
-from eraser_hub.records.errors import shown
+from eraser_hub.conversion.arrays import numbers, numpy_values
+from eraser_hub.conversion.offsets import distinct, first_places, offsets_of
 
+from .checked import refuse_repeated
 from .configs import EraserConfig
 from .documents import Documents
 from .format import Annotations, read_annotations
-from .rows import DOCIDS_LIST, DOCIDS_NULL, TYPE_ABSENT, WHOLE_NUMBER, NumberedRows, checked, full_rows, numbered_rows
+from .rows import DOCIDS_LIST, DOCIDS_NULL, TYPE_ABSENT, WHOLE_NUMBER, NumberedRows, full_rows, numbered_rows
 
 SHARD_BYTES = 64 << 20
 BATCH_BYTES = 8 << 20
@@ -33,59 +34,29 @@ def read_split(path: Path, config: EraserConfig, documents: Documents) -> Iterat
     Raises:
         DataError: at the first record that is not in order, or whose id stands twice.
     """
-    lines: dict[str, int] = {}
+    known = set[str]()
     for run in read_annotations(path):
-        yield _rows(run, lines, config, documents)
+        yield _rows(run, known, config, documents)
 
 
 def read_backup(path: Path, config: EraserConfig, documents: Documents, known: set[str]) -> Iterator[NumberedRows]:
     """The rows of a backup file's records whose ids are not ``known``: the ids of its split, behind whose lines they take
     their positions."""
-    lines: dict[str, int] = {}
+    taken = set[str]()
     behind = len(known)
     for run in read_annotations(path):
         new = run.some([place for place, each in enumerate(run.records) if str(each.annotation_id) not in known])
-        rows = _rows(new, lines, config, documents)
+        rows = _rows(new, taken, config, documents)
         positions = numbers(np.arange(behind + 1, behind + 1 + len(rows), dtype=np.int32))
         column = rows.table.schema.get_field_index("position")
         yield replace(rows, table=rows.table.set_column(column, "position", positions))
         behind += len(rows)
 
 
-def read_checked(path: Path, labels: Collection[str] | None, documents: Documents) -> Iterator[Annotations]:
-    """The annotations of a split file in its order, some at a time, as strictly as `read_split` reads them.
-
-    Args:
-        path: the file.
-        labels: those that a record may have; None allows any.
-        documents: those that the annotations may name.
-
-    Raises:
-        DataError: at the first record that is not in order, or whose id stands twice.
-    """
-    lines: dict[str, int] = {}
-    for run in read_annotations(path):
-        _refuse_repeated(run, lines)
-        checked(run, labels, documents)
-        yield run
-
-
-def _rows(run: Annotations, lines: dict[str, int], config: EraserConfig, documents: Documents) -> NumberedRows:
-    _refuse_repeated(run, lines)
+def _rows(run: Annotations, known: set[str], config: EraserConfig, documents: Documents) -> NumberedRows:
+    refuse_repeated(run, known)
     labels = {name: number for number, name in enumerate(config.label_names)}
     return numbered_rows(run, labels, documents, inclusive=config.sentence_end_inclusive)
-
-
-def _refuse_repeated(run: Annotations, lines: dict[str, int]) -> None:
-    """Refuse an id that stands twice; ``lines`` has the line of each id so far, and takes up the run's."""
-    ids = [str(record.annotation_id) for record in run.records]
-    if len(set(ids)) < len(ids) or not lines.keys().isdisjoint(ids):
-        for place, (identity, number) in enumerate(zip(ids, run.numbers, strict=True)):
-            first = lines.setdefault(identity, number)
-            if first != number:
-                words = f"{shown(run.records[place].annotation_id)} again (first on line {first})"
-                raise run.error(place, f"expected each annotation id once, found {words}", "annotation_id")
-    lines.update(zip(ids, run.numbers, strict=True))
 
 
 def joined(runs: Sequence[NumberedRows]) -> NumberedRows:
