@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -404,7 +405,7 @@ def system_names(paths: Sequence[Path]) -> list[str]:
     Raises:
         DataError: the same file twice.
     """
-    if len({path.resolve() for path in paths}) != len(paths):
+    if len(set(map(realpath, paths))) != len(paths):
         raise DataError("expected different files of predictions, found one twice")
     for depth in range(1, max((len(path.parts) for path in paths), default=1) + 1):
         names = ["/".join((*path.parts[-depth:-1], path.stem)) for path in paths]
@@ -427,7 +428,7 @@ def named_runs(arguments: Sequence[str]) -> dict[str, list[Path]]:
             name, files = "", argument
         own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
         named.append((name, [local_file(file) for file in own]))
-    whole = [path.resolve() for _, paths in named for path in paths]
+    whole = [realpath(path) for _, paths in named for path in paths]  # it takes links in a circle as they are
     if len(set(whole)) != len(whole):
         raise DataError("expected different files of predictions, found one twice")
     stems = iter(system_names([paths[0] for name, paths in named if not name]))

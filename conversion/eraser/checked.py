@@ -74,9 +74,11 @@ def read_checked(path: Path, labels: Collection[str] | None, documents: Document
         documents: those that the annotations may name.
 
     Raises:
-        DataError: at the first record that is not in order. (Ids that stand twice are for whoever keeps them all.)
+        DataError: at the first record that is not in order, or whose id stands twice.
     """
+    known = set[str]()
     for run in read_annotations(path, CHECKED_BYTES):
+        refuse_repeated(run, known)
         checked(run, labels, documents)
         yield run
 

@@ -431,3 +431,9 @@ def test_results_with_other_keys_share_what_both_have():
         found = compare(*pair, n_resamples=20)
         assert found["comparisons"][0]["keys"]["f1"]["difference"] == sign * 0.5
         assert list(found["left_out"].values()) == [["p"]]
+
+
+def test_a_link_in_a_circle_is_no_file_twice(tmp_path):
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    assert list(named_runs([str(tmp_path / "a.jsonl"), str(tmp_path / "loop.jsonl")])) == ["a", "loop"]

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
+from eraser_hub.conversion.eraser.checked import read_checked
 from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.export import DocumentWriter
 from eraser_hub.conversion.eraser.format import Annotation, decode_annotations, json_line, read_annotations, safe_name
-from eraser_hub.conversion.eraser.splits import read_checked
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import Lines
 
