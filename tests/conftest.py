@@ -52,14 +52,18 @@ def samples() -> Path:
     return SAMPLES
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _private_caches(tmp_path_factory: pytest.TempPathFactory):
-    """Each test process has caches of its own: runs side by side do not meet, and none reads a user's cache."""
+def private_caches(home: Path) -> None:
+    """No user's cache is read or filled: datasets and evaluate keep what they make under `home`."""
     import datasets.config
     import evaluate.config
 
-    home = tmp_path_factory.mktemp("hf_home")
     datasets.config.HF_DATASETS_CACHE = str(home / "datasets")
     evaluate.config.HF_METRICS_CACHE = home / "metrics"
     evaluate.config.HF_MODULES_CACHE = str(home / "modules")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _private_caches(tmp_path_factory: pytest.TempPathFactory):
+    """Each test process has caches of its own, once: a process that imported a module keeps to its folder."""
+    private_caches(tmp_path_factory.mktemp("hf_home"))
     yield

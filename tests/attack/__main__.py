@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from pathlib import Path
+
+from tests.conftest import private_caches
 
 from .attack import PLANS, Table, Verdict, attack, one_case, other_attacks, stock
 from .findings import findings
@@ -22,6 +26,8 @@ def main() -> int:
     options.add_argument("--clean", help="write the mutators of each verb that had no fault to this file")
     options.add_argument("--quiet", action="store_true", help="the table alone")
     given = options.parse_args()
+    caches = tempfile.TemporaryDirectory()
+    private_caches(Path(caches.name))
     with stock() as home:
         if given.case is not None:
             print(told(one_case(home, given.verb[0], given.case, given.seed), given.seed, whole=True))

@@ -47,7 +47,6 @@ def stock() -> Iterator[Path]:
     """A folder with sound inputs of every verb, built by the verbs themselves, and removed at the end."""
     home = Path(tempfile.mkdtemp(prefix="attack-stock-"))
     kept = dict(os.environ)
-    private_caches(home)
     os.environ.update(ERASER_HUB_CACHE=str(home / "cache"), TERM="dumb", COLUMNS="200")
     try:
         write_stock(home)
@@ -57,16 +56,6 @@ def stock() -> Iterator[Path]:
         os.environ.clear()
         os.environ.update(kept)
         shutil.rmtree(home, ignore_errors=True)
-
-
-def private_caches(home: Path) -> None:
-    """No user's cache is read or filled."""
-    import datasets.config
-    import evaluate.config
-
-    datasets.config.HF_DATASETS_CACHE = str(home / "hf" / "datasets")
-    evaluate.config.HF_METRICS_CACHE = home / "hf" / "metrics"
-    evaluate.config.HF_MODULES_CACHE = str(home / "hf" / "modules")
 
 
 def build_stock(home: Path) -> None:
