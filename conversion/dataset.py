@@ -117,6 +117,7 @@ class Verbs:
         check: (built folder, configs, leakage) -> the integrity report.
         stats: (built folder, configs, raw folder that it was built from, if it is at hand) -> the papers' tables.
         is_built: whether `check` and `stats` may look at a folder as it is; one with raw files is built aside first.
+        further_configs: the configs in a folder, raw or built, beside the dataset's own.
     """
 
     build: Callable[[Path | None, Sequence[str] | None, Path, BuildOptions], BuildResult]
@@ -124,6 +125,7 @@ class Verbs:
     check: Callable[[Path, Sequence[str] | None, bool], Report]
     stats: Callable[[Path, Sequence[str] | None, Path | None], Tables]
     is_built: Callable[[Path], bool] = is_built
+    further_configs: Callable[[Path], Collection[str]] = lambda folder: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,14 @@ class HubDataset:
     configs: tuple[str, ...]
     default_config: str
     verbs: Callable[[], Verbs]
+
+    def known_configs(self, folder: Path | None) -> tuple[str, ...]:
+        """The configs that may be asked for: the dataset's own, and those that a folder (raw or built) holds besides.
+
+        Raises:
+            DataError: the folder cannot be read.
+        """
+        return (*self.configs, *(self.verbs().further_configs(Path(folder)) if folder is not None else ()))
 
     def build(
         self,
@@ -207,9 +217,10 @@ class HubDataset:
         if self.verbs().is_built(folder):
             from eraser_hub.records.built import open_built  # with Arrow, which not every verb should wait for
 
+            known = self.known_configs(folder)
             for name in open_built(folder).configs:
-                if name not in self.configs:
-                    expected = f"expected configs of {self.name} ({', '.join(self.configs)}), found {shown(name)}"
+                if name not in known:
+                    expected = f"expected configs of {self.name} ({', '.join(known)}), found {shown(name)}"
                     raise DataError(expected, file=folder / "README.md")
             yield folder
             return

@@ -19,13 +19,14 @@ import datasets
 import pyarrow as pa
 
 from eraser_hub.conversion.card import content_version
-from eraser_hub.conversion.eraser.card import HOMEPAGE
-from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
+from eraser_hub.conversion.eraser.card import HOMEPAGE, TITLE_OF_OWN
+from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG, EraserConfig
 from eraser_hub.conversion.eraser.corpus import CorpusFolder, look_into
 from eraser_hub.conversion.eraser.documents import read_documents
+from eraser_hub.conversion.eraser.own import own_folders
 from eraser_hub.conversion.eraser.rows import full_rows
 from eraser_hub.conversion.eraser.schema import SCHEMA
-from eraser_hub.conversion.eraser.sources import corpus_folder, fingerprint
+from eraser_hub.conversion.eraser.sources import config_of, corpus_folder, fingerprint
 from eraser_hub.conversion.eraser.splits import read_split
 from eraser_hub.conversion.features import features_of
 from eraser_hub.papers import paper
@@ -43,7 +44,7 @@ class Eraser(datasets.ArrowBasedBuilder):
     """Builds one configuration of ERASER from its raw files; rows as in the published Parquet, in the files' order.
 
     Args:
-        config_name: one of `CONFIGS`.
+        config_name: one of `CONFIGS`, or a corpus of one's own in ``data_dir`` (a folder with a corpus.yaml).
         data_dir: a folder with the corpus's folder or archive, or the corpus's folder; None downloads the release.
         cache_dir: where datasets keeps what `download_and_prepare` makes.
     """
@@ -59,8 +60,11 @@ class Eraser(datasets.ArrowBasedBuilder):
         # datasets calls builders with keywords; users write Eraser("movies", data_dir=..)
         cache_dir = settings.pop("cache_dir", None)
         name = config_name or DEFAULT_CONFIG
+        own = own_folders(Path(data_dir)) if data_dir is not None else {}
+        if name not in CONFIGS and name not in own:
+            raise DataError(f"expected one of the configs {', '.join((*CONFIGS, *own))}, found {shown(name)}")
         if name not in CONFIGS:
-            raise DataError(f"expected one of the configs {', '.join(CONFIGS)}, found {shown(name)}")
+            self.BUILDER_CONFIGS = []  # then datasets makes a configuration of any name
         self._corpus: CorpusFolder | None = None
         version = settings.pop("version", None)
         if data_dir is not None and version is None:
@@ -73,11 +77,12 @@ class Eraser(datasets.ArrowBasedBuilder):
         )  # fmt: skip
 
     def _info(self) -> datasets.DatasetInfo:
-        facts = CONFIGS[self.config.name]
+        facts = self._corpus.config if self._corpus is not None else CONFIGS[self.config.name]
+        released = facts.name in CONFIGS
         return datasets.DatasetInfo(
-            description=f"ERASER: {facts.title}. {facts.license_note}",
-            citation=paper("eraser_acl_2020").citation,
-            homepage=HOMEPAGE,
+            description=f"{'ERASER' if released else TITLE_OF_OWN}: {facts.title}. {facts.license_note}",
+            citation=paper("eraser_acl_2020").citation if released else facts.citation,
+            homepage=HOMEPAGE if released else "",
             license=facts.license,
             features=features_of(SCHEMA, {"classification": facts.label_names}),
             version=self.config.version,
@@ -89,14 +94,15 @@ class Eraser(datasets.ArrowBasedBuilder):
             self._corpus = _corpus(self.config.name, source)
         return [
             datasets.SplitGenerator(
-                name=file.split, gen_kwargs={"folder": str(self._corpus.folder), "path": str(file.path)}
+                name=file.split,
+                gen_kwargs={"config": self._corpus.config, "folder": str(self._corpus.folder), "path": str(file.path)},
             )
             for file in self._corpus.splits
         ]
 
-    def _generate_tables(self, folder: str, path: str) -> Iterator[tuple[int, pa.Table]]:
+    def _generate_tables(self, config: EraserConfig, folder: str, path: str) -> Iterator[tuple[int, pa.Table]]:
         documents = read_documents(Path(folder))
-        for number, rows in enumerate(read_split(Path(path), CONFIGS[self.config.name], documents)):
+        for number, rows in enumerate(read_split(Path(path), config, documents)):
             yield number, full_rows(rows.table, documents)
 
     def as_streaming_dataset(self, split: str | None = None, base_path: str | None = None) -> Any:
@@ -110,4 +116,4 @@ class Eraser(datasets.ArrowBasedBuilder):
 
 def _corpus(name: str, source: Path | None) -> CorpusFolder:
     folder = corpus_folder(name, source, progress=source is None, say=lambda _: None)
-    return look_into(folder, CONFIGS[name])
+    return look_into(folder, config_of(name, folder))

@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from eraser_hub.conversion.dataset import RELEASE
+from eraser_hub.conversion.eraser.configs import CONFIGS, EraserConfig
+from eraser_hub.conversion.eraser.release import configs_of
 from eraser_hub.papers import paper
 from eraser_hub.records.built import LABEL_COLUMNS, batches, open_built
 from eraser_hub.records.errors import DataError, first_line, shown
@@ -169,7 +172,7 @@ def queries_differ(split: Split) -> bool:
 
 
 def kd_of(split: Split) -> float:
-    """The average rationale length of a config as the papers give it, else the average of the split's own rationales.
+    """The average rationale length of a config as the papers or its corpus.yaml give it, else that of the split's rationales.
 
     Papers: 000, Table 4; 002, Table 3.
 
@@ -180,6 +183,9 @@ def kd_of(split: Split) -> float:
         DataError: neither is known, or no token of the split is marked: kd must be given.
     """
     printed = paper(PAPER_OF_KD[split.kind]).kd if split.kind in PAPER_OF_KD else {}
+    own = _own_config(split)
+    if own is not None:
+        printed = {own.name: own.kd} if own.kd is not None else {}
     for name in (split.config, split.config.removesuffix("_simplified").removesuffix("_flat")):
         if name in printed:
             return printed[name]
@@ -192,3 +198,14 @@ def kd_of(split: Split) -> float:
     if not any(shares):
         raise DataError(f"--kd: no rationale length is known for the config {shown(split.config)}: give --kd")
     return round(float(np.mean(shares)), 4)
+
+
+def _own_config(split: Split) -> EraserConfig | None:
+    """What the corpus.yaml of a corpus of one's own says, as the built dataset kept it; None for the others."""
+    if split.kind != "eraser" or split.name is None or split.config in CONFIGS:
+        return None
+    try:
+        built = open_built(split.name)
+    except DataError:  # rows from elsewhere, of which there is no card of ours
+        return None
+    return configs_of(built)[split.config] if built.paths(RELEASE) else None

@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML
 from eraser_hub.records.errors import DataError, shown
-
-OWN_WORDS = "corpus.yaml"
 
 
 class LabelNames(NamedTuple):
@@ -33,7 +31,7 @@ class _Labelled(msgspec.Struct, gc=False):
 def labels_of_corpus(folder: Path, config: str | None, annotations: Path) -> LabelNames:
     """The labels of a corpus folder.
 
-    They are those of ``labels`` in its corpus.yaml; else those of ``config``; else those of the config that the folder
+    They are those of its corpus.yaml; else those of ``config``; else those of the config that the folder
     is named after, if at least one annotation has one of them; else the annotations'.
 
     Args:
@@ -42,11 +40,12 @@ def labels_of_corpus(folder: Path, config: str | None, annotations: Path) -> Lab
         annotations: the annotation file that is scored.
 
     Raises:
-        DataError: ``labels`` in corpus.yaml is no list of strings; ``config`` is not known.
+        DataError: its corpus.yaml is not in order; ``config`` is not known.
     """
-    labels = _own_words(folder / OWN_WORDS)
-    if labels is not None:
-        return LabelNames(labels)
+    if (folder / CORPUS_YAML).exists():
+        from eraser_hub.conversion.eraser.own import own_config_of  # with YAML, which not every score should wait for
+
+        return LabelNames(own_config_of(folder).label_names)
     if config is not None:
         if config not in CONFIGS:
             raise DataError(
@@ -57,28 +56,7 @@ def labels_of_corpus(folder: Path, config: str | None, annotations: Path) -> Lab
     if name in CONFIGS and any(label in CONFIGS[name].label_names for label in _labels(annotations)):
         return LabelNames(CONFIGS[name].label_names)
     why = f"none of the labels of {name} is among them" if name in CONFIGS else f"{name} is no config's name"
-    return LabelNames(None, f"labels: those of the annotations ({why}; name others in {OWN_WORDS}, or by --config)")
-
-
-def _own_words(path: Path) -> tuple[str, ...] | None:
-    """The labels in corpus.yaml; None where there is no such file, or no labels in it."""
-    if not path.is_file():
-        return None
-    import yaml
-
-    try:
-        words = yaml.safe_load(path.read_bytes())
-    except (OSError, UnicodeError, yaml.YAMLError) as error:
-        raise DataError(f"cannot be read: {' '.join(str(error).split())}", file=path) from None
-    labels = words.get("labels") if isinstance(words, dict) else None
-    if labels is None:
-        return None
-    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
-        message = f"expected a list of strings (quote words like 'true' and numbers), found {shown(labels)}"
-        raise DataError(message, file=path, field="labels")
-    if len(set(labels)) < len(labels):
-        raise DataError(f"expected each label once, found {shown(labels)}", file=path, field="labels")
-    return tuple(labels)
+    return LabelNames(None, f"labels: those of the annotations ({why}; name others in {CORPUS_YAML}, or by --config)")
 
 
 def _labels(annotations: Path) -> Iterator[str]:

@@ -6,6 +6,7 @@
     out/eraser/documents/CONFIG.parquet           documents that no annotation refers to
     out/eraser/documents/CONFIG.order.parquet     where the other documents stood in docs.jsonl, if not in the rows' order
     out/eraser/documents/CONFIG.records.parquet   records that differ from what release.json says of their split, if any
+    out/eraser/annotators/CONFIG.parquet          the annotators' masks, of a corpus of one's own that has them
 
 All of it appears at once (see `atomic`): a kill leaves what stood there, and a rerun takes up the finished files.
 A split's rows are in memory while it is built, its documents where they stand in docs.jsonl.
@@ -14,9 +15,10 @@ A split's rows are in memory while it is built, its documents where they stand i
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -33,6 +35,7 @@ from eraser_hub.conversion.card import content_version, verify_folder
 from eraser_hub.conversion.croissant import write_croissant
 from eraser_hub.conversion.dataset import (
     FORMAT,
+    RELEASE,
     BuildOptions,
     BuildResult,
     each_of,
@@ -45,6 +48,7 @@ from eraser_hub.conversion.download.http import Unreachable
 from eraser_hub.conversion.offsets import in_first_order
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
+from eraser_hub.records.built import batches
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, raise_all, shown
 from eraser_hub.records.processes import process_pool
@@ -52,20 +56,20 @@ from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
 
 from .card import eraser_card
-from .configs import CONFIGS
+from .configs import CONFIGS, annotators_file
 from .corpus import CorpusFolder, Skipped, SplitFile, look_into
 from .documents import Documents, read_documents
-from .release import Entry
+from .own import BESIDE_CONFIGS
+from .release import Entry, facts_of
 from .rows import NumberedRows
-from .schema import SCHEMA
-from .sources import BESIDE, chosen_configs, corpus_folder, fingerprint
+from .schema import ANNOTATORS, SCHEMA
+from .sources import BESIDE, chosen_configs, config_of, corpus_folder, fingerprint
 from .splits import BATCH_BYTES, arranged, exceptions, joined, read_backup, read_split, split_facts, table_five
 
 PARTS = ".parts"
 DOCUMENTS = pa.schema([("docid", pa.string()), ("text", pa.string()), ("position", pa.int32())])
 ORDER = pa.schema([("position", pa.int32())])
 RECORDS = pa.schema([("split", pa.string()), ("position", pa.int32()), ("record", pa.string())])
-LABELS = {name: facts.label_names for name, facts in CONFIGS.items()}
 
 
 def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions) -> BuildResult:
@@ -83,6 +87,7 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
             corpus.config.name: [str(corpus.folder.resolve()), fingerprint(corpus.folder)] for corpus in corpora
         },
     }
+    release = target / RELEASE
     with rebuilding(target, key) as folder:
         _clear(folder, names)
         parts, errors = _build_all(corpora, folder, options)
@@ -93,16 +98,22 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         _keep(target, folder, kept)
         entries = kept | {name: part.entry for name, part in parts.items()}
         shutil.rmtree(folder / PARTS, ignore_errors=True)
-        entries = {name: entries[name] for name in CONFIGS if name in entries}
+        entries = {name: entries[name] for name in _in_order(entries)}
+        facts = facts_of(entries, entries, release)
         write_release(folder, entries)
-        (folder / "README.md").write_text(eraser_card(entries), encoding="utf-8")
-        verify_folder(folder, SCHEMA, LABELS)
+        (folder / "README.md").write_text(eraser_card(entries, facts), encoding="utf-8")
+        verify_folder(folder, SCHEMA, {name: config.label_names for name, config in facts.items()})
         digests = {path: digest for part in parts.values() for path, digest in part.digests.items()}
         write_croissant(folder, "eraser", digests)
-        keep_others(target, folder, (*CONFIGS, "documents"))
+        keep_others(target, folder, (*CONFIGS, *facts, *BESIDE_CONFIGS))
     rows = {name: {split: of["num_examples"] for split, of in entries[name]["splits"].items()} for name in parts}
     notes += [note for part in parts.values() for note in part.notes]
-    return BuildResult(target, rows, notes, {name: failed[name] for name in CONFIGS if name in failed})
+    return BuildResult(target, rows, notes, {name: failed[name] for name in _in_order(failed)})
+
+
+def _in_order(names: Collection[str]) -> list[str]:
+    """The release's configs in their order, then those of one's own by name."""
+    return [*(name for name in CONFIGS if name in names), *sorted(set(names) - CONFIGS.keys())]
 
 
 def _corpora(
@@ -126,7 +137,7 @@ def _corpora(
         except Unreachable as error:
             unreachable.append(error)
             raise
-        return look_into(folder, CONFIGS[name])
+        return look_into(folder, config_of(name, folder))
 
     there, failed = each_of(chosen_configs(configs, source), look)
     corpora = [corpus for corpus in there.values() if corpus is not None]
@@ -138,11 +149,12 @@ def _corpora(
 def _clear(folder: Path, building: Sequence[str]) -> None:
     """Clear away what a stopped run, or a corpus that is not in order, left of other configs than these."""
     for path in folder.iterdir():
-        if path.is_dir() and path.name not in (PARTS, "documents", *building):
+        if path.is_dir() and path.name not in (PARTS, *BESIDE_CONFIGS, *building):
             shutil.rmtree(path)
-    for path in folder.glob("documents/*"):
-        if path.name.partition(".")[0] not in building:
-            path.unlink()
+    for beside in BESIDE_CONFIGS:
+        for path in folder.glob(f"{beside}/*"):
+            if path.name.partition(".")[0] not in building:
+                path.unlink()
 
 
 def _keep(target: Path, folder: Path, names: Iterable[str]) -> None:
@@ -150,8 +162,8 @@ def _keep(target: Path, folder: Path, names: Iterable[str]) -> None:
     for name in names:
         for old in sorted((target / name).glob("*.parquet")):
             link_or_copy(old, folder / name / old.name)
-        for old in sorted((target / "documents").glob(f"{name}.*parquet")):
-            link_or_copy(old, folder / "documents" / old.name)
+        for old in sorted(path for beside in BESIDE_CONFIGS for path in (target / beside).glob(f"{name}.*parquet")):
+            link_or_copy(old, folder / old.relative_to(target))
 
 
 def _bar(title: str, total: int, unit: str, shown: bool) -> tqdm:
@@ -268,10 +280,12 @@ def _build_config(
         columns = [strings(splits), numbers(np.array(positions, np.int32)), strings(records)]
         table = pa.Table.from_arrays(columns, schema=RECORDS)
         files.write(f"documents/{config.name}.records.parquet", RECORDS, [table])
+    _keep_annotators(corpus, files)
     version = content_version(
         [
             str(SCHEMA),
             *config.label_names,
+            *([config.corpus_yaml] if config.corpus_yaml else []),
             json.dumps([parts.entries, others], sort_keys=True),
             *(files.digests[name] for name in sorted(files.digests)),
         ]
@@ -282,8 +296,21 @@ def _build_config(
         "documents": others,
         "splits": parts.entries,
         "skipped": [{"file": str(each.path.relative_to(corpus.folder)), "reason": each.reason} for each in skipped],
+        **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
     }
     return BuiltConfig(entry, files.digests, [*map(str, skipped), *parts.notes])
+
+
+def _keep_annotators(corpus: CorpusFolder, files: _Files) -> None:
+    """Take over the annotators' masks of a corpus of one's own, where it has any."""
+    name = annotators_file(corpus.config.name)
+    path = corpus.folder / name
+    if corpus.config.corpus_yaml and os.path.lexists(path):
+        for _ in batches([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
+            pass  # read to the end, which refuses a damaged file
+        (files.folder / name).parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, files.folder / name)
+        files.digests[name] = file_digest(path)
 
 
 def _read_rows(

@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 
 from eraser_hub.conversion.checks import CheckRules, Finding, Report, Tally, UniqueStrings, check_folder
 from eraser_hub.conversion.offsets import offsets_of
-from eraser_hub.records.built import batches
+from eraser_hub.records.built import batches, open_built
 from eraser_hub.records.errors import shown
 
-from .configs import CONFIGS
 from .flat_rows import FlatRows, flatten, list_lengths
+from .release import configs_of
 from .rows import rationales
 from .schema import SCHEMA
 
@@ -56,9 +56,8 @@ NOTES = {
 class EraserSplitCheck:
     """Looks at one split of a configuration; keeps ids, positions, and the name and a hash of every document."""
 
-    def __init__(self, config: str, split: str, leakage: bool = False) -> None:
-        self.config, self.split = config, split
-        self.labels = len(CONFIGS[config].label_names)
+    def __init__(self, config: str, split: str, labels: int, leakage: bool = False) -> None:
+        self.config, self.split, self.labels = config, split, labels
         self.rows = 0
         self.documents: int | None = 0
         self.leakage = leakage
@@ -331,6 +330,7 @@ def check_eraser(folder: Path, configs: Sequence[str] | None = None, leakage: bo
     Raises:
         DataError: the folder cannot be read.
     """
+    facts = configs_of(open_built(folder))
 
     def across(config: str, checks: Mapping[str, Any], tally: Tally) -> None:
         _across(config, checks, tally)
@@ -339,7 +339,7 @@ def check_eraser(folder: Path, configs: Sequence[str] | None = None, leakage: bo
     rules = CheckRules(
         dataset="eraser",
         columns=COLUMNS,
-        split=lambda config, split: EraserSplitCheck(config, split, leakage),
+        split=lambda config, split: EraserSplitCheck(config, split, len(facts[config].label_names), leakage),
         across=across,
         quirks=QUIRKS,
         notes=NOTES,

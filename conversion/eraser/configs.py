@@ -28,6 +28,10 @@ class EraserConfig:
         extra_splits: split files beyond train, val and test that the release is known to hold.
         task_id: the Hub's finer task.
         source: the dataset that this one extends, as the Hub names it.
+        language: the languages of the texts, as the Hub names them; none where a corpus of one's own names none.
+        citation: BibTeX of a corpus of one's own; the papers' stands in ``papers/``.
+        kd: the share of a document's tokens in a hard rationale, of a corpus of one's own that names it.
+        corpus_yaml: the text of its corpus.yaml (see `own`); empty for the release's nine.
     """
 
     name: str
@@ -41,6 +45,10 @@ class EraserConfig:
     extra_splits: tuple[str, ...] = ()
     task_id: str = "other"
     source: str = "other"
+    language: tuple[str, ...] = ("en",)
+    citation: str = ""
+    kd: float | None = None
+    corpus_yaml: str = ""
 
 
 _ALL = (
@@ -152,3 +160,9 @@ _ALL = (
 
 CONFIGS: dict[str, EraserConfig] = {config.name: config for config in _ALL}
 DEFAULT_CONFIG = "movies"
+CORPUS_YAML = "corpus.yaml"  # of a corpus of one's own, see `own`
+
+
+def annotators_file(config: str) -> str:
+    """Where the annotators' masks of a config stand, in its corpus folder and in a built dataset."""
+    return f"annotators/{config}.parquet"

@@ -74,6 +74,8 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
         path = folder / entry.name
         if entry.name == "docs.jsonl" if lines else entry.name == "docs" and entry.is_dir():
             continue
+        if config.corpus_yaml and entry.name in ("corpus.yaml", "annotators"):
+            continue
         reason = _why_no_split(entry, path, config)
         if reason:
             skipped.append(Skipped(path, reason))

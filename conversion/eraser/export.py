@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,10 +20,10 @@ from eraser_hub.records.built import BuiltDataset, batches, label_name, open_bui
 from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.lines import file_name
 
-from .build import LABELS, RECORDS
-from .configs import CONFIGS
+from .build import RECORDS
+from .configs import CORPUS_YAML, EraserConfig, annotators_file
 from .format import json_line, safe_name
-from .release import Entry
+from .release import Entry, configs_of
 from .schema import SCHEMA
 
 COLUMNS = ["annotation_id", "classification", "query", "query_type", "documents", "evidences", "position"]
@@ -44,12 +45,13 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
             something stands in ``out/CONFIG`` already.
     """
     release = read_release(dataset, Entry)
-    verify_folder(dataset, SCHEMA, LABELS)
     built = open_built(dataset)
-    names = list(release) if configs is None else [name for name in CONFIGS if name in configs]
+    facts = configs_of(built)
+    verify_folder(dataset, SCHEMA, {name: one.label_names for name, one in facts.items()})
+    names = list(release) if configs is None else [name for name in facts if name in configs]
     for name in (*(configs or ()), *names):
-        if name not in release or name not in CONFIGS:
-            known = ", ".join(known for known in release if known in CONFIGS)
+        if name not in release or name not in facts:
+            known = ", ".join(known for known in release if known in facts)
             raise DataError(f"expected one of the configs {known}, found {shown(name)}", file=dataset)
     files: list[Path] = []
     for name in names:
@@ -57,13 +59,13 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
         if target.exists() and any(target.iterdir()):
             raise DataError("expected no such folder yet, or an empty one; nothing is overwritten", file=target)
         with rebuilding(target) as folder:
-            names_of_files = _export_config(built, name, release[name], folder)
+            names_of_files = _export_config(built, facts[name], release[name], folder)
         files += [target / path for path in names_of_files]
     return ExportResult(out, files)
 
 
-def _export_config(built: BuiltDataset, name: str, entry: dict[str, Any], folder: Path) -> list[str]:
-    names: list[str] = []
+def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, Any], folder: Path) -> list[str]:
+    name, names = config.name, list[str]()
     beside = built.folder / "documents"
     records = _exceptions(beside / f"{name}.records.parquet")
     with DocumentWriter(folder, entry["documents"]["layout"]) as documents:
@@ -72,7 +74,7 @@ def _export_config(built: BuiltDataset, name: str, entry: dict[str, Any], folder
                 if not safe_name(file):
                     raise DataError(f"expected a file name, found {shown(file)}", file=built.folder / RELEASE)
             tables = batches(built.files(name, split), COLUMNS, kinds=SCHEMA, whole=WHOLE)
-            names += write_split(tables, folder, facts, CONFIGS[name].label_names, records.get(split, {}), documents)
+            names += write_split(tables, folder, facts, config.label_names, records.get(split, {}), documents)
         for table in batches([beside / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
             for docid, text in zip(table["docid"].to_pylist(), table["text"].to_pylist(), strict=True):
                 documents.add(docid, text)
@@ -84,6 +86,14 @@ def _export_config(built: BuiltDataset, name: str, entry: dict[str, Any], folder
             positions = np.concatenate([batch["position"].to_numpy() for batch in order])
         documents.finish(positions, entry["documents"]["final_newline"])
         names.append("docs.jsonl" if documents.spool else "docs")
+    if config.corpus_yaml:
+        (folder / CORPUS_YAML).write_bytes(config.corpus_yaml.encode())
+        names.append(CORPUS_YAML)
+    masks = annotators_file(name)
+    if (built.folder / masks).is_file():
+        (folder / masks).parent.mkdir()
+        shutil.copyfile(built.folder / masks, folder / masks)
+        names.append(masks)
     return names
 
 

@@ -26,9 +26,9 @@ class Lengths:
         sums: float64 (labels, 4): annotations, tokens, rationale tokens, and their shares.
     """
 
-    def __init__(self, config: str) -> None:
+    def __init__(self, config: str, labels: int) -> None:
         self.with_query = COUNTS_QUERY.get(config, False)
-        self.sums = np.zeros((len(CONFIGS[config].label_names), 4))
+        self.sums = np.zeros((labels, 4))
 
     def add(self, labels: np.ndarray, tokens: np.ndarray, marked: np.ndarray, query: np.ndarray) -> None:
         """Take up some annotations: of each its label, and the tokens of its documents, its rationale and its query."""
@@ -49,8 +49,10 @@ def length_tables(by_config: Mapping[str, Sequence[Lengths]]) -> list[Table]:
     )  # fmt: skip
     figure = Table("carton_figure_1", classes.title, ("config", "label"), ("rows", "rationale_percent"), classes.source)
     for config, splits in by_config.items():
+        if config not in COUNTS_QUERY:
+            continue
         sums = sum((split.sums for split in splits), np.zeros((len(CONFIGS[config].label_names), 4)))
-        if config not in COUNTS_QUERY or not sums[:, 0].any():
+        if not sums[:, 0].any():
             continue
         count, tokens, marked, shares = sums.sum(axis=0).tolist()
         printed = lengths.row(config)

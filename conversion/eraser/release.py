@@ -1,10 +1,20 @@
-"""What ``release.json`` holds of each config: what the rows of its splits cannot."""
+"""What ``release.json`` holds of each config: what the rows of its splits cannot; and of a corpus of one's own, what it is."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+
+from eraser_hub.conversion.dataset import RELEASE, read_release
+from eraser_hub.records.errors import DataError, shown
+
+from .configs import CONFIGS, EraserConfig
+
+if TYPE_CHECKING:
+    from eraser_hub.records.built import BuiltDataset
 
 
 class Backup(msgspec.Struct):
@@ -56,3 +66,33 @@ class Entry(msgspec.Struct):
     documents: Documents
     splits: dict[str, Split]
     skipped: list[Skipped]
+    corpus: str | None = None  # the text of corpus.yaml, of a corpus of one's own
+
+
+def configs_of(built: BuiltDataset) -> dict[str, EraserConfig]:
+    """The facts of each config of a built ``eraser``, in the card's order.
+
+    Raises:
+        DataError: a config that is none of the nine, and of which release.json says nothing.
+    """
+    entries: dict[str, Any] = {}
+    if not CONFIGS.keys() >= set(built.configs):
+        built.paths(RELEASE)  # fetched, where the dataset is of the Hub
+        entries = read_release(built.folder, Entry)
+    return facts_of(entries, built.configs, built.folder / RELEASE)
+
+
+def facts_of(entries: Mapping[str, Mapping[str, Any]], names: Iterable[str], path: Path) -> dict[str, EraserConfig]:
+    """The facts of some configs, those of one's own by the entries of the release.json at ``path``."""
+    from .own import own_config  # with YAML, which not every verb should wait for
+
+    facts = {}
+    for name in names:
+        text = entries.get(name, {}).get("corpus")
+        if name not in CONFIGS and text is None:
+            expected = f"expected configs of eraser ({', '.join(CONFIGS)}), or with the text of their corpus.yaml"
+            raise DataError(f"{expected}, found {shown(name)}", file=path)
+        facts[name] = CONFIGS[name] if name in CONFIGS else own_config(text, path)
+        if facts[name].name != name:
+            raise DataError(f"expected the corpus.yaml of {name}, found {facts[name].name}'s", file=path, field=name)
+    return facts

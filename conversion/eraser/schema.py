@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+# the masks of texts with two annotators or more, in a corpus folder and in a built dataset; `annotator_agreement` reads them
+ANNOTATORS = pa.schema(
+    [("annotation_id", pa.string()), ("split", pa.string()), ("annotators", pa.list_(pa.list_(pa.int8())))]
+)
+
 DOCUMENT = pa.struct([("docid", pa.string()), ("text", pa.string())])
 EVIDENCE = pa.struct(
     [

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from eraser_hub.records.errors import DataError
 
-from .configs import CONFIGS
+from .configs import CONFIGS, CORPUS_YAML, EraserConfig
 from .corpus import look_into
 from .format import read_annotations
+from .own import own_config_of, own_folders
 
 # configs that the release may ship inside of another one's archive
 BESIDE = {"cose_simplified": "cose", "esnli_flat": "esnli"}
@@ -22,7 +23,8 @@ def corpus_folder(config: str, source: Path | None, *, progress: bool, say: Call
 
     Args:
         config: e.g. ``movies``.
-        source: holds ``movies/`` or ``movies.tar.gz``, or is one of these; None downloads the release.
+        source: holds ``movies/`` or ``movies.tar.gz``, or is one of these; for a corpus of one's own a folder with its
+            corpus.yaml, or the folder that holds it. None downloads the release.
         progress: a progress bar while downloading.
         say: receives what the user should know, e.g. a digest that was recorded.
 
@@ -39,7 +41,7 @@ def corpus_folder(config: str, source: Path | None, *, progress: bool, say: Call
                     pass
 
         return fetch.corpus_folder(config, progress=progress, say=say, read=read)
-    place = _find(config, source)
+    place = own_folders(source).get(config) or _find(config, source)
     if place is None:
         raise DataError(f"expected a folder {config}/ or an archive {config}.tar.gz, found neither", file=source)
     if place.is_dir():
@@ -50,11 +52,23 @@ def corpus_folder(config: str, source: Path | None, *, progress: bool, say: Call
     return inside
 
 
+def config_of(name: str, folder: Path) -> EraserConfig:
+    """The facts of a corpus: those of the corpus.yaml in its folder, else those of the release's config.
+
+    Raises:
+        DataError: the corpus.yaml is not in order.
+    """
+    return own_config_of(folder) if os.path.lexists(folder / CORPUS_YAML) else CONFIGS[name]
+
+
 def _find(config: str, source: Path, exact: bool = False) -> Path | None:
+    """Where a config of the release lies; a folder with a corpus.yaml is none."""
+    if (source / CORPUS_YAML).is_file():
+        return None
     if source.is_file():
         return source if source.name == f"{config}.tar.gz" or not exact else None
     for candidate in (source / config, source / f"{config}.tar.gz"):
-        if candidate.is_dir() or candidate.is_file():
+        if (candidate.is_dir() or candidate.is_file()) and not (candidate / CORPUS_YAML).is_file():
             return candidate
     if source.resolve().name == config and _holds_splits(source):
         return source
@@ -70,7 +84,7 @@ def _find(config: str, source: Path, exact: bool = False) -> Path | None:
 
 def is_raw(folder: Path) -> bool:
     """Whether a folder holds raw corpora (folders with split files, or archives, named like configs), or is one."""
-    if _holds_splits(folder):
+    if _holds_splits(folder) or own_folders(folder):
         return True
     return any((folder / f"{name}.tar.gz").is_file() or any((folder / name).glob("*.jsonl")) for name in CONFIGS)
 
@@ -82,7 +96,7 @@ def _holds_splits(folder: Path) -> bool:
 def fingerprint(folder: Path) -> str:
     """A digest of the names, sizes and times of a corpus folder's files: another one when a file was changed."""
     digest = hashlib.sha256()
-    for place in (folder, folder / "docs"):
+    for place in (folder, folder / "docs", folder / "annotators"):
         if not place.is_dir():
             continue
         with os.scandir(place) as entries:
@@ -101,14 +115,17 @@ def fingerprint(folder: Path) -> str:
 
 def chosen_configs(configs: Sequence[str] | None, source: Path | None) -> list[str]:
     """The configs to build: those asked for, else those that ``source`` holds, else all."""
+    own = own_folders(source) if source is not None else {}
+    known = [*(name for name in CONFIGS if name not in own), *own]
     if configs:
-        unknown = [name for name in configs if name not in CONFIGS]
+        unknown = [name for name in configs if name not in known]
         if unknown:
-            raise DataError(f"expected configs of {', '.join(CONFIGS)}, found {unknown[0]!r}")
-        return [name for name in CONFIGS if name in configs]
+            raise DataError(f"expected configs of {', '.join(known)}, found {unknown[0]!r}")
+        return [name for name in known if name in configs]
     if source is None:
-        return list(CONFIGS)
-    names = [name for name in CONFIGS if _find(name, source, exact=True) is not None]
+        return known
+    names = [name for name in known if name in own or _find(name, source, exact=True) is not None]
     if not names:
-        raise DataError(f"expected folders or archives named {', '.join(CONFIGS)}, found none", file=source)
+        expected = f"folders or archives named {', '.join(CONFIGS)}, or folders with a {CORPUS_YAML}"
+        raise DataError(f"expected {expected}, found none", file=source)
     return names

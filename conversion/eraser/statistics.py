@@ -23,10 +23,11 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .check import MAIN_SPLITS
-from .configs import CONFIGS
+from .configs import EraserConfig
 from .flat_rows import flatten
 from .human_agreement import human_agreement
 from .lengths import Lengths, length_tables
+from .release import configs_of
 from .schema import SCHEMA
 from .sources import corpus_folder
 
@@ -43,8 +44,8 @@ class SplitStatistics:
         lengths: of texts and rationales, by class.
     """
 
-    def __init__(self, config: str) -> None:
-        self.lengths = Lengths(config)
+    def __init__(self, config: EraserConfig) -> None:
+        self.lengths = Lengths(config.name, len(config.label_names))
         self.instances = self.evidences = self.evidence_tokens = self.pairs = 0
         self.shares = self.shares_with_query = 0.0
         self.names = pa.array([], pa.string())
@@ -129,22 +130,25 @@ def eraser_statistics(folder: Path, configs: Sequence[str] | None = None, raw: P
     built = open_built(folder)
     by_config: dict[str, dict[str, SplitStatistics]] = {}
     agreement: dict[str, tuple[dict[str, Cell], str]] = {}
+    facts = configs_of(built)
     for config in built.chosen(configs):
         splits = by_config[config] = {}
         for split, paths in built.splits(config).items():
-            splits[split] = SplitStatistics(config)
+            splits[split] = SplitStatistics(facts[config])
             for batch in batches(paths, COLUMNS, kinds=SCHEMA, whole=COLUMNS):
                 splits[split].add(batch)
             splits[split].finish()
         corpus = None if raw is None else corpus_folder(config, raw, progress=False, say=lambda _: None)
         agreement[config] = human_agreement(built, config, corpus)
-    return tables_of(by_config, agreement)
+    return tables_of(by_config, agreement, facts)
 
 
 def tables_of(
-    by_config: Mapping[str, Mapping[str, SplitStatistics]], agreement: Mapping[str, tuple[dict[str, Cell], str]]
+    by_config: Mapping[str, Mapping[str, SplitStatistics]],
+    agreement: Mapping[str, tuple[dict[str, Cell], str]],
+    facts: Mapping[str, EraserConfig],
 ) -> Tables:
-    """The tables, from the sums of each configuration's splits and its people's agreement."""
+    """The tables, from the sums of each configuration's splits, its people's agreement and its facts."""
     printed = paper("eraser_acl_2020").tables
     one, five, six, two = (
         Table(name, printed[name].title, left, columns, printed[name].source)
@@ -164,7 +168,7 @@ def tables_of(
         main = {split: splits[split] for split in MAIN_SPLITS if split in splits}
         if 0 < len(main) < len(MAIN_SPLITS):
             partial.append(f"{config} ({', '.join(main)})")
-        _add_sizes(config, main, one, six)
+        _add_sizes(facts[config], main, one, six)
         for split, sums in splits.items():
             five.add(config, split, **sums.figures(printed["table_5"].row(config, split)))
         people, note = agreement.get(config, ({}, ""))
@@ -186,9 +190,9 @@ def tables_of(
     return Tables("eraser", [*tables, *length_tables(main_lengths)])
 
 
-def _add_sizes(config: str, main: Mapping[str, SplitStatistics], one: Table, six: Table) -> None:
+def _add_sizes(facts: EraserConfig, main: Mapping[str, SplitStatistics], one: Table, six: Table) -> None:
     """A config's rows of Tables 1 and 6, from its train, validation and test as far as they are there."""
-    printed = paper("eraser_acl_2020").tables
+    config, printed = facts.name, paper("eraser_acl_2020").tables
     first, sixth = printed["table_1"].row(config), printed["table_6"].row(config)
     names, counts = _distinct(
         [sums.names for sums in main.values()],
@@ -198,7 +202,7 @@ def _add_sizes(config: str, main: Mapping[str, SplitStatistics], one: Table, six
     sizes = {split: Cell(main[split].instances if split in main else None, first.get(split)) for split in MAIN_SPLITS}
     one.add(config, **sizes, tokens=Cell(tokens, first.get("tokens")))
     figures = {
-        "labels": len(CONFIGS[config].label_names),
+        "labels": len(facts.label_names),
         "instances": sum(sums.instances for sums in main.values()),
         "documents": len(names),
         "sentences": sentences,

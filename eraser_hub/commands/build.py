@@ -52,9 +52,9 @@ def build(
             typer.echo(folder)
         return
     dataset = HUB_DATASETS[name]
-    known_configs(config, dataset.configs)
     if source is not None and not source.exists():
         raise typer.BadParameter(f"there is no folder {source}", param_hint="--source")
+    known_configs(config, dataset, source)
     try:
         result = dataset.build(
             config or None, out=out, source=source, num_proc=num_proc, progress=progress,

@@ -47,7 +47,7 @@ def check(
     """
     name, folder = chosen_dataset(name, dataset, revision)
     hub_dataset = HUB_DATASETS[name]
-    known_configs(config, hub_dataset.configs)
+    known_configs(config, hub_dataset, folder)
     report, seen = hub_dataset.check(folder, config or None, leakage=leakage), None
     if viewer:
         from eraser_hub.publishing.viewer import viewer_report

@@ -30,7 +30,7 @@ def export(
     """
     name, folder = chosen_dataset(None, dataset, revision, named=True)
     chosen = HUB_DATASETS[name]
-    known_configs(config, chosen.configs)
+    known_configs(config, chosen, folder)
     result = chosen.export(folder, config or None, out=out)
     for note in result.notes:
         say(note)

@@ -35,5 +35,5 @@ def stats(
         eraser-hub stats --format latex > tables.tex
     """
     name, folder = chosen_dataset(name, dataset, revision)
-    known_configs(config, HUB_DATASETS[name].configs)
+    known_configs(config, HUB_DATASETS[name], folder)
     typer.echo(HUB_DATASETS[name].stats(folder, config or None).written(format))

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.dataset import HubDataset
 from eraser_hub.records.errors import printable, visible
 from eraser_hub.records.hub import place_of
 from eraser_hub.records.tables import FORMATS, Tables
@@ -78,10 +79,11 @@ def one_of(value: str, allowed: Sequence[str], option: str) -> None:
         raise typer.BadParameter(f"expected one of {', '.join(allowed)}, found {value!r}", param_hint=option)
 
 
-def known_configs(config: Sequence[str] | None, known: Sequence[str]) -> None:
-    """Refuse a configuration that the dataset does not have."""
+def known_configs(config: Sequence[str] | None, dataset: HubDataset, folder: Path | None) -> None:
+    """Refuse a configuration that neither the dataset has nor the folder, raw or built, holds."""
     for name in config or ():
-        one_of(name, known, "--config")
+        if name not in dataset.configs:
+            one_of(name, dataset.known_configs(folder), "--config")
 
 
 Revision = Annotated[str | None, typer.Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]

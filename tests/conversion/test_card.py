@@ -10,9 +10,11 @@ import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.card import content_version, size_category, verify_folder
-from eraser_hub.conversion.eraser.build import LABELS
+from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.records.errors import DataError
+
+LABELS = {name: config.label_names for name, config in CONFIGS.items()}
 
 
 @pytest.fixture

@@ -85,12 +85,13 @@ def test_the_callers_word_counts_before_the_folders_name(tmp_path: Path) -> None
 @pytest.mark.parametrize("words", ["labels: [true, false]", "labels: POS", "labels: [a, a]", "labels: []", "labels: ["])
 def test_labels_that_are_none_are_told(words: str, tmp_path: Path) -> None:
     inputs = corpus(tmp_path)
-    (tmp_path / "movies" / "corpus.yaml").write_text(words)
-    with pytest.raises(DataError, match=r"corpus\.yaml: (labels: expected|cannot be read)"):
+    (tmp_path / "movies" / "corpus.yaml").write_text(f"name: reviews\n{words}\n")
+    with pytest.raises(DataError, match=r"corpus\.yaml:[23]: (labels: expected|is no YAML)"):
         score(inputs)
 
 
 def test_a_corpus_with_a_word_but_no_labels(tmp_path: Path) -> None:
     inputs = corpus(tmp_path, strange=0)
     (tmp_path / "movies" / "corpus.yaml").write_text("name: reviews\n")
-    assert labels_said(score(inputs)) == []
+    with pytest.raises(DataError, match=r"corpus\.yaml: labels: expected the key labels"):
+        score(inputs)

@@ -11,7 +11,7 @@ from huggingface_hub.repocard import metadata_load
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.conversion.eraser.prose import filled_prose
+from eraser_hub.conversion.eraser.prose import MARKS, filled_prose
 from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError
 
@@ -107,14 +107,15 @@ def test_the_card_tells_the_statistics_of_what_was_built_beside_the_papers(card_
 
 def test_what_the_paper_prints_of_a_split_that_is_not_there_stands_in_brackets():
     release = {"movies": {"splits": {"validation": {"num_examples": 3, "statistics": {"instances": 3}}}}}
-    text = filled_prose("<!-- splits --> <!-- table 5 --> <!-- licences -->", release)
+    marks = " ".join(f"<!-- {mark} -->" for mark in MARKS)
+    text = filled_prose(marks, release, {"movies": CONFIGS["movies"]})
     assert "| `movies` | train | (1,599) | (1,600) | (9.35) | (13,878) | (7.7) |" in text
     assert "| `movies` | validation | (200) | 3 (200, -197) | (7.2) | (1,517) | (6.6) |" in text
 
 
 def test_a_mark_that_is_missing_is_an_error():
     with pytest.raises(DataError, match="<!-- licences -->"):
-        filled_prose("<!-- splits --> <!-- table 5 -->", {})
+        filled_prose("<!-- splits --> <!-- own corpora --> <!-- table 5 -->", {}, {})
 
 
 def test_the_card_says_where_the_texts_are_from_and_what_the_tasks_are(card_file):

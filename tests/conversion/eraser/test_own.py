@@ -1,0 +1,222 @@
+"""Corpora of one's own: what a corpus.yaml may say, and that such a config is like the nine wherever it is asked for."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import eraser_hub
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.dataset import PartlyBuilt
+from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.conversion.eraser.own import own_config, own_config_of, own_folders
+from eraser_hub.conversion.eraser.release import configs_of
+from eraser_hub.conversion.eraser.schema import ANNOTATORS
+from eraser_hub.explain.dataset import kd_of, open_split
+from eraser_hub.records.built import open_built, read_card
+from eraser_hub.records.errors import DataError
+
+ERASER = HUB_DATASETS["eraser"]
+WORDS = "name: reviews\nlabels: [NEG, POS]\n"
+MORE = WORDS + "language: [en, pt-BR]\nlicense: cc-by-4.0\ncitation: |\n  @misc{r, title={R}}\nkd: 0.25\n"
+
+
+@pytest.fixture
+def source(tmp_path: Path, samples: Path) -> Path:
+    """A folder with a corpus of one's own beside a config of the release."""
+    for name, config in (("mine", "movies"), ("cose", "cose")):
+        shutil.copytree(samples / "eraser" / config, tmp_path / "corpora" / name)
+    for path in (tmp_path / "corpora" / "mine").glob("human_performance*"):
+        path.unlink()
+    (tmp_path / "corpora" / "mine" / "corpus.yaml").write_text(MORE)
+    return tmp_path / "corpora"
+
+
+def masks(folder: Path, rows: list[dict[str, object]]) -> None:
+    (folder / "annotators").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows, ANNOTATORS), folder / "annotators" / "reviews.parquet")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected lines of `key: value`, name and labels among them"),
+        ("- a\n", "expected lines of `key: value`"),
+        ("name: reviews\n", r"corpus\.yaml: labels: expected the key labels"),
+        ("labels: [a, b]\n", r"corpus\.yaml: name: expected the key name"),
+        (WORDS + "licence: mit\n", r"corpus\.yaml:3: expected the keys .* found 'licence': did you mean 'license'\?"),
+        (WORDS + "zebra: 1\n", r"corpus\.yaml:3: .* found 'zebra'$"),
+        (WORDS + "name: again\n", r"corpus\.yaml:3: expected each key once, found 'name' again"),
+        (WORDS + "3: x\n", r"corpus\.yaml:3: expected a word, found 3"),
+        ("name: a/b\nlabels: [a]\n", r"corpus\.yaml:1: name: expected a name of letters"),
+        ("name: ../up\nlabels: [a]\n", "name: expected a name of letters"),
+        ("name: movies\nlabels: [a]\n", "name: expected another name than movies"),
+        ("name: documents\nlabels: [a]\n", "name: expected another name"),
+        ("name: 3\nlabels: [a]\n", "name: expected a string"),
+        ("name: a\nlabels: []\n", r"corpus\.yaml:2: labels: expected a list of strings"),
+        ("name: a\nlabels: [true, false]\n", r"labels: expected a list of strings \(quote words like 'true'"),
+        ("name: a\nlabels: [a, a]\n", "labels: expected each once"),
+        ("name: a\nlabels: a\n", "labels: expected a list"),
+        (WORDS + "language: no\n", r"language: expected a list of strings \(quote|language: expected a string"),
+        (WORDS + "language: English\n", "language: expected the Hub's name of a language, as en"),
+        (WORDS + "license: CC BY 4.0\n", "license: expected the Hub's name of a licence"),
+        (WORDS + "kd: 20\n", "kd: expected a share above 0 and up to 1, found 20"),
+        (WORDS + "kd: 0\n", "kd: expected a share"),
+        (WORDS + "kd: .nan\n", "kd: expected a share"),
+        (WORDS + "kd: true\n", "kd: expected a share"),
+        (WORDS + "citation: 3\n", "citation: expected a string"),
+        ("name: [\n", r"corpus\.yaml:\d: is no YAML"),
+        ("name: &a reviews\nlabels: [*a]\n", "expected no aliases"),
+        ("!!python/object/apply:os.system ['true']\n", "expected lines of|is no YAML"),
+        ("name: 2024-99-99\nlabels: [a]\n", "name: expected|is no YAML"),
+        ("[" * 3000, "is no YAML|expected lines"),
+        ("name: \x00\n", "is no YAML"),
+    ],
+)
+def test_a_corpus_yaml_that_is_not_in_order(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "corpus.yaml").write_text(text)
+    with pytest.raises(DataError, match=said):
+        own_config_of(tmp_path)
+
+
+def test_a_corpus_yaml_that_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "corpus.yaml").mkdir()
+    with pytest.raises(DataError, match="expected a file, found a folder"):
+        own_config_of(tmp_path)
+    (tmp_path / "corpus.yaml").rmdir()
+    (tmp_path / "corpus.yaml").write_bytes(b"name: \xff\n")
+    with pytest.raises(DataError, match="expected UTF-8"):
+        own_config_of(tmp_path)
+
+
+@given(
+    labels=st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1), min_size=1, unique=True),
+    kd=st.floats(0.001, 1),
+)
+def test_whatever_yaml_writes_is_read(labels: list[str], kd: float) -> None:
+    text = yaml.safe_dump({"name": "a-b_3", "labels": labels, "kd": kd}, allow_unicode=True)
+    config = own_config(text, Path("corpus.yaml"))
+    assert config.label_names == tuple(labels) and config.kd == kd and config.corpus_yaml == text
+
+
+def test_beside_the_nine(source: Path, tmp_path: Path) -> None:
+    result = ERASER.build(None, out=tmp_path, source=source)
+    assert list(result.rows) == ["cose", "reviews"] and result.rows["reviews"]["train"] == 27
+    built = open_built(result.folder)
+    assert built.default_config == "cose" and built.label_names("reviews") == ("NEG", "POS")
+    facts = configs_of(built)["reviews"]
+    assert (facts.kd, facts.license, facts.language) == (0.25, "cc-by-4.0", ("en", "pt-BR"))
+    card, prose = read_card(result.folder / "README.md")
+    assert card["language"] == ["en", "pt-BR"] and card["license"] == ["bsd-3-clause", "cc-by-4.0"]
+    assert "| `reviews` | `NEG` `POS` | en, pt-BR |" in prose and "@misc{r, title={R}}" in prose
+    assert "<!--" not in prose and "ERASER: Evaluating" in card["pretty_name"]
+    assert not ERASER.check(result.folder).violations
+    tables = {table.name: table for table in ERASER.stats(result.folder, ["reviews"]).tables}
+    assert {left for left, _ in tables["table_5"].cells()} == {("reviews", s) for s in ("train", "validation", "test")}
+    assert datasets.load_dataset(str(result.folder), "reviews", split="train").num_rows == 27
+
+
+def test_alone_and_back(source: Path, tmp_path: Path) -> None:
+    masks(source / "mine", [{"annotation_id": "negR_000.txt", "split": "train", "annotators": [[0, 1], [1, 1]]}])
+    result = ERASER.build(None, out=tmp_path / "hub", source=source / "mine")
+    card, prose = read_card(result.folder / "README.md")
+    assert (
+        card["pretty_name"] == "reviews"
+        and "none of ERASER's" in prose
+        and 'load_dataset("eraser", "reviews")' in prose
+    )
+    assert card["source_datasets"] == ["original"] and "annotations_creators" not in card
+    ERASER.export(result.folder, None, out=tmp_path / "raw")
+    for name in ("train.jsonl", "corpus.yaml", "annotators/reviews.parquet"):
+        assert (tmp_path / "raw/reviews" / name).read_bytes() == (source / "mine" / name).read_bytes()
+
+
+def test_a_second_build_keeps_it(source: Path, tmp_path: Path) -> None:
+    masks(source / "mine", [{"annotation_id": "negR_000.txt", "split": "train", "annotators": [[0], [1]]}])
+    ERASER.build(["reviews"], out=tmp_path, source=source)
+    kept = (tmp_path / "eraser/annotators/reviews.parquet").read_bytes()
+    result = ERASER.build(["cose"], out=tmp_path, source=source)
+    assert open_built(result.folder).configs == ["cose", "reviews"]
+    assert (result.folder / "annotators/reviews.parquet").read_bytes() == kept
+    (source / "mine/corpus.yaml").write_text(MORE.replace("kd: 0.25", "kd: 0.5"))
+    shutil.rmtree(source / "mine/annotators")
+    result = ERASER.build(["reviews"], out=tmp_path, source=source)
+    assert configs_of(open_built(result.folder))["reviews"].kd == 0.5
+    assert not (result.folder / "annotators/reviews.parquet").exists()
+
+
+def test_one_bad_corpus_yaml_keeps_no_other_from_being_built(source: Path, tmp_path: Path) -> None:
+    (source / "mine/corpus.yaml").write_text(WORDS + "colour: red\n")
+    with pytest.raises(PartlyBuilt, match=r"mine/corpus\.yaml:3: expected the keys") as caught:
+        ERASER.build(None, out=tmp_path, source=source)
+    assert list(caught.value.result.rows) == ["cose"] and list(caught.value.result.failed) == ["mine"]
+
+
+def test_unknown_labels_and_masks_are_refused(source: Path, tmp_path: Path) -> None:
+    (source / "mine/corpus.yaml").write_text("name: reviews\nlabels: [good, bad]\n")
+    with pytest.raises(DataError, match=r"expected one of 'good', 'bad', found 'NEG'|found 'POS'"):
+        ERASER.build(["reviews"], out=tmp_path, source=source)
+    (source / "mine/corpus.yaml").write_text(WORDS)
+    (source / "mine/annotators").mkdir()
+    (source / "mine/annotators/reviews.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match=r"annotators/reviews\.parquet: cannot be read as Parquet"):
+        ERASER.build(["reviews"], out=tmp_path, source=source)
+
+
+def test_two_folders_of_one_name_and_names_that_are_not_there(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"expected configs of .*, reviews, found 'opinions'"):
+        ERASER.build(["opinions"], out=tmp_path, source=source)
+    shutil.copytree(source / "mine", source / "other")
+    with pytest.raises(DataError, match=r"other/corpus\.yaml: expected each name once, found 'reviews' in .*mine too"):
+        own_folders(source)
+
+
+def test_a_config_that_nobody_describes_is_refused(source: Path, tmp_path: Path) -> None:
+    folder = ERASER.build(["reviews"], out=tmp_path, source=source).folder
+    release = json.loads((folder / "release.json").read_bytes())
+    text = release["configs"]["reviews"].pop("corpus")
+    (folder / "release.json").write_text(json.dumps(release))
+    for verb in (
+        lambda: ERASER.check(folder),
+        lambda: ERASER.stats(folder),
+        lambda: ERASER.export(folder, None, out=tmp_path),
+    ):
+        with pytest.raises(DataError, match=r"release\.json: expected configs of eraser .* found 'reviews'"):
+            verb()
+    release["configs"]["reviews"]["corpus"] = text.replace("name: reviews", "name: others")
+    (folder / "release.json").write_text(json.dumps(release))
+    with pytest.raises(DataError, match=r"expected the corpus\.yaml of reviews, found others's"):
+        ERASER.check(folder)
+
+
+def test_the_builder_class_takes_it(source: Path, tmp_path: Path) -> None:
+    builder = eraser_hub.Eraser("reviews", data_dir=str(source), cache_dir=str(tmp_path / "cache"))
+    rows = builder.as_streaming_dataset("val")
+    assert next(iter(rows))["annotation_id"] == "negR_080.txt" and rows.features["classification"].names == [
+        "NEG",
+        "POS",
+    ]
+    with pytest.raises(DataError, match=r"expected one of the configs .*reviews, found 'others'"):
+        eraser_hub.Eraser("others", data_dir=str(source))
+    assert [config.name for config in eraser_hub.Eraser.BUILDER_CONFIGS] == list(CONFIGS)
+
+
+def test_kd_is_that_of_corpus_yaml_else_the_rationales(source: Path, tmp_path: Path) -> None:
+    folder = ERASER.build(["reviews"], out=tmp_path, source=source).folder
+    assert kd_of(open_split(folder, "reviews", "validation")) == 0.25
+    (source / "mine/corpus.yaml").write_text(
+        WORDS.replace("reviews", "movies_flat")
+    )  # not the kd that papers print of movies
+    folder = ERASER.build(["movies_flat"], out=tmp_path, source=source).folder
+    split = open_split(folder, "movies_flat", "validation")
+    shares = [sum(map(sum, one.rationale or ())) / len(one.tokens) for one in split.instances()]
+    assert kd_of(split) == round(sum(shares) / len(shares), 4) != 0.1
