@@ -10,8 +10,8 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from huggingface_hub.repocard import metadata_load
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.eraser.card import MARKS, filled_prose
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.conversion.eraser.prose import MARKS, filled_prose
 from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError
 
