@@ -38,6 +38,17 @@ class View:
     data: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rationale that a model which selects by itself has for an instance.
+
+    Attributes:
+        positions: the selected tokens, ascending flat positions.
+    """
+
+    positions: NDArray[np.int64]
+
+
 @dataclass(slots=True)
 class Notes:
     """What happened on the way that a reader of the results must know; counted, printed, written beside the results."""
@@ -107,6 +118,7 @@ class Adapter(ABC):
         pads: whether inputs unlike in length may go together; False for a network that sees its padding.
         has_labels: whether the outputs are labels, which may be named and ordered otherwise than the dataset's.
         gives_answers: whether it answers with words of the text (:meth:`answer_text`) and has no probabilities of labels.
+        selects: whether it decides by tokens that it selects itself, and says which (:meth:`selections`).
         notes: counters and sentences for the report.
         choices: a paper's, of what no option says; set before :meth:`scores` is asked.
     """
@@ -119,6 +131,7 @@ class Adapter(ABC):
     has_labels = True  # False: answers, which are the dataset's own, stand in the labels' place
     gives_answers = False
     has_embeddings = False  # of its tokens, along which gradients are taken
+    selects = False
     choices = Choices()
     description = ""
 
@@ -159,6 +172,10 @@ class Adapter(ABC):
             steps: integration steps of integrated gradients.
         """
         raise DataError(f"--method {method}: {self.description} has nothing to compute it from")
+
+    def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
+        """The rationale of each instance by a model of :attr:`selects`."""
+        raise DataError(f"--rationales model: {self.description} selects no tokens")
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
         """The words that a model of :attr:`gives_answers` answers with, and their probability."""

@@ -17,7 +17,7 @@ from .instances import Instance
 from .labels import align_labels
 from .models.plain_model import ProbabilityModel
 from .open import open_model
-from .settings import GIVEN, SPANS, settings_for
+from .settings import GIVEN, OWN, SPANS, settings_for
 
 Text = str | Sequence[str] | Instance
 
@@ -70,7 +70,7 @@ def explain_texts(
     if scores and len(scores) != len(texts):
         raise DataError(f"expected scores for each of {len(texts)} texts, found {len(scores)}", field="scores")
     adapter = open_model(model, uses_query=True if queries else None)
-    checked = settings_for(paper, "", adapter.has_embeddings, **settings)
+    checked = settings_for(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
     if not adapter.label_names and not label_names:
         raise DataError(f"{adapter.description} does not name its labels: give their names", field="label_names")
     align_labels(adapter, (), label_names)
@@ -80,7 +80,10 @@ def explain_texts(
         instances = [with_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
     if any(one.scores is not None for one in instances):
         checked = replace(checked, method=GIVEN)
-    bare = next((one.id for one in instances if checked.method == SPANS and one.rationale is None), None)
+    bare = next(
+        (one.id for one in instances if checked.method == SPANS and checked.scores != OWN and one.rationale is None),
+        None,
+    )
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", instance=bare)
     return list(explain_instances(adapter, instances, checked, on_passes=on_passes))

@@ -23,7 +23,7 @@ from .adapter import Adapter, Encoded
 from .attribution import attribute
 from .instances import Instance
 from .runner import Runner
-from .settings import SPANS, TARGETS, ExplainSettings
+from .settings import OWN, SPANS, TARGETS, ExplainSettings
 
 NEVER_FLIPPED = "labels that no erasure of the ranked tokens changed"
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
@@ -82,7 +82,7 @@ def explain_chunk(
     full = runner.run(encoded, [erasure.full(number) for number in range(len(instances))], settings.choices.filler)
     predicted = full.argmax(axis=1).tolist()
     if settings.method == SPANS:
-        scores, hard = [], [given_rationale(one) for one in instances]
+        scores, hard = [], rationales_by(runner, encoded, settings)
     else:
         targets = [
             target_of(one, label, settings.target, runner) for one, label in zip(instances, predicted, strict=True)
@@ -109,6 +109,13 @@ def target_of(one: Instance, predicted: int, target: str, runner: Runner) -> int
         words = f"expected one of {', '.join((*TARGETS, *names))}; found {shown(name)}"
         raise DataError(f"--target {target}: {words}", instance=one.id if target == "gold" else None)
     return names.index(name)
+
+
+def rationales_by(runner: Runner, encoded: Sequence[Encoded], settings: ExplainSettings) -> list[NDArray[np.int64]]:
+    """Ascending flat positions of each instance's rationale: those that it comes with, or that the model selects."""
+    if settings.scores == OWN:
+        return [one.positions for one in runner.model.selections(encoded)]
+    return [given_rationale(one.instance) for one in encoded]
 
 
 def given_rationale(one: Instance) -> NDArray[np.int64]:

@@ -13,8 +13,13 @@ from .extras import need
 from .models.plain_model import PlainModel, ProbabilityModel
 from .models.sklearn_model import PipelineModel, load_pipeline, wants_strings
 from .models.subwords import subwords_of
+from .networks.systems import SYSTEMS
 from .transformers.architectures import open_transformer
 
+UNFINISHED, SAVING = (
+    ".training",
+    "saving",
+)  # folder in a model's while it is trained, and a file there while it is written
 TOKENIZER = "tokenizer"  # folder in a model's of `train`, where it counts sub-words
 TASKS = ("auto", "classification", "multiple-choice", "question-answering")
 
@@ -56,6 +61,17 @@ def open_model(
     facts = training_facts(path)
     if uses_query is None:
         uses_query = facts.get("uses_query")
+    if (path / UNFINISHED / SAVING).exists():
+        raise DataError(
+            "expected a model, found one whose training was stopped while it was written: train again", file=path
+        )
+    if "network" in facts:
+        need("torch", "transformers", "captum")
+        from .networks.files import open_network
+
+        return open_network(
+            path, uses_query=uses_query, window=window, device=device, precision=precision, trust_remote_code=trust_remote_code
+        )  # fmt: skip
     pipeline = _pipeline_file(path)
     if pipeline is not None:
         need("sklearn", "skops")
@@ -88,6 +104,12 @@ def _pipeline_file(model: Path) -> Path | None:
 def has_embeddings(model: str | Path) -> bool:
     """Whether what lies there embeds its tokens, told without opening it."""
     return _pipeline_file(Path(model)) is None
+
+
+def selects(model: str | Path) -> bool:
+    """Whether what lies there comes with hard rationales of its own, told without opening it."""
+    network = training_facts(Path(model)).get("network")
+    return network in SYSTEMS and SYSTEMS[network].selects
 
 
 def training_facts(model: Path) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from .labels import align_labels
 from .open import training_facts
 from .outputs import Partial, check_format, refuse_other, refuse_stopped, run_path, write_predictions
 from .ray_engine import explain_on_ray
-from .settings import GIVEN, HUMAN, SPANS, ExplainSettings
+from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings
 from .work import Job, Worker, model_of
 
 ENGINES = ("local", "ray")
@@ -210,6 +210,9 @@ def plan_of(job: Job, settings: ExplainSettings, split: Split) -> Plan:
             from elsewhere.
     """
     by_paper = _words_on_paper(job, settings)
+    if job.rationales == OWN or settings.scores == OWN:
+        settings = replace(settings, method=SPANS, scores=OWN)
+        return Plan(job, settings.for_kind(split.kind), split, None, by_paper)
     if job.rationales or settings.method == SPANS:
         given: Given = given_rationales(job.rationales or HUMAN, split.kind)
         settings = replace(settings, method=SPANS, scores=given.digest)

@@ -16,7 +16,7 @@ METHODS = (
 )  # fmt: skip
 GIVEN = "given"  # no method of ours: the scores come with the instances
 SPANS = "rationales"  # no scores at all: the rationales come with the instances
-HUMAN = "human"  # of whom they are, where no file holds them
+HUMAN, OWN = "human", "model"  # of whom they are, where no file holds them
 TARGETS = ("predicted", "gold")
 ERASE_MODES = ("remove", "mask", "pad")
 RANDOM_KINDS = ("tokens", "spans")
@@ -48,7 +48,8 @@ class ExplainSettings:
         lime_tokens: LIME's K, tokens in each sample; 0: a uniformly drawn number.
         batch_size: full-length inputs at a time.
         chunk: instances in a chunk.
-        scores: methods ``given`` and ``rationales``: which they are (``human``, or the file's digest), for the signature.
+        scores: methods ``given`` and ``rationales``: which they are (``human``, ``model`` for those that the model
+            selects itself, or the file's digest), for the signature.
     """
 
     paper: str = ""
@@ -162,13 +163,14 @@ class ExplainSettings:
         return replace(self, bins=(), fidelity_trials=0)
 
 
-def settings_for(paper: str, config: str, embeddings: bool, **options: Any) -> ExplainSettings:
+def settings_for(paper: str, config: str, embeddings: bool, selects: bool = False, **options: Any) -> ExplainSettings:
     """Settings by a paper's preset, with single options in place of its values.
 
     Args:
         paper: one of :data:`eraser_hub.papers.presets.PRESETS`, or "" for our own defaults.
         config: the dataset's config, by which a preset has its kd and integration steps.
         embeddings: whether the model has embeddings, which decides the preset's method.
+        selects: whether the model selects its rationale, which is then erased where neither options nor the preset say another.
         options: attributes of :class:`ExplainSettings`; None where the preset (else the default) decides.
 
     Raises:
@@ -184,6 +186,8 @@ def settings_for(paper: str, config: str, embeddings: bool, **options: Any) -> E
     values: dict[str, Any] = {**chosen.settings, "paper": paper}
     values["method"] = SPANS if chosen.rationales else chosen.method if embeddings else chosen.method_without_embeddings
     values["scores"] = chosen.rationales
+    if selects and not chosen.rationales:
+        values |= {"method": SPANS, "scores": OWN}
     values["steps"] = chosen.steps.get(config.split("_")[0])
     shares = chosen.kd.get(config, ())
     if options.get("kd") is None and shares:

@@ -37,7 +37,8 @@ class Job:
         threads: processor threads of a model; 0: as many as torch takes by itself.
         scores: a predictions file whose soft rationales are taken in place of a method's; its digest is
             ``ExplainSettings.scores``.
-        rationales: in place of a method: ``human``, or a predictions file whose hard rationales are taken; "" for none.
+        rationales: in place of a method: ``human``, ``model`` (its own), or a predictions file whose hard rationales are taken; "" for
+            none.
     """
 
     dataset: str

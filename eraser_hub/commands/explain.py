@@ -34,7 +34,9 @@ Paper = Annotated[
 Target = Annotated[str, typer.Option(help="The label that scores explain: predicted, gold, or a label's name.")]
 Rationales = Annotated[
     str | None,
-    typer.Option(help="In place of a method: human, or a results file whose hard rationales are erased as they are."),
+    typer.Option(
+        help="In place of a method: human, model (its own, the default of a model that selects), or a results file's hard ones."
+    ),
 ]
 Scores = Annotated[
     Path | None,
@@ -155,14 +157,14 @@ def _settings(job: Job, paper: str, **options: Any) -> tuple[ExplainSettings, in
     from dataclasses import replace
 
     from eraser_hub.explain.dataset import kd_of, open_split
-    from eraser_hub.explain.open import has_embeddings
+    from eraser_hub.explain.open import has_embeddings, selects
     from eraser_hub.explain.settings import GIVEN, SPANS, settings_for
     from eraser_hub.papers.presets import preset
 
     rows = open_split(job.dataset, job.config, job.split)
     if job.rationales or job.scores is not None:
         options["method"] = SPANS if job.rationales else GIVEN
-    settings = settings_for(paper, rows.config, has_embeddings(job.model), **options)
+    settings = settings_for(paper, rows.config, has_embeddings(job.model), selects(job.model), **options)
     by_paper = rows.config in preset(paper).kd
     if options["kd"] is None and settings.method != SPANS and not by_paper:
         settings = replace(settings, kd=kd_of(rows))

@@ -11,7 +11,11 @@ from .usage import Revision, at_revision, say
 
 Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
 Model = Annotated[
-    str, typer.Option(help="logistic-regression, random-forest, or a transformers folder or Hub id to fine-tune.")
+    str,
+    typer.Option(
+        help="logistic-regression, random-forest; lstm, bilstm, glove-lstm, bert-lstm, match-lstm, lei, lei-unsupervised; or "
+        "a transformers folder or Hub id to fine-tune."
+    ),
 ]
 Out = Annotated[Path, typer.Option(help="Folder for the model.")]
 Config = Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")]
@@ -36,11 +40,29 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed.")]
 Limit = Annotated[
     int | None, typer.Option(min=1, help="Train on so many instances, drawn by seed with each label's share.")
 ]
-Epochs = Annotated[float, typer.Option(min=0.0, help="Fine-tuning: epochs.")]
-MaxSteps = Annotated[int, typer.Option(min=0, help="Fine-tuning: stop after so many steps (0: by epochs).")]
-BatchSize = Annotated[int, typer.Option(min=1, help="Fine-tuning: windows a step.")]
-LearningRate = Annotated[float, typer.Option(min=0.0, help="Fine-tuning: learning rate.")]
-Window = Annotated[int | None, typer.Option(min=8, help="Fine-tuning: longest window in sub-words.")]
+Epochs = Annotated[
+    float | None, typer.Option(min=0.0, help="Networks: epochs; by default the paper's, fine-tuning: 3.")
+]
+MaxSteps = Annotated[int | None, typer.Option(min=0, help="Networks: stop after so many steps (0: by epochs).")]
+BatchSize = Annotated[int | None, typer.Option(min=1, help="Networks: texts or windows a step.")]
+LearningRate = Annotated[float | None, typer.Option(min=0.0, help="Networks: learning rate.")]
+Window = Annotated[int | None, typer.Option(min=8, help="Networks with an encoder: longest window in sub-words.")]
+Encoder = Annotated[
+    str | None, typer.Option(help="Systems with an encoder: a transformers folder or Hub id; there is no default.")
+]
+Embeddings = Annotated[
+    Path | None,
+    typer.Option(
+        help="Systems over words: a file of word vectors (GloVe or word2vec text, gensim's .kv); else learned."
+    ),
+]
+Hyper = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="Systems: a hyper-parameter, NAME=VALUE; more than one with more --set.", show_default=False
+    ),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Networks: go on with a stopped training.")]
 Task = Annotated[
     str,
     typer.Option(
@@ -66,8 +88,9 @@ TrustRemoteCode = Annotated[
 def train(
     dataset: Dataset, model: Model, out: Out, config: Config = None, split: Split = "train",
     eval_split: EvalSplit = None, train_on: TrainOn = "full", regimes: Regimes = False, query: Query = None,
-    features: Features = "words", joiner: Joiner = None, seed: Seed = 1, limit: Limit = None, epochs: Epochs = 3.0,
-    max_steps: MaxSteps = 0, batch_size: BatchSize = 16, learning_rate: LearningRate = 2e-5, window: Window = None,
+    features: Features = "words", joiner: Joiner = None, seed: Seed = 1, limit: Limit = None, epochs: Epochs = None,
+    max_steps: MaxSteps = None, batch_size: BatchSize = None, learning_rate: LearningRate = None, window: Window = None,
+    encoder: Encoder = None, embeddings: Embeddings = None, hyper: Hyper = None, resume: Resume = False,
     task: Task = "auto", paper: Paper = None, tokenizer: Tokenizer = None, trust_remote_code: TrustRemoteCode = False,
     revision: Revision = None,
 ) -> None:  # fmt: skip
@@ -86,6 +109,8 @@ def train(
         eraser-hub train --dataset hub/eraser --config movies --model bert-base-uncased --max-steps 300 --out model/
 
         eraser-hub train --dataset hub/eraser --config movies --model logistic-regression --regimes --out model/
+
+        eraser-hub train --dataset hub/eraser --config movies --model lei --encoder bert-base-uncased --out model/ --resume
     """
     from eraser_hub.explain.train.recipe import TASKS, Recipe
     from eraser_hub.explain.train.training import train_model
@@ -98,7 +123,8 @@ def train(
         dataset=at_revision(dataset, revision), config=config, split=split, eval_split=eval_split, model=model, query=query, features=features,
         joiner=joiner, seed=seed, limit=limit, epochs=epochs, max_steps=max_steps, batch_size=batch_size,
         learning_rate=learning_rate, window=window, task=task, trust_remote_code=trust_remote_code, paper=paper or "",
-        tokenizer=tokenizer or "",
+        tokenizer=tokenizer or "", hyper=tuple(hyper or ()), encoder=encoder or "",
+        embeddings="" if embeddings is None else str(embeddings), resume=resume,
     )  # fmt: skip
     for line in train_model(recipe, out, train_on, regimes, say=say):
         typer.echo(line)

@@ -1,4 +1,4 @@
-"""Fine-tune a transformers encoder as a sequence classifier or for multiple choice, with the Trainer.
+"""Fine-tune a transformers encoder as a sequence classifier or for multiple choice.
 
 A document longer than the window gives one training example per window (without overlap), each with the document's
 label; when explaining, windows overlap and their probabilities are averaged. A multiple-choice example holds one input
@@ -8,22 +8,25 @@ for each answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.transformers.devices import runs_bf16
 from eraser_hub.explain.transformers.multiple_choice import ChoiceModel, Choices
 from eraser_hub.explain.transformers.pieces import Window
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
 from eraser_hub.explain.transformers.words import load_tokenizer, not_opened
 
 from .baselines import write_facts
-from .recipe import MULTIPLE_CHOICE, Recipe
+from .fitting import Objective, Say, fit
+from .recipe import FINETUNING, MULTIPLE_CHOICE, Recipe
+from .unfinished import saving
 
-WARMUP_STEPS = 50  # paper 004, appendix A
-Row = dict[str, Any]  # what the Trainer's collator takes: input_ids, attention_mask, token_type_ids, labels
-Say = Callable[[str], None]
+Row = dict[str, Any]  # what a collator takes: input_ids, attention_mask, token_type_ids, labels
 
 
 def finetune(
@@ -32,6 +35,7 @@ def finetune(
     labels: Sequence[str],
     label_names: Sequence[str],
     out: Path,
+    folder: Path,
     facts: dict[str, Any],
     say: Say,
 ) -> None:
@@ -40,10 +44,11 @@ def finetune(
     Args:
         recipe: ``model`` is a local folder or Hub id of an encoder (its classification head may be missing), ``task``
             classification or multiple-choice (the query holds an answer for each label, ``[sep]`` between).
+        folder: of :func:`unfinished.unfinished`.
         facts: what ``model.json`` says of the data.
 
     Raises:
-        DataError: the model cannot be opened.
+        DataError: the model cannot be opened; what :func:`fit` raises.
     """
     import transformers
 
@@ -57,19 +62,37 @@ def finetune(
         f"{len(rows)} {'questions' if chooses else 'windows'} of at most {model.window} sub-words from "
         f"{len(instances)} instances"
     )
-    model.network.train()
     pad = transformers.DataCollatorWithPadding(model.tokenizer)
-    trainer = transformers.Trainer(
-        model=model.network,
-        args=_arguments(model, out / ".training", recipe),
-        train_dataset=rows,
-        data_collator=_questions(pad, len(label_names)) if chooses else pad,
-        callbacks=[_losses(say)],
-    )
-    trainer.remove_callback(transformers.PrinterCallback)
-    trainer.train()
-    facts = {**facts, "base": Path(recipe.model).name, "steps": trainer.state.global_step, "window": recipe.window}
-    _save(model, {**facts, "seed": recipe.seed}, out)
+    collate = _questions(pad, len(label_names)) if chooses else pad
+    options = {name: value for name, value in recipe.options().items() if value is not None}
+    hyper = replace(FINETUNING, **options)
+    if hyper.max_steps:
+        hyper = replace(hyper, warmup_steps=min(hyper.warmup_steps, hyper.max_steps // 10))
+    progress = fit(FinetuningObjective(model, rows, collate), hyper, recipe.seed, folder, say)
+    facts = {**facts, "base": Path(recipe.model).name, "steps": progress.step, "window": recipe.window}
+    with saving(out):
+        _save(model, {**facts, "seed": recipe.seed}, out)
+
+
+class FinetuningObjective(Objective[Row]):
+    """The network's own loss on windows of texts, or on questions with an input for each answer."""
+
+    def __init__(
+        self, model: SequenceModel, rows: list[Row], collate: Callable[[list[Row]], dict[str, Tensor]]
+    ) -> None:
+        self.network, self.device = model.network, model.device
+        self._rows, self._collate = rows, collate
+
+    def examples(self, epoch: int) -> Sequence[Row]:
+        return self._rows
+
+    def size(self, example: Row) -> int:
+        first = example["input_ids"]
+        return max(map(len, first)) if isinstance(first[0], list) else len(first)
+
+    def loss(self, batch: Sequence[Row]) -> Tensor:
+        inputs = {name: tensor.to(self.device) for name, tensor in self._collate(list(batch)).items()}
+        return self.network(**inputs).loss  # type: ignore[no-any-return]
 
 
 def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool, query_last: bool) -> SequenceModel:
@@ -122,7 +145,6 @@ def _row(window: Window, tokenizer: Any) -> Row:
 
 def _questions(pad: Callable[[list[Row]], Any], answers: int) -> Callable[[list[Row]], dict[str, Any]]:
     """A collator of questions, each with as many inputs as answers: shape (questions, answers, sub-words)."""
-    import torch
 
     def collate(batch: list[Row]) -> dict[str, Any]:
         flat = [
@@ -134,47 +156,6 @@ def _questions(pad: Callable[[list[Row]], Any], answers: int) -> Callable[[list[
     return collate
 
 
-def _arguments(model: SequenceModel, folder: Path, recipe: Recipe) -> Any:
-    import torch
-    import transformers
-
-    grouping: dict[str, Any] = {}
-    if recipe.task != MULTIPLE_CHOICE:  # by length; its name changed with transformers 5
-        new = "train_sampling_strategy" in transformers.TrainingArguments.__dataclass_fields__
-        grouping = {"train_sampling_strategy": "group_by_length"} if new else {"group_by_length": True}
-    return transformers.TrainingArguments(
-        output_dir=str(folder),
-        num_train_epochs=recipe.epochs,
-        max_steps=recipe.max_steps or -1,
-        per_device_train_batch_size=recipe.batch_size,
-        learning_rate=recipe.learning_rate,
-        warmup_steps=min(WARMUP_STEPS, recipe.max_steps // 10) if recipe.max_steps else WARMUP_STEPS,
-        lr_scheduler_type="linear",
-        seed=recipe.seed,
-        data_seed=recipe.seed,
-        save_strategy="no",
-        report_to="none",
-        logging_steps=25,
-        disable_tqdm=True,
-        bf16=runs_bf16(model.device),
-        dataloader_pin_memory=torch.cuda.is_available(),
-        use_cpu=not torch.cuda.is_available(),
-        **grouping,
-    )
-
-
-def _losses(say: Say) -> Any:
-    """A callback that says losses as they come, one line each."""
-    import transformers
-
-    class Losses(transformers.TrainerCallback):
-        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
-            if logs and "loss" in logs:
-                say(f"step {state.global_step} of {state.max_steps}: loss {float(logs['loss']):.4f}")
-
-    return Losses()
-
-
 def _save(model: SequenceModel, facts: dict[str, Any], out: Path) -> None:
     model.network.eval()
     out.mkdir(parents=True, exist_ok=True)
@@ -183,6 +164,3 @@ def _save(model: SequenceModel, facts: dict[str, Any], out: Path) -> None:
     model.network.save_pretrained(out)
     model.tokenizer.save_pretrained(out)
     write_facts(facts, out)
-    leftover = out / ".training"
-    if leftover.is_dir() and not any(leftover.iterdir()):
-        leftover.rmdir()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +12,8 @@ from eraser_hub.explain.dataset import Split, open_split, queries_differ
 from eraser_hub.explain.extras import need
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.models.subwords import subwords_of
-from eraser_hub.explain.open import TOKENIZER, looks_like_a_path, open_model
+from eraser_hub.explain.networks.systems import SYSTEMS, hyper_of
+from eraser_hub.explain.open import TOKENIZER, UNFINISHED, looks_like_a_path, open_model
 from eraser_hub.explain.transformers.multiple_choice import answers_of
 from eraser_hub.papers.presets import PRESETS, preset
 from eraser_hub.records.errors import DataError, shown
@@ -21,11 +21,9 @@ from eraser_hub.records.splits import dataset_split
 
 from .baselines import BASELINES, LARGEST_SEED, evaluate_on, examples, fit_baseline, save_baseline
 from .carton import PAPER, fit_carton
-from .finetuning import finetune
 from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, TASKS, Recipe
+from .unfinished import unfinished
 
-# what a run that was stopped may leave in a new folder
-OURS = ("model.skops", TOKENIZER)
 # paper 004, Table 3
 REGIMES = {
     ("full", "full"): "no-rationale",
@@ -51,10 +49,8 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
         raise DataError(f"--seed: expected 0 to {LARGEST_SEED}, found {recipe.seed}")
     if out.exists() and not out.is_dir():
         raise DataError("--out: expected a folder, found a file", file=out)
-    strangers = (
-        [path.name for path in out.iterdir() if path.name not in OURS and path.name[0] != "."] if out.is_dir() else []
-    )
-    if strangers and not (out / "model.json").is_file():
+    strangers = [path.name for path in out.iterdir() if path.name[0] != "."] if out.is_dir() else []
+    if strangers and not (out / "model.json").is_file() and not (out / UNFINISHED).is_dir():
         raise DataError(
             f"--out: expected a new folder, or a model's of `train`, found {shown(sorted(strangers)[0])} and no model.json",
             file=out,
@@ -63,24 +59,42 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
     query = queries_differ(data) if recipe.query is None else recipe.query
     if recipe.task not in TASKS:
         raise DataError(f"--task: expected one of {', '.join(TASKS)}; found {shown(recipe.task)}")
-    check_paper(recipe)
+    check_options(recipe)
     evaluated = evaluation_split(recipe)
-    _fit(recipe, data, out, train_on, query, evaluated, say)
-    yield f"{out}: {recipe.model} trained on the {train_on} text of {recipe.split}"
-    if evaluated is None:
-        if recipe.eval_split is None:
-            say("not evaluated: no other split with labels; --eval-split names one")
-        return
-    yield from _figures(recipe, out, train_on, evaluated)
-    if regimes:
-        other = "rationale" if train_on == "full" else "full"
-        with tempfile.TemporaryDirectory(dir=out, prefix=".regime-") as folder:
-            _fit(recipe, data, Path(folder), other, query, evaluated, say)
-            yield from _figures(recipe, Path(folder), other, evaluated)
+    identity = {**recipe.identity(), "train_on": train_on}
+    with unfinished(out, identity, recipe.resume, say) as folder:
+        _fit(recipe, data, out, folder, train_on, query, evaluated, say)
+        yield f"{out}: {recipe.model} trained on the {train_on} text of {recipe.split}"
+        if evaluated is None:
+            if recipe.eval_split is None:
+                say("not evaluated: no other split with labels; --eval-split names one")
+            return
+        yield from _figures(recipe, out, train_on, evaluated)
+        if regimes:
+            other = "rationale" if train_on == "full" else "full"
+            with unfinished(folder / "regime", {**identity, "train_on": other}, recipe.resume, say) as inner:
+                _fit(recipe, data, folder / "regime", inner, other, query, evaluated, say)
+                yield from _figures(recipe, folder / "regime", other, evaluated)
 
 
-def check_paper(recipe: Recipe) -> None:
-    """Refuse an unknown preset, and a tokenizer that nothing would cut by."""
+def check_options(recipe: Recipe) -> None:
+    """Refuse, before anything is read, an unknown preset and options that the model would not use.
+
+    Raises:
+        DataError: says which.
+    """
+    if recipe.model in SYSTEMS:
+        hyper_of(recipe.model, recipe.encoder, {**recipe.options(), "window": recipe.window}, recipe.hyper)
+        if recipe.encoder and recipe.embeddings:
+            raise DataError("--embeddings: expected --embeddings or --encoder, found both")
+    else:
+        for option, value in (
+            ("--encoder", recipe.encoder),
+            ("--embeddings", recipe.embeddings),
+            ("--set", recipe.hyper),
+        ):
+            if value:
+                raise DataError(f"{option}: only {', '.join(SYSTEMS)} take it, not {recipe.model}")
     if recipe.paper not in ("", *PRESETS):
         raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(recipe.paper)}")
     if recipe.tokenizer and not (recipe.paper == PAPER and recipe.model in BASELINES):
@@ -144,6 +158,7 @@ def _fit(
     recipe: Recipe,
     data: Split,
     out: Path,
+    folder: Path,
     train_on: str,
     query: bool,
     evaluated: Split | None,
@@ -185,18 +200,32 @@ def _fit(
         )
         save_baseline(model, {**facts, **more}, out)
         return
-    _finetuned(recipe, instances, labels, facts, out, say)
+    if recipe.model in SYSTEMS:
+        need("torch", "transformers")
+        from .networks import Data, train_network
+
+        validation: tuple[list[Instance], list[str]] = ([], [])
+        if evaluated is not None:
+            validation = examples(evaluated, rationale_only=rationale_only, uses_query=query)
+        train_network(
+            recipe, Data((instances, labels), validation, facts["label_names"], query), facts, out, folder, say
+        )
+        return
+    _finetuned(recipe, instances, labels, facts, out, folder, say)
 
 
 def _finetuned(
-    recipe: Recipe, instances: Sequence[Instance], labels: Sequence[str], facts: dict[str, Any], out: Path,
+    recipe: Recipe, instances: Sequence[Instance], labels: Sequence[str], facts: dict[str, Any], out: Path, folder: Path,
     say: Callable[[str], None],
 ) -> None:  # fmt: skip
     if looks_like_a_path(recipe.model) and not Path(recipe.model).is_dir():
         raise DataError(
-            f"--model: expected {', '.join(BASELINES)}, or a transformers folder or Hub id", file=recipe.model
+            f"--model: expected {', '.join((*BASELINES, *SYSTEMS))}, or a transformers folder or Hub id",
+            file=recipe.model,
         )
-    need("torch", "transformers", "accelerate")
+    need("torch", "transformers")
+    from .finetuning import finetune
+
     task = recipe.task
     if task == "auto":
         # CoS-E's labels are letters that stand for another answer in every question
@@ -205,4 +234,4 @@ def _finetuned(
     facts["task"] = task
     if preset(recipe.paper).choices.query_last:
         facts["query_last"] = True
-    finetune(replace(recipe, task=task), instances, labels, facts["label_names"], out, facts, say)
+    finetune(replace(recipe, task=task), instances, labels, facts["label_names"], out, folder, facts, say)

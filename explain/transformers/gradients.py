@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.explain.adapter import Adapter
 from eraser_hub.explain.attribution import points_of
 from eraser_hub.explain.extras import need
 from eraser_hub.explain.memory import in_halves
@@ -47,7 +48,7 @@ def whole_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
 
 
 def embedding_scores(
-    model: SequenceModel,
+    model: Adapter,
     probability: Callable[..., Any],
     embedded: Any,
     method: str,
@@ -123,7 +124,7 @@ def output_of(model: SequenceModel, embedded: Any, inputs: dict[str, Any]) -> An
 
 
 def integrated_gradients(
-    model: SequenceModel,
+    model: Adapter,
     probability: Callable[..., Any],
     embedded: Any,
     steps: int,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-pytest.importorskip("accelerate")
+pytest.importorskip("transformers")
 from eraser_hub.explain.open import open_model
 from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import ExplainSettings

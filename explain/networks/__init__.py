@@ -1,0 +1,1 @@
+"""The papers' own networks: what they are (:mod:`systems`), how they read texts, and as models of ``explain``."""

@@ -1,0 +1,108 @@
+"""Lei et al. (2016), Rationalizing neural predictions, as paper 000 builds and trains it (section 6.1, appendix C.1).
+
+A generator gives each token a probability to be selected; an encoder (paper 000 says decoder) classifies what is selected,
+and sees nothing else: the other tokens are cut out of its input. In training the selection is a draw, and the generator
+learns by REINFORCE: the draw's log-probability is weighed by the encoder's loss, the share of tokens that it selects and
+the share of neighbours of which one is selected. In use a token is selected whose probability is above one half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from .classifiers import AdditiveClassifier
+from .embedders import Embedder
+from .layers import Recurrent
+from .readings import Batch
+from .systems import LeiHyper
+from .token_network import Example, Shape
+
+
+class Generator(nn.Module):
+    """A bidirectional LSTM, dropout, and a logit for each place."""
+
+    def __init__(self, embedder: Embedder, hyper: LeiHyper) -> None:
+        super().__init__()
+        self.embedder = embedder
+        self.reader = Recurrent(embedder.width, hyper.hidden_size)
+        self.dropout = nn.Dropout(hyper.dropout)
+        self.head = nn.Linear(self.reader.width, 1)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Logits that a place is selected, shape (rows, places)."""
+        states, _ = self.reader(self.embedder(batch), batch.lengths)
+        return self.head(self.dropout(states))[..., 0]  # type: ignore[no-any-return]
+
+
+class Lei(AdditiveClassifier):
+    """The encoder, which is :class:`AdditiveClassifier`, and its generator; each has an embedder of its own.
+
+    Separators and the query are always selected.
+    """
+
+    attends = False
+    selects = True
+    hyper: LeiHyper
+
+    def __init__(self, embedder: Embedder, hyper: LeiHyper, shape: Shape, generators: Embedder) -> None:
+        super().__init__(embedder, hyper, shape)
+        self.generator = Generator(generators, hyper)
+
+    def selected(self, batch: Batch) -> Tensor:
+        return (self.generator(batch) > 0) & batch.erasable & batch.visible
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.of_selection(batch, self.selected(batch))
+
+    def of_selection(self, batch: Batch, selected: Tensor) -> Tensor:
+        """Logits of the encoder, to which only the selected tokens are shown."""
+        kept = batch.only(selected | ~batch.erasable)
+        return self.logits(self.embedder(kept), kept)
+
+    def loss(self, batch: Batch, examples: Sequence[Example]) -> Tensor:
+        labels = torch.tensor([one.label for one in examples], device=batch.words.device)
+        logits = self.generator(batch)
+        chosen = torch.bernoulli(torch.sigmoid(logits.detach())).bool() & batch.erasable
+        losses = functional.cross_entropy(self.of_selection(batch, chosen), labels, reduction="none")
+        cost = losses.detach() + self.hyper.sparsity * self.regulariser(batch, chosen)
+        log_probability = share(-functional.binary_cross_entropy_with_logits(
+            logits, chosen.to(logits.dtype), reduction="none"), batch.erasable)  # fmt: skip
+        reinforced = ((cost - others_mean(cost)) * log_probability).mean()
+        total = losses.mean() + self.hyper.reinforce * reinforced
+        if not self.hyper.supervision:
+            return total
+        return total + self.hyper.supervision * rationale_loss(logits, batch, examples)
+
+    def regulariser(self, batch: Batch, chosen: Tensor) -> Tensor:
+        """The share of tokens that are chosen, plus ``contiguity`` times the share of neighbours of which one is."""
+        neighbours = batch.erasable[:, 1:] & batch.erasable[:, :-1]
+        changes = share((chosen[:, 1:] != chosen[:, :-1]).float(), neighbours)
+        return share(chosen.float(), batch.erasable) + self.hyper.contiguity * changes
+
+
+def share(values: Tensor, among: Tensor) -> Tensor:
+    """The mean of each row's values at the places ``among``; 0 where there is none."""
+    return (values * among).sum(dim=1) / among.sum(dim=1).clamp(min=1)
+
+
+def others_mean(cost: Tensor) -> Tensor:
+    """For each row the mean cost of the batch's other rows, which does not depend on its own draw; alone: 0.
+
+    Subtracted from the cost it leaves the expected gradient as it is, and makes it vary less.
+    """
+    return (cost.sum() - cost) / max(len(cost) - 1, 1)
+
+
+def rationale_loss(logits: Tensor, batch: Batch, examples: Sequence[Example]) -> Tensor:
+    """Binary cross entropy of the selection against the human rationale: the mean over tokens, then over rows that have one."""
+    gold, marked = torch.zeros_like(logits), [one.rationale is not None for one in examples]
+    for row, one in zip(gold, examples, strict=True):
+        if one.rationale is not None:
+            row[: len(one.rationale)] = torch.from_numpy(one.rationale.astype(np.float32)).to(row)
+    losses = share(functional.binary_cross_entropy_with_logits(logits, gold, reduction="none"), batch.erasable)
+    return losses[torch.tensor(marked, device=losses.device)].sum() / max(sum(marked), 1)

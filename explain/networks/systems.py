@@ -1,0 +1,195 @@
+"""The papers' systems that ``eraser-hub train --model NAME`` makes, and every hyper-parameter with its paper's default.
+
+Nothing here needs PyTorch: the command line reads the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+from eraser_hub.records.errors import DataError, shown
+
+MONITORS = ("accuracy", "macro_f1", "loss")  # of the validation split, by which the best weights are chosen
+SIZES = ("hidden_size", "embedding_size", "batch_size", "window", "min_count")  # at least 1
+SHARES = ("dropout", "warmup")
+Value = int | float | str | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hyper:
+    """How a system is trained; each paper's system has a class with its own additions.
+
+    Attributes:
+        epochs: at most so many.
+        max_steps: at most so many steps; 0: as many as ``epochs`` ask for.
+        batch_size: examples a step.
+        learning_rate: Adam's.
+        weight_decay: AdamW's, decoupled; 0 gives Adam.
+        warmup_steps: the learning rate grows over so many steps.
+        linear_decay: and falls in a line to 0 at the last.
+        patience: epochs without a better validation score after which training stops; 0: none stops it.
+        monitor: the validation score that chooses the best weights, one of :data:`MONITORS`.
+        clip: largest norm of the gradient; 0: any.
+    """
+
+    epochs: float = 20.0
+    max_steps: int = 0
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    warmup_steps: int = 0
+    linear_decay: bool = False
+    patience: int = 5
+    monitor: str = "accuracy"
+    clip: float = 10.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in SIZES and value < 1:
+                raise DataError(f"{field.name}: expected at least 1, found {shown(value)}")
+            if field.name in SHARES and not 0 <= value < 1:
+                raise DataError(f"{field.name}: expected a share from 0 to below 1, found {shown(value)}")
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 <= value < float("inf"):
+                raise DataError(f"{field.name}: expected a finite number from 0 on, found {shown(value)}")
+        if self.monitor not in MONITORS:
+            raise DataError(f"monitor: expected one of {', '.join(MONITORS)}; found {shown(self.monitor)}")
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkHyper(Hyper):
+    """Of networks over words.
+
+    Attributes:
+        embedding_size: width of learned embeddings; ``--embeddings`` and ``--encoder`` have widths of their own.
+        hidden_size: of the LSTM, in each direction.
+        dropout: share of values that are dropped in training.
+        lowercase: words are lower-cased before they are looked up.
+        min_count: words that occur less often in the training text are unknown words.
+        window: sub-words that go through an encoder together; a longer text begins anew there.
+        trained_layers: so many of the encoder's last layers are trained, the others stay as they are.
+    """
+
+    embedding_size: int = 300
+    hidden_size: int = 128
+    dropout: float = 0.2
+    lowercase: bool = True
+    min_count: int = 1
+    window: int = 512
+    trained_layers: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class LeiHyper(NetworkHyper):
+    """Of Lei et al. (2016) as paper 000 trains it.
+
+    Attributes:
+        sparsity: weight of the share of tokens that are selected.
+        contiguity: weight, in multiples of ``sparsity``, of the share of neighbours of which one is selected.
+        reinforce: weight of the generator's REINFORCE loss.
+        supervision: weight of the generator's cross entropy against the human rationale; 0: unsupervised.
+        generator_layers: as ``trained_layers``, of the generator's own encoder.
+    """
+
+    sparsity: float = 0.01
+    contiguity: float = 2.0
+    reinforce: float = 1.0
+    supervision: float = 1.0
+    generator_layers: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One of the papers' systems.
+
+    Attributes:
+        paper: where it stands.
+        words: what it is.
+        hyper: its hyper-parameters by the paper.
+        with_encoder: those that differ where ``--encoder`` is given.
+        encoder: ``no``, ``optional`` or ``required``.
+        selects: whether it comes with hard rationales of its own.
+    """
+
+    paper: str
+    words: str
+    hyper: Hyper
+    with_encoder: Mapping[str, Value] | None = None
+    encoder: str = "no"
+    selects: bool = False
+
+
+SYSTEMS: Mapping[str, System] = {
+    "lstm": System(
+        "Wang et al. (2022)", "an LSTM for each text, its last states through a layer whose product with each state is the attention",
+        NetworkHyper(hidden_size=300, dropout=0.0, batch_size=64, epochs=10, patience=3, clip=5.0),
+    ),
+    "match-lstm": System(
+        "Wang et al. (2022), after Wang and Jiang (2016)", "each word of the text matched with the question by attention, read by an LSTM",
+        NetworkHyper(hidden_size=150, dropout=0.0, batch_size=32, epochs=10, patience=3, clip=5.0),
+    ),
+    "bilstm": System(
+        "Carton et al. (2020)", "a bidirectional LSTM, classified by its last states",
+        NetworkHyper(hidden_size=200, dropout=0.0, epochs=10, patience=0),
+    ),
+    "glove-lstm": System(
+        "DeYoung et al. (2020), Table 4", "word embeddings, a bidirectional LSTM, additive attention",
+        NetworkHyper(learning_rate=1e-2),
+    ),
+    "bert-lstm": System(
+        "DeYoung et al. (2020), Table 4", "an encoder, a bidirectional LSTM, additive attention",
+        NetworkHyper(learning_rate=2e-5), encoder="required",
+    ),
+    "lei": System(
+        "DeYoung et al. (2020), Table 3, after Lei et al. (2016)", "a generator of masks that human rationales train too, and an encoder of what it keeps",
+        LeiHyper(), {"learning_rate": 2e-5}, "optional", selects=True,
+    ),
+    "lei-unsupervised": System(
+        "DeYoung et al. (2020), Table 3 (u), after Lei et al. (2016)", "the same, trained by labels alone",
+        LeiHyper(supervision=0.0), {"learning_rate": 2e-5}, "optional", selects=True,
+    ),
+}  # fmt: skip
+
+
+def hyper_of(name: str, encoder: str, options: Mapping[str, Value | None], settings: Sequence[str] = ()) -> Hyper:
+    """The hyper-parameters of a system: its paper's, with options in their place.
+
+    Args:
+        encoder: what ``--encoder`` says; "" for none.
+        options: name -> value, None where the paper decides.
+        settings: ``NAME=VALUE``, as ``--set`` takes them; they go before ``options``.
+
+    Raises:
+        DataError: a name that the system does not have (it lists those that it has), a value of another type or range; an
+            encoder that is missing, or that nothing would use.
+    """
+    system = SYSTEMS[name]
+    if system.encoder == "required" and not encoder:
+        raise DataError(f"--encoder: {name} needs one, a transformers folder or Hub id; there is no default")
+    if system.encoder == "no" and encoder:
+        raise DataError(f"--encoder: {name} has none; it reads word embeddings (--embeddings)")
+    hyper = replace(system.hyper, **(system.with_encoder or {}) if encoder else {})  # type: ignore[arg-type]
+    names = [field.name for field in fields(hyper)]
+    values = {name: value for name, value in options.items() if value is not None}
+    for setting in settings:
+        key, _, text = setting.partition("=")
+        if key not in names:
+            raise DataError(f"--set: expected NAME=VALUE with a name among {', '.join(names)}; found {shown(setting)}")
+        values[key] = value_of(key, text, getattr(hyper, key))
+    return replace(hyper, **values)  # type: ignore[arg-type]
+
+
+def value_of(name: str, text: str, like: Value) -> Value:
+    """A hyper-parameter's value from its text, of the type of ``like``.
+
+    Raises:
+        DataError: not of that type.
+    """
+    try:
+        if isinstance(like, bool):
+            return {"true": True, "false": False}[text.lower()]
+        return type(like)(text)
+    except (KeyError, ValueError):
+        kind = "true or false" if isinstance(like, bool) else {int: "an integer", float: "a number"}[type(like)]
+        raise DataError(f"--set {name}: expected {kind}, found {shown(text)}") from None

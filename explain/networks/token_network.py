@@ -1,0 +1,81 @@
+"""What every network over words does: vectors in, logits of labels out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from .embedders import Embedder
+from .readings import Batch, Reading
+from .systems import NetworkHyper
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the data decide of a network.
+
+    Attributes:
+        labels: how many there are.
+        apart: instances are read as two segments (:mod:`readings`).
+    """
+
+    labels: int
+    apart: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A reading with its label's number, and the human rationale at each place (None where there is none)."""
+
+    reading: Reading
+    label: int
+    rationale: NDArray[np.bool_] | None = None
+
+
+class TokenNetwork(nn.Module, ABC):
+    """A classifier of texts over word vectors.
+
+    Attributes:
+        attends: whether :meth:`attention` gives weights.
+        selects: whether :meth:`selected` gives a rationale of its own.
+    """
+
+    attends = False
+    selects = False
+
+    def __init__(self, embedder: Embedder, hyper: NetworkHyper, shape: Shape) -> None:
+        super().__init__()
+        self.embedder, self.hyper, self.shape = embedder, hyper, shape
+
+    @classmethod
+    def reads_apart(cls, two: bool) -> bool:
+        """Whether texts that come in twos are read as two segments."""
+        return False
+
+    @abstractmethod
+    def logits(self, vectors: Tensor, batch: Batch) -> Tensor:
+        """Logits of shape (rows, labels) from word vectors of shape (rows, places, width)."""
+
+    def attention(self, vectors: Tensor, batch: Batch) -> Tensor:
+        """The weight of each place, shape (rows, places)."""
+        raise TypeError(f"{type(self).__name__} has no attention")
+
+    def selected(self, batch: Batch) -> Tensor:
+        """True at the tokens of the network's own rationale, shape (rows, places)."""
+        raise TypeError(f"{type(self).__name__} selects no tokens")
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Logits of shape (rows, labels)."""
+        return self.logits(self.embedder(batch), batch)
+
+    def loss(self, batch: Batch, examples: Sequence[Example]) -> Tensor:
+        """What training makes small: the mean over the batch's examples."""
+        labels = torch.tensor([one.label for one in examples], device=batch.words.device)
+        return functional.cross_entropy(self(batch), labels)

@@ -1,0 +1,174 @@
+"""Train one of the papers' networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.networks.files import CLASSES, Source, embedders_from, network_of, save_network
+from eraser_hub.explain.networks.readings import batch_of, read
+from eraser_hub.explain.networks.systems import LeiHyper, NetworkHyper, hyper_of
+from eraser_hub.explain.networks.token_network import Example, Shape, TokenNetwork
+from eraser_hub.explain.transformers.devices import device_for
+from eraser_hub.records.errors import DataError
+
+from .baselines import figures_of, write_facts
+from .fitting import Objective, Say, fit
+from .recipe import Recipe
+from .unfinished import saving
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What to train and to validate on.
+
+    Attributes:
+        train, validation: instances and their labels; no instances to validate on: none.
+        label_names: in the dataset's order.
+        uses_query: whether the network sees the query.
+    """
+
+    train: tuple[Sequence[Instance], Sequence[str]]
+    validation: tuple[Sequence[Instance], Sequence[str]]
+    label_names: Sequence[str]
+    uses_query: bool
+
+
+class NetworkObjective(Objective[Example]):
+    """A network over words, trained on labelled instances by its own loss.
+
+    Args:
+        batch_size: of validation.
+    """
+
+    def __init__(self, network: TokenNetwork, data: Data, device: torch.device, batch_size: int) -> None:
+        self.network: TokenNetwork = network.to(device)
+        self.device, self.batch_size = device, batch_size
+        self.training, self.validation = (
+            [
+                self._example(one, data.label_names.index(label), data.uses_query)
+                for one, label in zip(*part, strict=True)
+            ]
+            for part in (data.train, data.validation)
+        )
+
+    def _example(self, one: Instance, label: int, uses_query: bool) -> Example:
+        reading = read(one, self.network.embedder.lexicon, uses_query, self.network.shape.apart).reading
+        if not is_marked(one):
+            return Example(reading, label)
+        flags = np.asarray([flag for document in one.rationale or () for flag in document] + [False])
+        return Example(reading, label, flags[reading.token])
+
+    def examples(self, epoch: int) -> Sequence[Example]:
+        return self.training
+
+    def size(self, example: Example) -> int:
+        return len(example.reading.words)
+
+    def loss(self, batch: Sequence[Example]) -> Tensor:
+        return self.network.loss(batch_of([one.reading for one in batch], self.device), batch)
+
+    def validate(self) -> dict[str, float]:
+        order = sorted(self.validation, key=lambda one: -self.size(one))
+        logits = [
+            self.network(batch_of([one.reading for one in order[start : start + self.batch_size]], self.device)).float()
+            for start in range(0, len(order), self.batch_size)
+        ]
+        if not logits:
+            return {}
+        labels, whole = torch.tensor([one.label for one in order], device=self.device), torch.cat(logits)
+        loss = float(functional.cross_entropy(whole, labels))
+        return {**figures_of(labels.tolist(), whole.argmax(dim=1).tolist()), "loss": loss}
+
+
+def train_network(recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, folder: Path, say: Say) -> None:
+    """Train and save a network that ``eraser-hub explain`` opens.
+
+    Args:
+        facts: what ``model.json`` says of the data.
+        folder: of :func:`unfinished.unfinished`.
+
+    Raises:
+        DataError: options that the system does not take, an encoder or embeddings that cannot be read, no human rationales
+            for a system that learns from them.
+    """
+    hyper = network_hyper(recipe)
+    instances = data.train[0]
+    _check_rationales(recipe.model, hyper, instances, say)
+    torch.manual_seed(recipe.seed)
+    source = Source(recipe.encoder, Path(recipe.embeddings) if recipe.embeddings else None, recipe.trust_remote_code)
+    new_embedder = embedders_from(source, hyper, instances, recipe.seed, say)
+    network = network_of(recipe.model, hyper, shape_of(recipe.model, data), new_embedder)
+    if not data.validation[0]:
+        say("no validation split: the last weights are kept, and nothing stops the training early")
+    objective = NetworkObjective(network, data, device_for(None), hyper.batch_size)
+    trained = sum(weights.numel() for weights in network.parameters() if weights.requires_grad)
+    say(f"{recipe.model}: {trained:,} weights to train, {len(instances)} instances, on {objective.device}")
+    progress = fit(objective, hyper, recipe.seed, folder, say)
+    config = {
+        "system": recipe.model, "label_names": list(data.label_names), "uses_query": data.uses_query,
+        "encoder": Path(recipe.encoder).name, "embeddings": Path(recipe.embeddings).name, "seed": recipe.seed,
+    }  # fmt: skip
+    with saving(out):
+        save_network(network, config, out)
+        kept = {"best_epoch": progress.best_epoch + 1} if progress.best_epoch >= 0 else {}
+        training = {
+            "network": recipe.model,
+            "steps": progress.step,
+            **kept,
+            "seed": recipe.seed,
+            "epochs": progress.history,
+        }
+        write_facts({**facts, **training}, out)
+
+
+def is_marked(one: Instance) -> bool:
+    """Whether any of its tokens is in a human rationale."""
+    return one.rationale is not None and any(map(any, one.rationale))
+
+
+def network_hyper(recipe: Recipe) -> NetworkHyper:
+    """The hyper-parameters of a recipe's network.
+
+    Raises:
+        DataError: see :func:`hyper_of`; embeddings beside an encoder.
+    """
+    options = {**recipe.options(), "window": recipe.window}
+    hyper = hyper_of(recipe.model, recipe.encoder, options, recipe.hyper)
+    if recipe.embeddings and recipe.encoder:
+        raise DataError("--embeddings: expected --embeddings or --encoder, found both")
+    assert isinstance(hyper, NetworkHyper)
+    return hyper
+
+
+def shape_of(system: str, data: Data) -> Shape:
+    """Labels, and whether texts come in twos: with a query, or where every instance has two documents."""
+    two = data.uses_query or all(len(one.documents) == 2 for one in data.train[0])
+    apart = CLASSES[system].reads_apart(two)
+    if system == "match-lstm" and not apart:
+        raise DataError(
+            "match-lstm matches a text with a question: expected a query (--query) or pairs of texts, found neither"
+        )
+    return Shape(len(data.label_names), apart)
+
+
+def _check_rationales(
+    system: str, hyper: NetworkHyper, instances: Sequence[Instance], say: Callable[[str], None]
+) -> None:
+    if not (isinstance(hyper, LeiHyper) and hyper.supervision):
+        return
+    without = len(instances) - sum(map(is_marked, instances))
+    if without == len(instances):
+        raise DataError(
+            f"{system} learns from human rationales, found none in {without} instances; lei-unsupervised needs none"
+        )
+    if without:
+        say(f"{without} of {len(instances)} instances have no human rationale: they train by their labels alone")
