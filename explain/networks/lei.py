@@ -78,6 +78,9 @@ class Lei(AdditiveClassifier):
             return total
         return total + self.hyper.supervision * rationale_loss(logits, batch, examples)
 
+    def penalty(self, batch: Batch) -> Tensor:
+        return self.hyper.sparsity * self.regulariser(batch, self.selected(batch))
+
     def regulariser(self, batch: Batch, chosen: Tensor) -> Tensor:
         """The share of tokens that are chosen, plus ``contiguity`` times the share of neighbours of which one is."""
         neighbours = batch.erasable[:, 1:] & batch.erasable[:, :-1]

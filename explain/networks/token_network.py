@@ -75,6 +75,10 @@ class TokenNetwork(nn.Module, ABC):
         """Logits of shape (rows, labels)."""
         return self.logits(self.embedder(batch), batch)
 
+    def penalty(self, batch: Batch) -> Tensor:
+        """What training makes small beside the loss of the labels, shape (rows,)."""
+        return torch.zeros(len(batch.words), device=batch.words.device)
+
     def loss(self, batch: Batch, examples: Sequence[Example]) -> Tensor:
         """What training makes small: the mean over the batch's examples."""
         labels = torch.tensor([one.label for one in examples], device=batch.words.device)

@@ -57,7 +57,10 @@ class Objective(ABC, Generic[Example]):
         """A number that training makes small."""
 
     def validate(self) -> dict[str, float]:
-        """``accuracy``, ``macro_f1`` and ``loss`` on the validation split; nothing where there is none."""
+        """``accuracy``, ``macro_f1`` and ``loss`` on the validation split; nothing where there is none.
+
+        The loss breaks ties between equal scores.
+        """
         return {}
 
 
@@ -67,7 +70,7 @@ class Progress:
 
     Attributes:
         step, epoch, done: steps in all; the epoch at hand; its steps that are done.
-        best, best_epoch: the best validation score and its epoch, -1 for none.
+        best, best_loss, best_epoch: the best validation score, the loss beside it and its epoch, -1 for none.
         history: figures of each epoch.
     """
 
@@ -75,6 +78,7 @@ class Progress:
     epoch: int = 0
     done: int = 0
     best: float = -math.inf
+    best_loss: float = math.inf
     best_epoch: int = -1
     history: list[dict[str, float]] = field(default_factory=list)
 
@@ -193,8 +197,9 @@ class _Fit(Generic[Example]):
         words += [f"validation {name.replace('_', ' ')} {value:.4f}" for name, value in figures.items()]
         if score is not None:
             score = -score if self.hyper.monitor == "loss" else score
-            if score > progress.best or progress.best_epoch < 0:
-                progress.best, progress.best_epoch = score, progress.epoch
+            # of equal scores the smaller loss is better: few instances give few different accuracies
+            if (score, -figures["loss"]) > (progress.best, -progress.best_loss):
+                progress.best, progress.best_loss, progress.best_epoch = score, figures["loss"], progress.epoch
                 self._keep(BEST, self._trained())
                 words[-1] += " (best)"
         progress.history.append({"step": progress.step, "loss": loss, **figures})

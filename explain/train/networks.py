@@ -78,14 +78,15 @@ class NetworkObjective(Objective[Example]):
 
     def validate(self) -> dict[str, float]:
         order = sorted(self.validation, key=lambda one: -self.size(one))
-        logits = [
-            self.network(batch_of([one.reading for one in order[start : start + self.batch_size]], self.device)).float()
-            for start in range(0, len(order), self.batch_size)
-        ]
+        logits, penalties = [], []
+        for start in range(0, len(order), self.batch_size):
+            batch = batch_of([one.reading for one in order[start : start + self.batch_size]], self.device)
+            logits.append(self.network(batch).float())
+            penalties.append(self.network.penalty(batch))
         if not logits:
             return {}
         labels, whole = torch.tensor([one.label for one in order], device=self.device), torch.cat(logits)
-        loss = float(functional.cross_entropy(whole, labels))
+        loss = float(functional.cross_entropy(whole, labels) + torch.cat(penalties).mean())
         return {**figures_of(labels.tolist(), whole.argmax(dim=1).tolist()), "loss": loss}
 
 
