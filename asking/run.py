@@ -16,7 +16,6 @@ from eraser_hub.explain.dataset import Split, open_split
 from eraser_hub.explain.outputs import Partial, check_format, refuse_other, run_path, write_predictions
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.splits import dataset_split
 
 from .alignment import align
 from .answers import ANSWERED, OUTCOMES, Answer
@@ -86,14 +85,7 @@ class Plan:
 
     def header(self) -> dict[str, Any]:
         """What decides the results, as a run's record holds it."""
-        job, split = self.job, self.split
-        return {
-            "settings": self.settings,
-            "data": {
-                "dataset": Path(job.dataset).name, "config": split.config, "split": dataset_split(job.split),
-                "limit": job.limit, "digest": split.fingerprint(job.limit),
-            },
-        }  # fmt: skip
+        return {"settings": self.settings, "data": self.split.header(self.job.limit)}
 
 
 def plan_of(job: AskJob, settings: AskSettings) -> Plan:

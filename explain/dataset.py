@@ -79,6 +79,13 @@ class Split:
         for _ in batches(files):
             pass
 
+    def header(self, limit: int | None = None, rationales: bool = False) -> dict[str, Any]:
+        """What a run's record holds of its data; see `fingerprint`."""
+        return {
+            "dataset": Path(self.name or "").name, "config": self.config, "split": str(self.rows.split),
+            "limit": limit, "digest": self.fingerprint(limit, rationales),
+        }  # fmt: skip
+
     def fingerprint(self, limit: int | None = None, rationales: bool = False) -> str:
         """Digest of all that decides predictions: two runs that agree in it read the same data.
 

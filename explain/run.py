@@ -17,7 +17,6 @@ from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.splits import dataset_split
 
 from .adapter import Adapter, Notes
 from .attribution import ALL_ZERO
@@ -61,15 +60,10 @@ class Plan:
 
     def header(self) -> dict[str, Any]:
         """What decides the results, as a run's record holds it: a stopped run with another header does not go on."""
-        job, split = self.job, self.split
+        job = self.job
         return {
             "settings": self.settings,
-            "data": {
-                "dataset": Path(job.dataset).name, "config": split.config, "split": dataset_split(job.split),
-                "limit": job.limit, "digest": split.fingerprint(
-                    job.limit, rationales=isinstance(self.given, HumanRationales)
-                ),
-            },
+            "data": self.split.header(self.job.limit, isinstance(self.given, HumanRationales)),
             "model": {
                 "model": Path(job.model).name, "digest": model_digest(job.model), "task": job.task, "query": job.query,
                 "window": job.window, "labels": job.labels, "precision": job.precision,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -70,7 +71,7 @@ class Measured(NamedTuple):
     notes: Sequence[str] = ()
 
 
-class Batches(Generic[Kept]):
+class Batches(ABC, Generic[Kept]):
     """A mixin before ``evaluate.Metric``.
 
     A class that uses it says what is kept of a batch (`_keep`), how that travels between processes (`_packed`,
@@ -88,20 +89,23 @@ class Batches(Generic[Kept]):
     num_process: int
     _measure: Callable[..., Any]  # (predictions, references, its settings by name)
 
+    @abstractmethod
     def _keep(self, data: Any, side: str) -> Kept:
         """What is kept of one side of a batch; it has a length, its number of rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _packed(self, kept: Kept, side: str) -> bytes:
-        raise NotImplementedError
+        """What is kept, as bytes."""
 
+    @abstractmethod
     def _unpacked(self, data: bytes, side: str) -> Kept:
-        raise NotImplementedError
+        """What `_packed` made the bytes of."""
 
+    @abstractmethod
     def _measured(
         self, predictions: Sequence[Kept], references: Sequence[Kept], by: str | None = None, **settings: Any
     ) -> Measured:
-        raise NotImplementedError
+        """What all that was kept amounts to."""
 
     def _result(
         self, predictions: Sequence[Kept], references: Sequence[Kept], settings: dict[str, Any]

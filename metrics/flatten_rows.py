@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from operator import itemgetter
 from typing import Any, Generic
@@ -32,7 +33,6 @@ REFERENCE_FIELDS = ("annotation_id", "classification", "documents", "evidences")
 # no offset in tokens or sentences comes near it; those of references are kept in 32 bits
 FAR = 2**31 - 1
 NUMBERS = frozenset((int, float))
-Getter = Callable[[str], Callable[[Any], Any]]
 _start, _end = itemgetter("start_token"), itemgetter("end_token")
 
 
@@ -148,7 +148,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-class Flattener(Generic[Record]):
+class Flattener(ABC, Generic[Record]):
     """What both sides have in common: a vocabulary of docids and of labels, and growing arrays."""
 
     side: str
@@ -159,13 +159,13 @@ class Flattener(Generic[Record]):
         self.docs: dict[str, int] = {}
         self.labels: dict[str, int] = {}
 
+    @abstractmethod
     def add(self, row: Mapping[str, Any]) -> None:
         """Append one row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self) -> Record:
         """All that was added."""
-        raise NotImplementedError
 
     def say(self, where: str, message: str) -> None:
         """Tell an offence of the row that is being added."""
@@ -391,7 +391,6 @@ class ReferenceFlattener(Flattener[References]):
         offences: where what is wrong is told.
         label_names: names of the integers in ``classification`` (ClassLabel).
         needed: the fields that every row must have.
-        documents: whether rows bring their documents.
     """
 
     side = "reference"
@@ -401,10 +400,9 @@ class ReferenceFlattener(Flattener[References]):
         offences: Offences,
         label_names: Sequence[str] | None = None,
         needed: Sequence[str] = (),
-        documents: bool = True,
     ) -> None:
         super().__init__(offences)
-        self.label_names, self.needed, self.with_documents = label_names, needed, documents
+        self.label_names, self.needed = label_names, needed
         self.labels = {name: k for k, name in enumerate(label_names or ())}
         self.classification, self.group_instance, self.group, self.doc = _short(), _short(), _short(), _short()
         self.start, self.end, self.start_sentence, self.end_sentence = _short(), _short(), _short(), _short()
@@ -417,9 +415,8 @@ class ReferenceFlattener(Flattener[References]):
         for field in REFERENCE_FIELDS:
             self._look_for(field, row)
         self._label(row.get("classification"))
-        if self.with_documents:
-            for position, document in enumerate(self._list(row.get("documents"), "documents", "documents")):
-                self._document(document, position)
+        for position, document in enumerate(self._list(row.get("documents"), "documents", "documents")):
+            self._document(document, position)
         for number, group in enumerate(self._list(row.get("evidences"), "evidences", "evidence groups")):
             self.group_instance.append(self.n)
             for position, evidence in enumerate(self._list(group, f"evidences[{number}]", "evidences", nothing=False)):
@@ -442,46 +439,6 @@ class ReferenceFlattener(Flattener[References]):
         if items is None:
             self.say(where, f"expected a list of {what}, found {cut(value)}")
         return items or []
-
-    def add_columns(self, rows: Sequence[Any], get: Getter = itemgetter) -> bool:
-        """Append several annotations at once, column by column; False, and nothing is appended, where one of them is not as
-        most are: `add` knows what to say of it.
-
-        Args:
-            rows: without their documents.
-            get: how a field is got: `operator.itemgetter` of dicts, `operator.attrgetter` of objects.
-        """
-        try:
-            ids, labels = list(map(get("annotation_id"), rows)), list(map(get("classification"), rows))
-            groups = [own or () for own in map(get("evidences"), rows)]
-            several = [group for own in groups for group in own]
-            evidences = [evidence for group in several for evidence in group]
-            docids = list(map(get("docid"), evidences))
-            kinds = dict.fromkeys(label for label in labels if label is not None)
-            "".join(ids), "".join(docids), "".join(kinds)  # a TypeError for what is no string
-            columns: dict[str, array] = {}
-            for name in ("start", "end"):
-                tokens = list(map(get(f"{name}_token"), evidences))
-                sentences = [-1 if number is None else number for number in map(get(f"{name}_sentence"), evidences)]
-                if not {*map(type, tokens), *map(type, sentences)} <= {int}:
-                    return False
-                columns |= {name: array("i", tokens), f"{name}_sentence": array("i", sentences)}
-        except (TypeError, KeyError, AttributeError, ValueError, OverflowError):
-            return False
-        if self.label_names is not None and not kinds.keys() <= {*self.label_names}:
-            return False
-        for label in kinds:
-            self.labels.setdefault(label, len(self.labels))
-        first, docs = len(self.group_instance), self.docs
-        self.ids += ids
-        self.classification.fromlist([-1 if label is None else self.labels[label] for label in labels])
-        self.group_instance.fromlist([row for row, own in enumerate(groups, self.n) for _ in own])
-        self.group.fromlist([number for number, group in enumerate(several, first) for _ in group])
-        self.doc.fromlist([docs.setdefault(docid, len(docs)) for docid in docids])
-        for name, values in columns.items():
-            getattr(self, name).extend(values)
-        self.n += len(rows)
-        return True
 
     def _label(self, label: object) -> None:
         if label is None:

@@ -347,7 +347,7 @@ def _single_keys(runs: Sequence[Statistics]) -> list[str]:
     return shared
 
 
-def _restricted(statistics: Statistics, keys: Sequence[str]) -> Finalize:
+def restricted(statistics: Statistics, keys: Sequence[str]) -> Finalize:
     """The finalize of these keys alone."""
 
     def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
@@ -383,7 +383,7 @@ def _reads_alike(finalize: Finalize, values: np.ndarray, statistics: Statistics)
 def _pair(
     first: Sequence[Statistics], second: Sequence[Statistics], keys: Sequence[str], inference: Inference
 ) -> dict[str, dict[str, Any]]:
-    finalize = _restricted(first[0], keys)
+    finalize = restricted(first[0], keys)
     sums = []
     for run in (*first, *second):
         values = _laid_out(run, first[0])

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import islice, repeat
 from pathlib import Path
 
 import numpy as np
 
-from eraser_hub.conversion.eraser.format import decode_documents, safe_name
+from eraser_hub.conversion.eraser.format import read_document_lines, safe_name
 from eraser_hub.metrics.joining import Documents, tokens_before
 from eraser_hub.metrics.tokens import text_sizes
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.lines import batches_of_lines, file_name, utf8_file
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.lines import file_name, utf8_file
 
 # bytes of texts that are counted at a time
 TEXTS_AT_ONCE = 1 << 17
@@ -24,36 +26,40 @@ class CorpusDocuments(Documents):
 
     Args:
         data_dir: the corpus folder, with ``docs/`` (one file a document) or ``docs.jsonl``.
-        numbers: docid -> number, from 0 in order; further documents are added.
 
     Raises:
         DataError: the folder has no documents; one of them is not as it should be.
     """
 
-    def __init__(self, data_dir: Path, numbers: dict[str, int]) -> None:
+    def __init__(self, data_dir: Path) -> None:
         self.folder, self.lines = data_dir / "docs", data_dir / "docs.jsonl"
         if not self.folder.is_dir() and not self.lines.is_file():
             raise DataError("expected the documents in docs/ or docs.jsonl, found neither", file=data_dir)
-        self.numbers = numbers
+        self.numbers: dict[str, int] = {}  # of the documents of docs.jsonl, or of those of docs/ that were asked for
         # by number, with room for more; a document that does not exist has -1 tokens
         self.tokens = self.sentences = self.first_sentence = np.zeros(0, dtype=np.int32)
         self.sizes = array("i")  # of sentences
         self.known = 0  # how many numbers have been looked for
-        self.whole = False
+
+    @cached_property
+    def reached(self) -> np.ndarray:  # type: ignore[override]
+        """See `joining.tokens_before`."""
+        return tokens_before(np.frombuffer(self.sizes, dtype=np.int32) if self.sizes else np.zeros(0, dtype=np.int32))
 
     def number(self, docids: Sequence[str]) -> np.ndarray:
-        """The number of each document; those that are new get one, and are counted."""
+        """The number of each document, -1 for one that docs.jsonl does not have; those that are new are counted."""
         numbers = self.numbers
-        found = np.array([numbers.setdefault(docid, len(numbers)) for docid in docids], dtype=np.int64)
-        if self.known < len(numbers) or not self.tokens.size:
-            if not self.lines.is_file():
-                self._read_files(list(numbers)[self.known :])
-            elif not self.whole:
+        if self.lines.is_file():
+            if not numbers:
                 self._read_lines()
+            return np.fromiter(map(numbers.get, docids, repeat(-1)), np.int64, len(docids))
+        places = np.fromiter([numbers.setdefault(docid, len(numbers)) for docid in docids], np.int64, len(docids))
+        if self.known < len(numbers):
             self._extend()
+            self._read_files(list(islice(numbers, self.known, None)))
             self.known = len(numbers)
-            self.reached = tokens_before(np.array(self.sizes, dtype=np.int32))
-        return found
+            self.__dict__.pop("reached", None)
+        return places
 
     def find(self, annotation: np.ndarray, doc: np.ndarray) -> np.ndarray:
         """The row of each document; -1 where there is none."""
@@ -61,7 +67,6 @@ class CorpusDocuments(Documents):
 
     def _read_files(self, docids: Sequence[str]) -> None:
         texts, numbers, size = list[bytes](), list[int](), 0
-        self._extend()
         for number, docid in enumerate(docids, self.known):
             # a docid is a file's name: it never leads out of the folder
             path = f"{self.folder}/{file_name(docid)}"
@@ -76,18 +81,10 @@ class CorpusDocuments(Documents):
         self._count(numbers, texts)
 
     def _read_lines(self) -> None:
-        seen = set[str]()
-        for lines in batches_of_lines(self.lines, TEXTS_AT_ONCE):
-            decoded = decode_documents(lines, file=self.lines)
-            for number, line in zip(lines.numbers, decoded, strict=True):
-                if line.docid in seen:
-                    words = f"expected each document once, found {shown(line.docid)} again"
-                    raise DataError(words, file=self.lines, line=number)
-                seen.add(line.docid)
-            numbers = [self.numbers.setdefault(line.docid, len(self.numbers)) for line in decoded]
+        for _, documents in read_document_lines(self.lines, self.numbers, TEXTS_AT_ONCE):
             self._extend()
-            self._count(numbers, [line.document.encode() for line in decoded])
-        self.whole = True
+            places = range(len(self.numbers) - len(documents), len(self.numbers))
+            self._count(places, [document.document.encode() for document in documents])
 
     def _extend(self) -> None:
         """Make room for all numbers."""
@@ -123,7 +120,7 @@ class NamedDocuments:
     def find(self, docids: list[str]) -> np.ndarray:
         """int64: the number of each id, -1 where there is no such document."""
         numbers = self.documents.number(docids)
-        return np.where(self.documents.tokens[numbers] >= 0, numbers, -1)
+        return self.documents.find(numbers, numbers)
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """(chosen, 2): the tokens and the sentences of each."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from msgspec import UNSET
 
 from eraser_hub.metrics.clusters import Clusters
-from eraser_hub.metrics.flat import References, Words, concatenate
+from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, References, Words, blank, concatenate
 from eraser_hub.metrics.flatten_rows import ReferenceFlattener
 from eraser_hub.metrics.joining import Documents, by_documents
 from eraser_hub.metrics.offences import Offences, Rows, cut
@@ -26,6 +26,7 @@ from .documents import CorpusDocuments, NamedDocuments
 from .settings import Inputs
 
 if TYPE_CHECKING:
+    from eraser_hub.conversion.eraser.checked import Checked
     from eraser_hub.conversion.eraser.format import Annotations
 
 COLUMNS = ("annotation_id", "classification", "documents", "evidences")
@@ -141,27 +142,51 @@ def _of_corpus(inputs: Inputs, columns: Sequence[str]) -> Gold:
     from eraser_hub.conversion.eraser.checked import read_checked
 
     labels, path = inputs.labels(), inputs.annotation_file
-    flattener = ReferenceFlattener(Offences(), labels.names, documents=False)
-    documents = CorpusDocuments(inputs.corpus, flattener.docs)
+    documents, annotations = CorpusDocuments(inputs.corpus), _Annotations(labels.names)
     lines, values = array("q"), {name: list[object]() for name in columns}
-    for run in read_checked(path, labels.names, NamedDocuments(documents)):  # type: ignore[arg-type]
-        lines.extend(run.numbers)
-        if not flattener.add_columns(run.records, _getter):
-            raise DataError("expected annotations, found something else", file=path, line=run.numbers[0])
-        for name, own in values.items():
-            own += [_value(_row(run, place, name), name, path, number) for place, number in enumerate(run.numbers)]
+    for part in read_checked(path, labels.names, NamedDocuments(documents)):
+        annotations.add(part)
+        lines.extend(part.run.numbers)
+        for name, cells in values.items():
+            cells += [_value(_row(part.run, at, name), name, path, line) for at, line in enumerate(part.run.numbers)]
     if not lines:
         raise DataError("expected at least one annotation, found none", file=path)
-    references = flattener.finish()
-    references.docids = Words(flattener.docs)
-    references.ids = tuple(flattener.ids)  # which no garbage collection walks through again and again
-    return Gold(references, documents, path, lines, labels.names, values, labels.note)
+    return Gold(annotations.flat(documents.numbers), documents, path, lines, labels.names, values, labels.note)
 
 
-def _getter(name: str) -> Callable[[Any], Any]:
-    """How a field of an annotation is got; ids are compared as strings."""
-    get = attrgetter(name)
-    return (lambda record: str(get(record))) if name == "annotation_id" else get
+class _Annotations:
+    """Checked annotations, taken into growing arrays: see `flat.References`."""
+
+    def __init__(self, label_names: Sequence[str] | None) -> None:
+        self.labels = {name: code for code, name in enumerate(label_names or ())}
+        self.ids: list[str] = []
+        columns = ("classification", "group_instance", "group", *EVIDENCE_COLUMNS)
+        self.columns = {name: array("i") for name in columns}
+
+    def add(self, part: Checked) -> None:
+        """Take up a run."""
+        records, evidences, labels = part.run.records, part.evidences, self.labels
+        first, first_group = len(self.ids), len(self.columns["group_instance"])
+        self.ids += [str(record.annotation_id) for record in records]
+        groups, members = np.diff(evidences.groups), np.diff(evidences.members)
+        columns = (
+            [labels.setdefault(record.classification, len(labels)) for record in records],
+            np.repeat(np.arange(first, first + len(groups)), groups),
+            np.repeat(np.arange(first_group, first_group + len(members)), members),
+            part.documents.numbers[part.documents.slots],
+            *evidences.bounds.T,
+        )
+        for column, values in zip(self.columns.values(), columns, strict=True):
+            column.frombytes(np.asarray(values, dtype=np.intc).tobytes())
+
+    def flat(self, docids: Mapping[str, int]) -> References:
+        """All that were taken up, their documents numbered as in ``docids``."""
+        # a tuple is what no garbage collection walks through again and again
+        references = blank(References, tuple(self.ids))
+        references.docids, references.labels = Words(docids), list(self.labels)
+        for name, column in self.columns.items():
+            setattr(references, name, np.frombuffer(column, dtype=np.intc) if column else np.zeros(0, dtype=np.intc))
+        return references
 
 
 def _row(run: Annotations, place: int, name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -14,11 +14,24 @@ from eraser_hub.records.errors import shown
 
 from .format import Annotation, Annotations, read_annotations
 
-if TYPE_CHECKING:
-    from .documents import Documents
-
 # the objects of so many bytes of lines fit into a processor's cache
 CHECKED_BYTES = 1 << 18
+
+
+class Documents(Protocol):
+    """What a check asks of a corpus' documents."""
+
+    @property
+    def path(self) -> Path:
+        """Where they stand."""
+
+    def __len__(self) -> int: ...
+
+    def find(self, docids: list[str]) -> np.ndarray:
+        """The number of each id, -1 where there is no such document."""
+
+    def counts(self, chosen: np.ndarray) -> np.ndarray:
+        """(chosen, 2): the tokens and the sentences of each, by their numbers."""
 
 
 class Evidences:
@@ -65,7 +78,15 @@ class RowDocuments(NamedTuple):
     counts: np.ndarray
 
 
-def read_checked(path: Path, labels: Collection[str] | None, documents: Documents) -> Iterator[Annotations]:
+class Checked(NamedTuple):
+    """A run of annotations that are in order, their evidences and the documents of their rows."""
+
+    run: Annotations
+    evidences: Evidences
+    documents: RowDocuments
+
+
+def read_checked(path: Path, labels: Collection[str] | None, documents: Documents) -> Iterator[Checked]:
     """The annotations of a split file in its order, some at a time, as strictly as `read_split` reads them.
 
     Args:
@@ -79,8 +100,7 @@ def read_checked(path: Path, labels: Collection[str] | None, documents: Document
     known = set[str]()
     for run in read_annotations(path, CHECKED_BYTES):
         refuse_repeated(run, known)
-        checked(run, labels, documents)
-        yield run
+        yield Checked(run, *checked(run, labels, documents))
 
 
 def refuse_repeated(run: Annotations, known: set[str]) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from itertools import repeat
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,12 @@ from eraser_hub.conversion.arrays import byte_strings, numbers, string_data, str
 from eraser_hub.conversion.offsets import distinct, offsets_of
 from eraser_hub.metrics.tokens import token_starts
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.lines import batches_of_lines, file_name, reading, utf8_file
+from eraser_hub.records.lines import file_name, utf8_file
 
-from .format import decode_documents
+from .format import read_document_lines
 
 
-class Documents:
+class Documents(ABC):
     """A corpus's documents by number.
 
     Attributes:
@@ -48,9 +48,9 @@ class Documents:
         """int32: the number of each id, -1 where there is none."""
         return np.fromiter(map(self._numbers.get, docids, repeat(-1)), np.int32, len(docids))
 
+    @abstractmethod
     def texts(self, chosen: np.ndarray) -> pa.StringArray:
         """The texts of some, by their numbers."""
-        raise NotImplementedError
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """int32 (chosen, 2): the tokens and the sentences of each; a document is counted when first asked for."""
@@ -118,18 +118,12 @@ class DocumentLines(Documents):
     def __init__(self, path: Path, advance: Callable[[int], object] = lambda _: None) -> None:
         first: dict[str, int] = {}
         data, sizes = bytearray(), [np.zeros(0, np.int64)]
-        with reading(path):
-            for batch in batches_of_lines(path):
-                records = decode_documents(batch, file=path)
-                ids = [record.docid for record in records]
-                if len(set(ids)) < len(ids) or not first.keys().isdisjoint(ids):
-                    _refuse_twice(ids, first, path)
-                first.update(zip(ids, range(len(first), len(first) + len(ids)), strict=True))
-                texts = strings([record.document for record in records])
-                data += memoryview(string_data(texts))
-                sizes.append(string_sizes(texts))
-                self.final_newline = batch.ends_with_newline
-                advance(len(batch.data))
+        for batch, records in read_document_lines(path, first):
+            texts = strings([record.document for record in records])
+            data += memoryview(string_data(texts))
+            sizes.append(string_sizes(texts))
+            self.final_newline = batch.ends_with_newline
+            advance(len(batch.data))
         super().__init__(path, first, np.concatenate(sizes))
         self._texts = pa.LargeStringArray.from_buffers(
             len(first), pa.py_buffer(offsets_of(self.sizes)), pa.py_buffer(data)
@@ -138,17 +132,6 @@ class DocumentLines(Documents):
     def texts(self, chosen: np.ndarray) -> pa.StringArray:
         """The texts of some, by their numbers."""
         return self._texts.take(numbers(chosen)).cast(pa.string())
-
-
-def _refuse_twice(ids: list[str], first: dict[str, int], path: Path) -> NoReturn:
-    """The error of the first id that is already in ``first`` (with the number of its document) or among those before."""
-    known = dict(first)
-    for number, identity in enumerate(ids, len(first)):
-        before = known.setdefault(identity, number)
-        if before != number:
-            words = f"{shown(identity)} again (first on line {before + 1})"
-            raise DataError(f"expected each document once, found {words}", file=path, line=number + 1)
-    raise ValueError("expected an id that stands twice")
 
 
 def read_documents(folder: Path, advance: Callable[[int], object] = lambda _: None) -> Documents:

@@ -188,6 +188,40 @@ def decode_documents(batch: Lines, *, file: Path) -> list[Document]:
     return [_checked_document(line, file, number) for line, number in zip(batch.lines, batch.numbers, strict=True)]
 
 
+def read_document_lines(
+    path: Path, numbers: dict[str, int], batch_bytes: int = BATCH_BYTES
+) -> Iterator[tuple[Lines, list[Document]]]:
+    """The documents of docs.jsonl in its order, some lines at a time.
+
+    Args:
+        path: the file.
+        numbers: takes up the id of each document, with the number of its line from 0.
+        batch_bytes: how many bytes of lines are read at a time.
+
+    Raises:
+        DataError: at the first line that is no document, or whose id stands twice.
+    """
+    with reading(path):
+        for batch in batches_of_lines(path, batch_bytes):
+            documents = decode_documents(batch, file=path)
+            ids = [document.docid for document in documents]
+            if len(set(ids)) < len(ids) or not numbers.keys().isdisjoint(ids):
+                _refuse_twice(ids, numbers, path)
+            numbers.update(zip(ids, range(len(numbers), len(numbers) + len(ids)), strict=True))
+            yield batch, documents
+
+
+def _refuse_twice(ids: list[str], numbers: dict[str, int], path: Path) -> NoReturn:
+    """The error of the first id that is already in ``numbers`` (with the number of its document) or among those before."""
+    known = dict(numbers)
+    for number, identity in enumerate(ids, len(numbers)):
+        before = known.setdefault(identity, number)
+        if before != number:
+            words = f"{shown(identity)} again (first on line {before + 1})"
+            raise DataError(f"expected each document once, found {words}", file=path, line=number + 1)
+    raise ValueError("expected an id that stands twice")
+
+
 # ----------------------------------------------------------------------------------------------------- the strict way
 
 
