@@ -8,14 +8,14 @@ same bytes as one that runs through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.fields import HARD_FIELD, SOFT_FIELDS
+from eraser_hub.metrics.fields import ERASED_ANSWERS, HARD_FIELD, SOFT_FIELDS
 from eraser_hub.records.errors import DataError, shown
 
 from . import erasure
@@ -344,6 +344,22 @@ def _answers(runner: Runner, encoded: Sequence[Encoded], settings: ExplainSettin
     for one, scores in zip(encoded, attribute(runner, encoded, none, none, settings, by_sequence=True), strict=True):
         answer, p = runner.model.answer_text(one)
         row = rounded(scores)
-        sequences = sequences_of(one.instance, row, top_of_each(one.instance, row, settings), settings)
-        predictions.append({"id": one.instance.id, "pred_label": answer, **sequences, "answer_proba": p})
+        top = top_of_each(one.instance, row, settings)
+        sequences, hard = sequences_of(one.instance, row, top, settings), np.zeros(len(row), dtype=bool)
+        hard[top] = True
+        left = (_answer_to(runner, one.instance, flags, settings.choices.filler) for flags in (hard, ~hard))
+        answers = dict(zip(ERASED_ANSWERS, left, strict=True))
+        predictions.append({"id": one.instance.id, "pred_label": answer, **sequences, "answer_proba": p, **answers})
     return predictions
+
+
+def _answer_to(runner: Runner, one: Instance, kept: NDArray[np.bool_], filler: str) -> str:
+    """The answer to what is kept of a passage; none to nothing."""
+    documents = tuple(
+        tuple(compress(tokens, kept[start:end])) or (filler,) * bool(filler)
+        for tokens, (start, end) in zip(one.documents, pairwise(one.bounds), strict=True)
+    )
+    if not any(documents):
+        return ""
+    rest = replace(one, documents=documents, rationale=None, scores=None)
+    return runner.model.answer_text(runner.model.encode(rest))[0]

@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eraser_hub.metrics.fields import ERASED_ANSWERS
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.locks import exclusive
@@ -257,6 +258,7 @@ def _pair_fields(answers: bool) -> dict[str, pa.DataType]:
         "id": pa.string(),
         "pred_label": pa.string() if answers else pa.int64(),
         "answer_proba": pa.float64(),
+        **dict.fromkeys(ERASED_ANSWERS, pa.string()),
         "rationale": pa.list_(pa.list_(pa.int64())),
         "rationale_tokens": pa.list_(pa.list_(pa.string())),
         "ranked_tokens": pa.list_(pa.list_(pa.string())),

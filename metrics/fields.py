@@ -16,6 +16,8 @@ SCORE_FIELDS = {
     "null": "null_classification_scores",
 }
 ERASED = ("comprehensiveness", "sufficiency")
+# how a caller asks that annotations without an instance be left out
+ONLY_PREDICTED = "only_predicted=True"
 # how far from 1 the probabilities may sum
 PROBABILITY_SLACK = 1e-3
 
@@ -90,10 +92,12 @@ INSTANCE: Format = {
 # rows of the other modules
 ID_FIELDS = ("annotation_id", "id", "sent_id")
 PROBABILITIES = ("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba")
+# answers (words) to what is left of the input, as `pred_label` is the answer to the whole
+ERASED_ANSWERS = ("rationale_pred_label", "non_rationale_pred_label")
 PERTURBATION_ROW: Format = dict.fromkeys(
     (
         *ID_FIELDS, "pred_label", "rationale", "rationale_tokens", "ranked_tokens", "kd", *PROBABILITIES,
-        "empty_pred_proba", "answer", "answer_proba", OUTCOME_FIELD, QUOTES_FIELD,
+        "empty_pred_proba", *ERASED_ANSWERS, "answer", "answer_proba", OUTCOME_FIELD, QUOTES_FIELD,
     )
 )  # fmt: skip
 FIDELITY_ROW: Format = dict.fromkeys(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .checks import Fields
+from .fields import ONLY_PREDICTED
 from .flat import Picked, Predictions, References, blank
 from .joining import Documents, Join
 from .offences import Offences, Rows, Rules
@@ -79,7 +80,7 @@ class Parts:
         option: how a caller asks for ``only_predicted``.
     """
 
-    option = "only_predicted=True"
+    option = ONLY_PREDICTED
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from .answer_f1 import answer_f1
 from .batches import Measured, info
 from .cells import as_list, as_number, as_scalar
 from .clusters import connected as connected
-from .fields import HEADLINE, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
+from .fields import ERASED_ANSWERS, HEADLINE, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .presets import WANG2022, check_paper
@@ -49,7 +49,8 @@ Args:
         [[index, ..], ..]. Optional, in all rows or in none: pred_label with pred_proba, rationale_pred_proba and
         non_rationale_pred_proba (a list of probabilities with a class number as label, or {label: probability});
         answer (a string; "" for none; a pred_label that is a string, without probabilities, is one where the
-        references have answers).
+        references have answers) with rationale_pred_label and non_rationale_pred_label, the answers to the rationale
+        alone and to the rest, for new_p.
     references: rows {id, rationale_ids}; per sequence the alternative gold sets: [[[index, ..], ..], ..]; with answers
         also answers (a list of strings) or answer; with labels also label. Rows of bilingual_perturbation are understood as
         they come: those that say has_gold: False are left out of token F1 and IOU F1.
@@ -213,6 +214,24 @@ def _label_scores(rows: Sequence[tuple[str, Row, Row]], fields: set[str], offenc
     return result
 
 
+def _answer_changes(
+    rows: Sequence[tuple[str, Row, Row]], fields: set[str], offences: Offences
+) -> dict[str, np.ndarray]:
+    """New-P where answers stand in the place of labels: strings are equal or not, as in the authors' code."""
+    if not fields.issuperset(ERASED_ANSWERS) or fields & set(PROBABILITIES):
+        return {}
+    answers = np.full((len(rows), 3), "", dtype=object)
+    for at, (name, row, _) in enumerate(rows):
+        for place, field in enumerate(("pred_label", *ERASED_ANSWERS)):
+            if not isinstance(row.get(field), str):
+                offences.say_of(
+                    "prediction", name, field, f"expected an answer (a string), found {cut(row.get(field))}"
+                )
+            answers[at, place] = row.get(field)
+    full, alone, rest = answers.T
+    return {"new_p": new_p(full, alone, rest).astype(float)}
+
+
 def _answers_as_labels(rows: Sequence[tuple[str, Row, Row]], fields: set[str]) -> str | None:
     """ "pred_label" where the labels are answers: strings without probabilities, and every reference has an answer."""
     if "pred_label" not in fields or fields & set(PROBABILITIES):
@@ -309,11 +328,14 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
         offences = Offences()
         joint = joined(predictions, references, offences, only_predicted or paper == WANG2022)
         rows = [(name, row) for name, row, _ in joint]
-        fields = optional_fields(rows, ("rationale", "pred_label", *PROBABILITIES, "answer"), "prediction", offences)
+        fields = optional_fields(
+            rows, ("rationale", "pred_label", *PROBABILITIES, *ERASED_ANSWERS, "answer"), "prediction", offences
+        )
         offences.stop()
         with_sets = "rationale" in fields and not all(_has_no_gold(reference) for _, _, reference in joint)
         scores = _set_scores(joint, threshold, offences) if with_sets else {}
         scores |= _label_scores(joint, fields, offences)
+        scores |= _answer_changes(joint, fields, offences)
         scores |= _answer_scores(joint, fields, language, offences)
         offences.stop()
         if not scores:

@@ -72,5 +72,5 @@ def set_scores(
 
 
 def new_p(full: np.ndarray, rationale: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """Whether label(rationale) = label(full) != label(rest): bool (n,), from three arrays of class numbers (n,)."""
+    """Whether label(rationale) = label(full) != label(rest): bool (n,), from three arrays of class numbers or of answers (n,)."""
     return (rationale == full) & (rest != full)

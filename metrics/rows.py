@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from .batches import Batches, Measured
 from .cells import as_list, as_scalar
 from .clusters import NONE, Clusters, by_items
-from .fields import ID_FIELDS, Format
+from .fields import ID_FIELDS, ONLY_PREDICTED, Format
 from .offences import Offences, cut
 from .strangers import Strangers
 
@@ -134,7 +134,7 @@ def check_partners(
         offences.say_of("prediction", name, "", "expected a reference of this id, found none")
     missing = [] if only_predicted else [name for name in references if name not in predictions]
     for at, name in enumerate(missing):
-        counted = f" ({len(missing):,} of {len(references):,} have none; only_predicted=True scores the others alone)"
+        counted = f" ({len(missing):,} of {len(references):,} have none; {ONLY_PREDICTED} scores the others alone)"
         offences.say_of("reference", name, "", "expected a prediction of this id, found none" + counted * (at == 0))
 
 

@@ -38,6 +38,11 @@ class Place(NamedTuple):
     repository: str | None
     revision: str | None
 
+    @property
+    def dataset(self) -> str:
+        """The dataset's own name, wherever it lies: ``eraser``."""
+        return (self.repository or str(Path(self.name).resolve())).rpartition("/")[2]
+
     def fetch(self, patterns: Sequence[str] = BUILT) -> Path:
         """The folder with the files of these patterns in it: the one that there is, or the Hub library's cache.
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import TypeAlias
 
 from .catalogue import metric
 from .figures import Figure, Series, histogram
 from .system_scores import SystemScores
+
+Scores: TypeAlias = Mapping[str, object]
 
 
 def aopc_figures(systems: Sequence[SystemScores], baselines: Sequence[SystemScores]) -> list[Figure]:
@@ -70,14 +73,33 @@ def fidelity_figures(systems: Sequence[SystemScores]) -> list[Figure]:
 
     Source: Carton, Rathore and Tan (2020), section 5.2.
     """
+    return _fidelity("", "", [(system.name, system.scores, system.scores) for system in systems])
+
+
+def fidelity_figures_by_class(systems: Sequence[SystemScores]) -> list[Figure]:
+    """The same for each system alone, a line for each gold class; none where there is one class.
+
+    Source: Carton, Rathore and Tan (2020), figures 2 to 4 and 7 to 11.
+    """
+    figures = []
+    for number, system in enumerate(systems, 1):
+        lines = [(label, system.scores, system.by_class[label]) for label in sorted(system.by_class)]
+        if len(lines) > 1:
+            figures += _fidelity(f"_by_class_{number}", f", {system.name} by class", lines)
+    return figures
+
+
+def _fidelity(name: str, title: str, lines: Sequence[tuple[str, Scores, Scores]]) -> list[Figure]:
+    """Both figures; a line is (its name, what holds the occlusion rates, what holds its curves)."""
     figures = []
     for key in ("sufficiency", "comprehensiveness"):
-        series = [line for k, system in enumerate(systems) if (line := _curve(system, key, k)) is not None]
+        curves = [_curve(line, of_all, scores, key, place) for place, (line, of_all, scores) in enumerate(lines)]
+        series = [curve for curve in curves if curve is not None]
         if series:
             figures.append(
                 Figure(
-                    name=f"fidelity_{key}",
-                    title=f"Normalised {key}",
+                    name=f"fidelity_{key}{name}",
+                    title=f"Normalised {key}{title}",
                     x_label="share of the rationale's tokens occluded",
                     y_label=f"normalised {key}",
                     series=tuple(series),
@@ -88,17 +110,17 @@ def fidelity_figures(systems: Sequence[SystemScores]) -> list[Figure]:
     return figures
 
 
-def _curve(system: SystemScores, key: str, place: int) -> Series | None:
-    rates, points = system.scores.get("occlusion_rates"), system.scores.get(f"{key}_curve")
+def _curve(name: str, of_all: Scores, scores: Scores, key: str, place: int) -> Series | None:
+    rates, points = of_all.get("occlusion_rates"), scores.get(f"{key}_curve")
     if not isinstance(rates, Sequence) or not isinstance(points, Sequence):
         return None
-    spread = system.scores.get(f"{key}_curve_std")
+    spread = scores.get(f"{key}_curve_std")
     y = tuple(math.nan if point is None else float(point) for point in points)
     low = high = None
     if isinstance(spread, Sequence) and all(s is not None and math.isfinite(s) for s in spread) and any(spread):
         low = tuple(point - s for point, s in zip(y, spread, strict=True))
         high = tuple(point + s for point, s in zip(y, spread, strict=True))
-    return Series(system.name, tuple(map(float, rates)), y, low, high, place=place)
+    return Series(name, tuple(map(float, rates)), y, low, high, place=place)
 
 
 def distribution_figures(systems: Sequence[SystemScores], keys: Sequence[str], bins: int = 20) -> list[Figure]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eraser_hub.metrics.fields import ONLY_PREDICTED
 from eraser_hub.records.errors import DataError
 
 from .report_inputs import ReportedSplit, Rows, System, read_split
@@ -105,7 +106,7 @@ def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: Repo
     options = {"per_instance": True, **settings.as_options(), **settings.of_pairs}
     if any(row.get("label") is not None for row in split.rows):
         options["by"] = "label"
-    for module, predictions, references, why in _pair_modules(rows, split.labelled()):
+    for module, predictions, references, why in _pair_modules(rows, split.labelled(), settings.only_predicted):
         if why:
             scores.missing.append(why)
         else:
@@ -129,8 +130,10 @@ def score_pair_file(inputs: Inputs, settings: ReportSettings) -> tuple[SystemSco
     return scores, split
 
 
-def _pair_modules(rows: Rows, references: Rows) -> Iterable[tuple[str, Rows, Rows, str]]:
-    if _has(rows, "rationale_tokens"):
+def _pair_modules(rows: Rows, references: Rows, only_predicted: bool) -> Iterable[tuple[str, Rows, Rows, str]]:
+    if only_predicted and not _holds_pair(rows, references):
+        yield "", (), (), "no MAP: the predictions answer no original together with a perturbed record of it."
+    elif _has(rows, "rationale_tokens"):
         yield "perturbation_map", rows, references, ""
     else:
         yield "", (), (), "no MAP: the predictions have no rationale_tokens (the rationale's, most important first)."
@@ -142,6 +145,13 @@ def _pair_modules(rows: Rows, references: Rows) -> Iterable[tuple[str, Rows, Row
         yield "", (), (), "no token F1 and IOU F1: the predictions have no rationale (lists of token indices)."
     else:
         yield "rationale_set_agreement", [row for row in rows if str(row["id"]) in known], gold, ""
+
+
+def _holds_pair(rows: Rows, references: Rows) -> bool:
+    answered = {str(row["id"]) for row in rows}
+    return any(
+        str(row["id"]) in answered and not answered.isdisjoint(map(str, row.get("rel_ids") or ())) for row in references
+    )
 
 
 def _has(instances: Rows, field: str) -> bool:
@@ -174,7 +184,7 @@ def _add(
         except DataError:
             raise
         except ValueError as error:
-            # the module names instance and field; the file is ours to add
-            raise DataError(str(error), file=path) from None
+            # the module names instance and field; the file and the verbs' option are ours to add
+            raise DataError(str(error).replace(ONLY_PREDICTED, "--only-predicted"), file=path) from None
     scores.add(result, ids)
     scores.missing += [str(one.message) for one in told if one.category is UserWarning]

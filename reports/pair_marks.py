@@ -109,22 +109,24 @@ def marked_pair(
     pair: tuple[Mapping[str, Any], Mapping[str, Any]],
     outputs: Mapping[str, Mapping[str, Any]] | None,
     label_names: Sequence[str] | None = None,
+    *,
+    partly: bool = False,
 ) -> MarkedInstance:
     """A pair laid out for the eye; ``outputs`` holds a model's rows by id, None shows the gold alone.
+
+    Args:
+        partly: one record of the two may lack an output: its title says so, and its gold is shown.
 
     Raises:
         DataError: a record without output, or one that does not fit it.
     """
-    sides = []
-    for row in pair:
-        instance = None
-        if outputs is not None:
-            instance = outputs.get(str(row["id"]))
-            if instance is None:
-                raise DataError("expected a prediction for every record of a pair, found none", instance=row["id"])
-        sides.append(side(row, instance))
-    original = pair[0]
-    answer = None if outputs is None else outputs[str(original["id"])].get("pred_label")
+    instances = [None if outputs is None else outputs.get(str(row["id"])) for row in pair]
+    without = [outputs is not None and instance is None for instance in instances]
+    if any(without) and (all(without) or not partly):
+        alone = pair[without.index(True)]["id"]
+        raise DataError("expected a prediction for every record of a pair, found none", instance=alone)
+    sides = [side(row, instance) for row, instance in zip(pair, instances, strict=True)]
+    original, answer = pair[0], (instances[0] or {}).get("pred_label")
     return MarkedInstance(
         annotation_id=f"{original['id']} / {pair[1]['id']}",
         query=str(original.get("question") or ""),
@@ -135,7 +137,9 @@ def marked_pair(
         tops=tuple(top for _, top, _ in sides) if outputs is not None else (),
         ranks=tuple(ranks for _, _, ranks in sides) if outputs is not None else (),
         language=str(original.get("language") or ""),
-        titles=("original", "perturbed"),
+        titles=tuple(
+            name + ", no prediction" * lacks for name, lacks in zip(("original", "perturbed"), without, strict=True)
+        ),
     )
 
 
@@ -169,18 +173,18 @@ def pairs_with(
     A record that stands in no pair is shown alone.
 
     Raises:
-        DataError: no such record, or a record without output.
+        DataError: no such record; neither record of a pair has an output, or it does not fit.
     """
     pairs = pairs_of(rows)
     if identity is None and pairs:
-        return [marked_pair(pairs[0], outputs, label_names)]
+        return [marked_pair(pairs[0], outputs, label_names, partly=True)]
     wanted = [row for row in rows if identity is None or str(row["id"]) == identity][:1]
     if not wanted:
         raise DataError(f"expected the id of a record, found {shown(identity)}")
     identity = str(wanted[0]["id"])
     holding = [pair for pair in pairs if identity in (str(pair[0]["id"]), str(pair[1]["id"]))]
     if holding:
-        return [marked_pair(pair, outputs, label_names) for pair in holding]
+        return [marked_pair(pair, outputs, label_names, partly=True) for pair in holding]
     if outputs is not None and identity not in outputs:
         raise DataError("expected a prediction for this record, found none", instance=identity)
     return [marked_record(wanted[0], None if outputs is None else outputs[identity], label_names)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.hub import place_of
 
 from .documents import browse
 from .marks import MarkedInstance, mark, marked_by
@@ -131,7 +132,7 @@ def _of_annotations(
     ]
     rows = marked_by(systems, answers, [split.rows[place] for place in places], marked)
     return scored, ReportContent(
-        title=title or f"Rationales on {split.folder.resolve().name} {split.config}, {split.split}",
+        title=title or f"Rationales on {place_of(split.folder).dataset} {split.config}, {split.split}",
         subtitle=f"{_of_all(len(rows), len(split.rows))} instances · {systems_words(systems)}",
         sections=[
             scores_section(scored),

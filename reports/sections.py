@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .curves import aopc_figures, distribution_figures, fidelity_figures
+from .curves import aopc_figures, distribution_figures, fidelity_figures, fidelity_figures_by_class
 from .report_tables import (
     Block,
     Cell,
@@ -93,7 +93,8 @@ def aopc_section(scored: Sequence[SystemScores], chance: Sequence[SystemScores])
 
 def fidelity_section(systems: Sequence[SystemScores]) -> Section:
     """The curves of every system whose predictions hold them, with the slopes and the reading of Table 4."""
-    section = Section("fidelity-section", "Fidelity curves", figures=fidelity_figures(systems))
+    figures = [*fidelity_figures(systems), *fidelity_figures_by_class(systems)]
+    section = Section("fidelity-section", "Fidelity curves", figures=figures)
     rows = []
     for system in systems:
         reading = system.scores.get("reading")

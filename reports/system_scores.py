@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from eraser_hub.metrics.clusters import AUTO
+from eraser_hub.records.hub import place_of
 
 from .report_inputs import ReportedSplit
 
@@ -133,7 +134,7 @@ class SystemScores:
         """A score file for `eraser-hub board`: flat keys, intervals, names, signatures; NaN is null."""
         content: dict[str, Any] = {
             "system": self.name,
-            "dataset": split.folder.resolve().name,
+            "dataset": place_of(split.folder).dataset,
             "config": split.config,
             "split": split.split,
         }

@@ -14,6 +14,7 @@ from eraser_hub.metrics.presets import PAPERS, check_paper
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.hub import place_of
 from eraser_hub.records.splits import dataset_split, release_split
 
 from .labels import LabelNames, labels_of_corpus
@@ -136,7 +137,7 @@ class Inputs:
     def names(self) -> dict[str, str]:
         """What is answered, as score files say it: the dataset (where it is a built one), config and split."""
         if self.dataset is not None:
-            built = {"dataset": self.dataset.resolve().name, "config": self.config or ""}
+            built = {"dataset": place_of(self.dataset).dataset, "config": self.config or ""}
         else:
             built = {"config": self.config or self.corpus.resolve().name}
         return built | {"split": dataset_split(self.split)}

@@ -111,7 +111,7 @@ def chosen_dataset(
         DataError: the Hub has no such dataset.
     """
     place = place_of(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
-    own = (place.repository or str(Path(place.name).resolve())).rpartition("/")[2]
+    own = place.dataset
     if named and own not in HUB_DATASETS:
         message = f"expected a folder named {', '.join(HUB_DATASETS)}, found {own!r}"
         raise typer.BadParameter(message, param_hint="--dataset")

@@ -120,6 +120,38 @@ def part_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["id"] == first["id"] or row["id"] in first["rel_ids"]]
 
 
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        pytest.param(name, config, id=config, marks=() if config in ONE_OF_EACH else (pytest.mark.slow,))
+        for name, config in CONFIGS
+    ],
+)
+def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
+    """From a config's rows to scores by the verbs alone, for a whole split and for the first two of its instances."""
+    pytest.importorskip("sklearn", reason="skipped: the extra explain is not installed")
+    built = open_built(hub / name)
+    first, *_ = built.splits(config)
+    where = ["--dataset", hub / name, "--config", config]
+    features = "characters" if config.endswith("_ch") else "words"
+    model = ["--model", "logistic-regression", "--features", features, "--split", first, "--eval-split", ""]
+    verb("train", *where, *model, "--out", tmp_path / "whole")
+    verb("train", *where, *model, "--limit", 6, "--train-on", "rationale", "--out", tmp_path / "part")
+    out, count = tmp_path / "p.jsonl", len(built.rows(config, "test"))
+    how = [*where, "--method", "coefficients", "--quiet", "--force", "--out", out]
+    for trained, limit, part in (("whole", (), False), ("part", ("--limit", 2), True)):
+        verb("explain", *how, "--model", tmp_path / trained, *limit)
+        assert len(out.read_text(encoding="utf-8").splitlines()) == (2 if part else count)
+        refused = CliRunner().invoke(app, [*map(str, ["score", *where, "--results", out])])
+        assert (refused.exit_code == 1) == (part and count > 2)
+        assert not refused.exit_code or "--only-predicted" in str(refused.exception)
+        scored = verb("score", *where, *(["--only-predicted"] if part else []), "--results", out, "--format", "json")
+        assert ("scored:" in scored) == (part and count > 2)
+    verb("report", *where, "--only-predicted", "--predictions", out, "--resamples", 5, "--out", tmp_path / "report")
+    answered = built.rows(config, "test")[0]
+    verb("highlight", *where, "--predictions", out, "--id", answered.get("annotation_id", answered.get("id")))
+
+
 @pytest.mark.parametrize("name", HUB_DATASETS)
 def test_the_dataset_in_every_verb(hub, tmp_path, name):
     for config in HUB_DATASETS[name].configs:

@@ -11,10 +11,11 @@ import pytest
 
 from eraser_hub.explain import Instance, explain_instances, explain_texts, open_model
 from eraser_hub.explain.attribution import _features_fitted, _shares, points_of
-from eraser_hub.explain.erasure import Erased, top
+from eraser_hub.explain.erasure import Erased, occluded, top
 from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.runner import Runner
 from eraser_hub.explain.settings import GIVEN, SPANS, settings_for
+from eraser_hub.metrics.fidelity import normalized_fidelity
 from eraser_hub.papers.presets import PRESETS, preset
 from eraser_hub.records.errors import DataError
 
@@ -258,25 +259,44 @@ def test_wang_s_reading_comprehension():
         total = scores[passage].sum()
         integrated = case["expected"]["integrated_gradient"]
         assert total == pytest.approx(integrated["context_sum_before_normalising"], rel=1e-9)
-        owner = _owners(case)
+        owner = np.concatenate(_words_of_pieces(case))  # here every piece lies inside one word
+        assert len(owner) == len(case["pieces"])
         for row, expected in ((scores / total, integrated), (attention, case["expected"]["attention"])):
             words = np.bincount(owner, weights=row[passage], minlength=len(case["words"]))
             assert words.tolist() == pytest.approx(expected["word_scores"], rel=1e-9, abs=1e-9)
 
 
-def _owners(case):
-    """The word of each piece; here every piece lies inside one word."""
+def _words_of_pieces(case):
+    """The words that each piece lies in."""
     bounds, at = [], 0
     for word in case["words"]:
         at = case["text"].index(word, at)
         bounds.append((at, at + len(word)))
         at += len(word)
-    owners = []
-    for start, end in case["pieces"]:
-        inside = [number for number, (low, high) in enumerate(bounds) if low < end and start < high]
-        assert len(inside) == 1
-        owners += inside
-    return np.asarray(owners)
+    return [
+        [number for number, (low, high) in enumerate(bounds) if low < end and start < high]
+        for start, end in case["pieces"]
+    ]
+
+
+@pytest.mark.parametrize("number", range(len(WANG["word_scores"])))
+def test_a_word_s_score_is_the_sum_of_its_pieces(number):
+    """A piece that lies in two words of theirs is two pieces of ours: words are cut one by one. Each has half its score."""
+    from eraser_hub.explain.transformers.gradients import add_to_words
+
+    case = WANG["word_scores"][number]
+    shares = [
+        (owner, score / len(words))
+        for words, score in zip(_words_of_pieces(case), case["piece_scores"], strict=True)
+        for owner in words
+    ]
+    owners, values = (np.asarray(column) for column in zip(*shares, strict=True))
+    scores = np.zeros(len(case["words"]))
+    passage, window = SimpleNamespace(owner=owners), SimpleNamespace(piece=np.arange(len(owners)))
+    add_to_words(scores, passage, window, values)
+    assert scores.tolist() == pytest.approx(case["expected"]["word_scores"], **EXACT)
+    order = np.argsort(-scores.round(12), kind="stable")
+    assert order.tolist() == case["expected"]["ranking"]
 
 
 def test_the_trapezoid_rule_has_both_ends():
@@ -307,6 +327,49 @@ def test_carton_s_human_rationales(number):
         assert found["classification"] == str(case["expected"]["predicted"][at])
         for ours, theirs in names.items():
             assert found[ours][found["classification"]] == pytest.approx(case["expected"][theirs][at], **EXACT)
+
+
+class Drawn:
+    """A generator of their uniform numbers, turned round: their rate is the share that stays."""
+
+    def __init__(self, numbers) -> None:
+        self.numbers = numbers
+
+    def random(self, size):
+        assert size == len(self.numbers)
+        return 1 - self.numbers
+
+
+@pytest.mark.parametrize("number", range(len(CARTON["curves"])))
+def test_carton_s_curves_by_their_own_draws(number):
+    """One uniform number for each position of each rationale, by their seed; the scores of what is kept, by rate."""
+    case, model = CARTON["curves"][number], open_model(WordModel(CARTON["model"]))
+    align_labels(model, ())
+    random, instances = np.random.RandomState(case["seed"]), []
+    marked = [np.flatnonzero(np.asarray(numbers) >= 0.5) for numbers in case["rationales"]]
+    for point in case["expected"]:
+        for sample in point["samples"]:
+            for text, numbers, hard, mask in zip(
+                case["texts"], case["rationales"], marked, sample["rationales"], strict=True
+            ):
+                uniform = random.uniform(size=len(numbers))
+                kept = occluded(Drawn(uniform[hard]), hard, 1 - point["rate"], each=True)
+                assert kept.tolist() == [at for at, flag in enumerate(mask) if flag == "1"]
+                tokens = tuple(text.split(" ")) if text else ()
+                flags = tuple(at in kept for at in range(len(tokens)))
+                instances.append(Instance(str(len(instances)), (), ("d",), (tokens,), rationale=(flags,)))
+    rows = explain_instances(model, instances, settings_for("carton2020", "", False, fidelity_trials=0))
+    fields = (
+        "classification_scores",
+        *(f"{one}_classification_scores" for one in ("sufficiency", "comprehensiveness", "null")),
+    )
+    p = np.asarray([[row[field][row["classification"]] for field in fields] for row in rows])
+    scores = normalized_fidelity(*p.T)
+    for key in ("sufficiency", "comprehensiveness", "normalized_sufficiency", "normalized_comprehensiveness"):
+        means = scores[key].reshape(len(case["expected"]), len(case["expected"][0]["samples"]), -1).mean(axis=2)
+        expected = [[sample[key] for sample in point["samples"]] for point in case["expected"]]
+        np.testing.assert_allclose(means, expected, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(means.mean(axis=1), [point[key] for point in case["expected"]], rtol=0, atol=1e-9)
 
 
 def test_each_token_of_carton_s_curves_goes_by_itself():

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +31,7 @@ OTHERS = {
     "occlusion_rates",
     "reading",
 }
+SCORES_PAGE = Path(__file__).resolve().parents[2] / "docs" / "scores.md"
 CURVE = [
     {"annotation_id": name, "occlusion_rate": rate, "trial": trial, "p_full": 0.9, "p_rationale": 0.8 - rate / 3}
     | {"p_complement": 0.3 + rate / 5, "p_empty": 0.4}
@@ -63,3 +69,18 @@ def test_every_score_has_direction_and_range(name: str, module: Any, found: dict
         low, high = info.ranges[key]
         for number in value if isinstance(value, list) else [value]:
             assert math.isnan(number) or ((low is None or number >= low) and (high is None or number <= high))
+
+
+def named_in(cell: str) -> Iterator[str]:
+    """The keys in a cell of the table: ``{a,b}_c`` names two, ``*`` stands for any."""
+    for words in re.findall(r"`([^`]+)`", cell):
+        parts = [part.split(",") for part in re.split(r"[{}]", words)]
+        yield from ("".join(parts) for parts in product(*parts))
+
+
+def test_each_score_has_its_line_in_the_documents():
+    lines = [line for line in SCORES_PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    keys = [key for line in lines for key in named_in(line.split("|")[1])]
+    modules = (EraserAgreement(), EraserFaithfulness(), *(kind() for kind in MODULES.values()))
+    wanted = {key.removesuffix("_std") for module in modules for key in module.info.higher_is_better}
+    assert [key for key in sorted(wanted) if not any(fnmatch(key, known) for known in keys)] == []

@@ -205,3 +205,23 @@ def test_an_optional_field_in_some_rows_is_refused_at_the_first_that_deviates():
 def test_settings_out_of_range(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         compute([{"id": 1, "rationale": [[1]]}], GOLD, **wrong)
+
+
+def answer_row(name, full, alone, rest):
+    return {"id": name, "pred_label": full, "rationale_pred_label": alone, "non_rationale_pred_label": rest}
+
+
+def test_new_p_compares_answers_as_strings():
+    rows = [
+        answer_row("1", "in May", "in May", "in June"),
+        answer_row("2", "in May", "in May", "in May"),
+        answer_row("3", "in May", "In May", ""),
+        answer_row("4", "", "", "in May"),
+    ]
+    references = [{"id": row["id"], "rationale_ids": [[[0]]], "answers": ["in May"]} for row in rows]
+    result = RationaleSetAgreement().compute(predictions=rows, references=references, per_instance=True)
+    assert result["new_p"] == 0.5 and result["per_instance"]["new_p"] == [1, 0, 0, 1]
+    part = RationaleSetAgreement().compute(predictions=rows[:1], references=references, paper="wang2022")
+    assert part["new_p"] == 0.25  # of all gold records
+    with pytest.raises(ValueError, match=r"'1'.*non_rationale_pred_label: expected an answer \(a string\), found 3"):
+        RationaleSetAgreement().compute(predictions=[answer_row("1", "a", "a", 3)], references=references[:1])

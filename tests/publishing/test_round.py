@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
 import pytest
 from loopback_hub import TOKEN
+
+from eraser_hub.conversion import HUB_DATASETS
 
 ROUND = """
 import json, datasets, evaluate
@@ -129,20 +133,77 @@ def test_a_corrupted_dataset_is_not_published(loopback, child, samples, tmp_path
     assert not loopback.repos
 
 
-@pytest.mark.slow
-def test_each_verb_reads_a_published_dataset_by_its_id(loopback, child, samples, tmp_path):
+# each list of words is a call; the results go by place, and stdout of all of them is printed
+VERBS = """
+import json, sys
+from typer.testing import CliRunner
+from eraser_hub.__main__ import _register, app
+_register()
+calls = [CliRunner().invoke(app, words) for words in json.loads(sys.argv[1])]
+print(json.dumps([[one.exit_code, one.stdout, repr(one.exception)] for one in calls]))
+"""
+
+
+@pytest.fixture
+def published(loopback, child, samples, tmp_path) -> Path:
+    """All three datasets of the samples, built and published."""
     hub = tmp_path / "hub"
-    command = [sys.executable, "-m", "eraser_hub"]
-    build = ["build", "eraser", "--source", str(samples / "eraser"), "--config", "movies", "--out", str(hub)]
-    assert child.call([*command, *build, "--no-progress"], loopback.url).returncode == 0
-    done = child.call([*command, "publish", "--namespace", "org", "--dir", str(hub)], loopback.url, HF_TOKEN=TOKEN)
+    calls = [
+        ["build", name, "--source", str(samples / name), "--out", str(hub), "--no-progress"] for name in HUB_DATASETS
+    ]
+    typed(child, loopback, [*calls, ["publish", "--namespace", "org", "--dir", str(hub)]], HF_TOKEN=TOKEN)
+    return hub
+
+
+def typed(child, loopback, calls: list[list[str]], **more: str) -> list[str]:
+    """What each of the calls prints; they succeed."""
+    done = child.call([sys.executable, "-c", VERBS, json.dumps(calls)], loopback.url, **more)
     assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout.splitlines()[-1])
+    assert [words for words, (code, _, _) in zip(calls, results, strict=True) if code] == [], results
+    return [printed for _, printed, _ in results]
+
+
+@pytest.mark.slow
+def test_each_verb_reads_a_published_dataset_by_its_id(published, loopback, child, samples, tmp_path):
+    places = (["org/eraser"], ["org/eraser", "--revision", "main"], ["hf://datasets/org/eraser@main"])
     for verb in ("check", "stats"):
-        local = child.call([*command, verb, "--dataset", str(hub / "eraser"), "--format", "csv"], loopback.url)
-        for place in (["org/eraser"], ["org/eraser", "--revision", "main"], ["hf://datasets/org/eraser@main"]):
-            done = child.call([*command, verb, "--dataset", *place, "--format", "csv"], loopback.url)
-            assert (done.returncode, done.stdout) == (0, local.stdout), done.stderr
-    done = child.call([*command, "export", "--dataset", "org/eraser", "--out", str(tmp_path / "raw")], loopback.url)
-    assert done.returncode == 0 and (tmp_path / "raw" / "movies" / "val.jsonl").is_file()
-    done = child.call([*command, "stats", "--dataset", "org/eraser@v9"], loopback.url)
+        local, *remote = typed(
+            child,
+            loopback,
+            [[verb, "--dataset", *p, "--format", "csv"] for p in ([str(published / "eraser")], *places)],
+        )
+        assert remote == [local] * 3
+    typed(child, loopback, [["export", "--dataset", "org/eraser", "--out", str(tmp_path / "raw")]])
+    assert (tmp_path / "raw" / "movies" / "val.jsonl").is_file()
+    done = child.call([sys.executable, "-m", "eraser_hub", "stats", "--dataset", "org/eraser@v9"], loopback.url)
     assert done.returncode == 1 and done.stderr.startswith("org/eraser@v9: no folder of that name is here, and the Hub")
+    for name, config, split, file in (
+        ("eraser", "movies", "validation", "eraser/movies.val.jsonl"),
+        ("bilingual_perturbation", "senti_ch", "test", "bilingual_perturbation/senti_ch.jsonl"),
+    ):
+        check_scoring(
+            lambda calls: typed(child, loopback, calls), published / name, config, split, samples, file, tmp_path
+        )
+
+
+def check_scoring(call, folder: Path, config: str, split: str, samples: Path, file: str, out: Path) -> None:
+    """score, compare, board, report and highlight print the same for a Hub id as for the folder."""
+    one, two = samples / "predictions" / file, out / "again.jsonl"
+    two.write_bytes(one.read_bytes())
+
+    def calls(place: list[str], report: Path) -> list[list[str]]:
+        where = ["--dataset", *place, "--config", config, "--split", split]
+        return [
+            ["score", *where, "--results", str(one), "--format", "csv"],
+            ["compare", *where, "--results", str(one), "--results", str(two), "--n-resamples", "5", "--format", "csv"],
+            ["board", *where, "--submission", str(one), "--no-published", "--format", "csv"],
+            ["highlight", *where, "--predictions", str(one)],
+            ["report", *where, "--predictions", str(one), "--resamples", "5", "--out", str(report)],
+        ]  # fmt: skip
+
+    local, remote = out / f"{config}_local", out / f"{config}_remote"
+    expected, scores = call(calls([str(folder)], local)), f"{one.stem}.scores.json"
+    for place in ([f"org/{folder.name}", "--revision", "main"], [f"hf://datasets/org/{folder.name}@main"]):
+        assert call(calls(place, remote))[:-1] == expected[:-1]
+        assert (remote / scores).read_bytes() == (local / scores).read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -71,6 +72,21 @@ def test_fidelity_with_and_without():
     assert section.figures[0].series[0].high == pytest.approx((0.9, 0.6, 0.0))
     assert section.blocks[0].rows[0].cells[2].text == "dependency: tokens that work together"
     assert section.missing and "No curve for b" in section.missing[0]
+
+
+def test_fidelity_of_each_class():
+    curves = {f"{key}_curve": [0.9, 0.5, 0.0] for key in ("sufficiency", "comprehensiveness")}
+    of_classes = {"POS": curves, "NEG": {**curves, "sufficiency_curve": [0.8, 0.1, None]}}
+    split = replace(system(**curves, occlusion_rates=[0.0, 0.5, 1.0], reading="brevity"), name="s", by_class=of_classes)
+    figures = fidelity_section([split]).figures
+    assert [figure.name for figure in figures][2:] == [
+        "fidelity_sufficiency_by_class_1",
+        "fidelity_comprehensiveness_by_class_1",
+    ]
+    assert figures[2].title == "Normalised sufficiency, s by class"
+    assert [line.name for line in figures[2].series] == ["NEG", "POS"] and figures[2].series[0].y[1] == 0.1
+    one = replace(split, by_class={"POS": curves})
+    assert len(fidelity_section([one]).figures) == 2  # the curves of all say it
 
 
 floats = st.floats(allow_nan=True, allow_infinity=True, width=32)

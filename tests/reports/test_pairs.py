@@ -132,6 +132,11 @@ def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):
     assert pairs_with(table.rows, None, None) == [marked_pair(pairs[0], None)]
     alone = str(highlight(original, outputs[str(original["id"])], label_names=table.label_names))
     assert "perturbed" not in alone and "top tokens: " in alone
+    only = {str(original["id"]): outputs[str(original["id"])]}
+    (partly,) = pairs_with(table.rows, str(perturbed["id"]), only, table.label_names)
+    assert partly.titles == ("original", "perturbed, no prediction") and partly.documents[1].predicted is None
+    with pytest.raises(DataError, match="a prediction for every record"):
+        pairs_with(table.rows, str(perturbed["id"]), {"another": only[str(original["id"])]})
     with pytest.raises(DataError, match="expected the id of a record, found 'none'"):
         pairs_with(table.rows, "none", None)
     with pytest.raises(DataError, match="expected a prediction for this record"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -217,3 +218,14 @@ def test_predictions_are_complete_and_fit_their_documents(samples):
                     assert end <= span["start_token"] < span["end_token"] <= count
                     end = span["end_token"]
             assert type(instance["tokens_to_flip"]) is int and 1 <= instance["tokens_to_flip"] <= total
+
+
+def test_predictions_of_pairs_rank_the_share_that_they_say(samples):
+    rows = lines(samples / "bilingual_perturbation" / "senti_ch")
+    predictions = lines(samples / "predictions" / "bilingual_perturbation" / "senti_ch.jsonl")
+    assert [row["id"] for row in predictions] == [row["id"] for row in rows]
+    for row, prediction in zip(rows, predictions, strict=True):
+        (ranked,), (kd,), (places,) = prediction["ranked_tokens"], prediction["kd"], prediction["rationale"]
+        assert sorted(ranked) == sorted(row["sent_token"])
+        assert prediction["rationale_tokens"] == [ranked[: math.ceil(kd * len(ranked))]]
+        assert [row["sent_token"][at] for at in places] == prediction["rationale_tokens"][0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -456,6 +457,12 @@ def test_question_answering_gives_rankings(network, tokenizer):
         gold = {"id": "7", "rationale_ids": [[[0, 1]]], "answers": ["the good"]}
         agreement = RationaleSetAgreement().compute(predictions=[found], references=[gold])
         assert 0 <= agreement["answer_f1"] <= 1
+        for field, kept in (("rationale_pred_label", True), ("non_rationale_pred_label", False)):
+            rest = [token for at, token in enumerate(one.tokens) if (at in found["rationale"][0]) == kept]
+            answer, _ = adapter.answer_text(adapter.encode(replace(one, documents=(tuple(rest),))))
+            assert found[field] == answer
+        alike = [found["pred_label"] == found[field] for field in ("rationale_pred_label", "non_rationale_pred_label")]
+        assert agreement["new_p"] == (alike == [True, False])
         assert len(found["rationale"][0]) == 3
     with pytest.raises(DataError, match="not possible"):
         list(explain_instances(adapter, [one], ExplainSettings(method="occlusion"), kind="perturbation"))
