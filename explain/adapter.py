@@ -44,9 +44,11 @@ class Selection:
 
     Attributes:
         positions: the selected tokens, ascending flat positions.
+        sentences: for each document a score of each of its sentences; None where no sentences are scored.
     """
 
     positions: NDArray[np.int64]
+    sentences: tuple[tuple[float, ...], ...] | None = None
 
 
 @dataclass(slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,26 @@ from .instances import READERS, Instance
 
 PAPER_OF_KD = {"eraser": "eraser_first_version", "perturbation": "wang_2022"}
 LOOKED_AT = 2000  # rows after the first that are looked at for another query
+
+
+@dataclass(frozen=True, slots=True)
+class _Some:
+    """Some of a split's rows, re-iterable as they are.
+
+    Attributes:
+        rows: all of them.
+        places: of those that are taken.
+    """
+
+    rows: Any
+    places: frozenset[int]
+
+    @property
+    def split(self) -> Any:
+        return self.rows.split
+
+    def __iter__(self) -> Iterator[Any]:
+        return (row for place, row in enumerate(self.rows) if place in self.places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +89,12 @@ class Split:
                     raise
                 # without an id the row's number has to name it
                 raise DataError(error.message, file=self.name or "dataset", line=number, field=error.field) from error
+
+    def sample(self, size: int, seed: int) -> Split:
+        """So many of the rows, drawn by seed with each label's share (:func:`stratified`), in the dataset's order."""
+        labels = [str(one.label) for one in self.instances()]
+        chosen = stratified(labels, size, seed)
+        return replace(self, rows=_Some(self.rows, frozenset(chosen)), size=len(chosen))
 
     def _refuse_damaged_file(self) -> None:
         """Raise the error that names the file of a built dataset which cannot be read: datasets does not say which."""
@@ -169,6 +195,27 @@ def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
         f"human_rationales); found {', '.join(features) or 'none'}",
         file=name,
     )
+
+
+def stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
+    """Places of ``limit`` of the labels, drawn by seed, each label with its share of all.
+
+    The shares are rounded by largest remainders, and no label goes out while there is room for each.
+
+    >>> sorted(stratified(["a"] * 6 + ["b"] * 3, 3, seed=1))[-1] > 5
+    True
+    """
+    names = sorted(set(labels))
+    places = {name: [place for place, label in enumerate(labels) if label == name] for name in names}
+    least = 1 if limit >= len(names) else 0
+    exact = {name: limit * len(places[name]) / max(len(labels), 1) for name in names}
+    counts = {name: min(len(places[name]), max(least, int(exact[name]))) for name in names}
+    while (over := sum(counts.values()) - min(limit, len(labels))) != 0:
+        free = [name for name in names if (counts[name] > least if over > 0 else counts[name] < len(places[name]))]
+        name = (max if over > 0 else min)(free, key=lambda name: counts[name] - exact[name])
+        counts[name] -= 1 if over > 0 else -1
+    random = np.random.default_rng(seed)
+    return {place for name in names for place in random.permutation(places[name])[: counts[name]].tolist()}
 
 
 def queries_differ(split: Split) -> bool:

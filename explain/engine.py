@@ -39,6 +39,7 @@ class _Work:
     predicted: list[int]
     scores: list[NDArray[np.float64]]  # empty where the rationales are given
     hard: list[NDArray[np.int64]]
+    sentences: list[tuple[tuple[float, ...], ...] | None] | None = None  # scores, of a model that selects sentences
 
 
 def explain_instances(
@@ -81,8 +82,13 @@ def explain_chunk(
         return _answers(runner, encoded, settings)
     full = runner.run(encoded, [erasure.full(number) for number in range(len(instances))], settings.choices.filler)
     predicted = full.argmax(axis=1).tolist()
-    if settings.method == SPANS:
-        scores, hard = [], rationales_by(runner, encoded, settings)
+    sentences = None
+    if settings.method == SPANS and settings.scores == OWN:
+        selections = runner.model.selections(encoded)
+        scores, hard = [], [one.positions for one in selections]
+        sentences = [one.sentences for one in selections]
+    elif settings.method == SPANS:
+        scores, hard = [], [given_rationale(one) for one in instances]
     else:
         targets = [
             target_of(one, label, settings.target, runner) for one, label in zip(instances, predicted, strict=True)
@@ -91,7 +97,7 @@ def explain_chunk(
         scores = list(map(rounded, attribute(runner, encoded, targets, probability, settings, by_sequence=pairs)))
         pick = top_of_each if pairs else top_of_all
         hard = [pick(one, row, settings) for one, row in zip(instances, scores, strict=True)]
-    work = _Work(encoded, full, predicted, scores, hard)
+    work = _Work(encoded, full, predicted, scores, hard, sentences)
     return _pair_predictions(runner, work, settings) if pairs else _eraser_predictions(runner, work, settings)
 
 
@@ -109,13 +115,6 @@ def target_of(one: Instance, predicted: int, target: str, runner: Runner) -> int
         words = f"expected one of {', '.join((*TARGETS, *names))}; found {shown(name)}"
         raise DataError(f"--target {target}: {words}", instance=one.id if target == "gold" else None)
     return names.index(name)
-
-
-def rationales_by(runner: Runner, encoded: Sequence[Encoded], settings: ExplainSettings) -> list[NDArray[np.int64]]:
-    """Ascending flat positions of each instance's rationale: those that it comes with, or that the model selects."""
-    if settings.scores == OWN:
-        return [one.positions for one in runner.model.selections(encoded)]
-    return [given_rationale(one.instance) for one in encoded]
 
 
 def given_rationale(one: Instance) -> NDArray[np.int64]:
@@ -142,7 +141,12 @@ def _eraser_predictions(runner: Runner, work: _Work, settings: ExplainSettings) 
         rows = (_by_label(names, row) for row in part.tolist())
         prediction: dict[str, Any] = {
             "annotation_id": one.instance.id,
-            "rationales": rationales_of(one.instance, work.scores[number] if work.scores else None, work.hard[number]),
+            "rationales": rationales_of(
+                one.instance,
+                work.scores[number] if work.scores else None,
+                work.hard[number],
+                work.sentences[number] if work.sentences else None,
+            ),
             "classification": names[work.predicted[number]],
             "classification_scores": _by_label(names, work.full[number].tolist()),
             **_erased_pair(rows),
@@ -197,21 +201,23 @@ def _plan(number: int, one: Instance, work: _Work, settings: ExplainSettings) ->
     return plan
 
 
-def rationales_of(one: Instance, scores: NDArray[np.float64] | None, hard: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Hard rationale of each document, and soft where there are scores."""
+def rationales_of(
+    one: Instance,
+    scores: NDArray[np.float64] | None,
+    hard: NDArray[np.int64],
+    sentences: Sequence[Sequence[float]] | None = None,
+) -> list[dict[str, Any]]:
+    """Hard rationale of each document, and soft where there are scores, of tokens or of sentences."""
     bounds = one.bounds
-    return [
-        {
-            "docid": name,
-            HARD_FIELD: [{"start_token": start, "end_token": end} for start, end in spans],
-            **(
-                {}
-                if scores is None
-                else {SOFT_FIELDS["soft"].field: scores[bounds[place] : bounds[place + 1]].tolist()}
-            ),
-        }
-        for place, (name, spans) in enumerate(zip(one.names, erasure.spans_of(hard.tolist(), bounds), strict=True))
-    ]
+    rationales: list[dict[str, Any]] = []
+    for place, (name, spans) in enumerate(zip(one.names, erasure.spans_of(hard.tolist(), bounds), strict=True)):
+        rationale = {"docid": name, HARD_FIELD: [{"start_token": start, "end_token": end} for start, end in spans]}
+        if scores is not None:
+            rationale[SOFT_FIELDS["soft"].field] = scores[bounds[place] : bounds[place + 1]].tolist()
+        if sentences is not None:
+            rationale[SOFT_FIELDS["sentence"].field] = list(map(float, sentences[place]))
+        rationales.append(rationale)
+    return rationales
 
 
 def _tokens_to_flip(runner: Runner, work: _Work, ties: str) -> list[int]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
+from itertools import accumulate, compress, pairwise
 from typing import Any
 
-from eraser_hub.metrics.tokens import mask, tokens_of
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.metrics.tokens import mask, sentences_of, tokens_of
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 
@@ -32,6 +35,8 @@ class Instance:
         rationale: per document the human rationale, one flag a token; None where the data has none.
         evidence_documents: numbers of the documents that gold evidence lies in, ascending; () where none is known.
         scores: per document a score for each token, where they come from elsewhere (:mod:`given`).
+        sentences: per document the number of tokens of each of its sentences; () where the data have none: then each
+            document is one.
     """
 
     id: str
@@ -42,6 +47,7 @@ class Instance:
     rationale: Rationale | None = None
     evidence_documents: tuple[int, ...] = ()
     scores: tuple[tuple[float, ...], ...] | None = None
+    sentences: tuple[tuple[int, ...], ...] = ()
 
     @property
     def tokens(self) -> list[str]:
@@ -56,6 +62,31 @@ class Instance:
             ends.append(ends[-1] + len(document))
         return ends
 
+    @property
+    def sentence_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Per document the number of tokens of each of its sentences."""
+        return self.sentences or tuple((len(document),) if document else () for document in self.documents)
+
+    def only(self, kept: Sequence[bool] | NDArray[np.bool_]) -> Instance:
+        """The instance reduced to some tokens; a sentence of which none stays is none.
+
+        Args:
+            kept: a flag for each of :attr:`tokens`.
+        """
+        flags = [list(map(bool, kept[start:end])) for start, end in pairwise(self.bounds)]
+        parts = [
+            [sum(document[start:end]) for start, end in pairwise(accumulate(sizes, initial=0))]
+            for document, sizes in zip(flags, self.sentence_sizes, strict=True)
+        ]
+
+        def cut(rows: Sequence[Sequence[Any]] | None) -> tuple[tuple[Any, ...], ...] | None:
+            return None if rows is None else tuple(tuple(compress(*pair)) for pair in zip(rows, flags, strict=True))
+
+        return replace(
+            self, documents=cut(self.documents) or (), rationale=cut(self.rationale), scores=cut(self.scores),
+            sentences=tuple(tuple(filter(None, sizes)) for sizes in parts),
+        )  # fmt: skip
+
     def without_query(self) -> Instance:
         """The same instance for a model that is not to see the query."""
         return replace(self, query=())
@@ -68,8 +99,8 @@ class Instance:
         """
         if self.rationale is None:
             raise DataError("expected a human rationale to train or evaluate on, found none", instance=self.id)
-        documents = tuple(tuple(compress(*pair)) for pair in zip(self.documents, self.rationale, strict=True))
-        return Instance(self.id, self.query, self.names, documents, self.label)
+        whole = self.only([flag for document in self.rationale for flag in document])
+        return replace(whole, rationale=None, evidence_documents=(), scores=None)
 
 
 def _identity(row: Mapping[str, Any], field: str) -> str:
@@ -100,10 +131,10 @@ def _question(value: object, instance: str, field: str) -> tuple[str, ...]:
     return tuple(tokens_of(value or ""))
 
 
-def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Names and tokens of a row's documents."""
+def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], list[list[list[str]]]]:
+    """Names of a row's documents, and the tokens of each of their sentences."""
     names: list[str] = []
-    documents: list[tuple[str, ...]] = []
+    documents: list[list[list[str]]] = []
     for number, document in enumerate(_listed(row["documents"], instance, "documents")):
         field = f"documents[{number}]"
         if not isinstance(document, Mapping) or not isinstance(document.get("docid"), str):
@@ -114,8 +145,8 @@ def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], 
         if name in names:
             raise DataError(f"expected each document once, found {shown(name)} again", instance=instance, field=field)
         names.append(name)
-        documents.append(tuple(tokens_of(text)))
-    return tuple(names), tuple(documents)
+        documents.append(sentences_of(text))
+    return tuple(names), documents
 
 
 def _marked(groups: object, names: Sequence[str], documents: Sequence[Sequence[str]], instance: str) -> Rationale:
@@ -161,14 +192,18 @@ def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
         DataError: no id; a document without name or text, or twice; spans that do not fit the documents; an unknown label.
     """
     identity = _identity(row, "annotation_id")
-    names, documents = _documents(row, identity)
+    names, texts = _documents(row, identity)
+    documents = tuple(tuple(token for sentence in text for token in sentence) for text in texts)
+    sentences = tuple(tuple(map(len, text)) for text in texts)
     evidences = row.get("evidences")
     rationale = None if evidences is None else _marked(evidences, names, documents, identity)
     label = label_name(row.get("classification"), label_names, instance=identity)
     docids = {evidence["docid"] for group in evidences or () for evidence in group}
     evidence_documents = tuple(number for number, name in enumerate(names) if name in docids)
     query = _question(row.get("query"), identity, "query")
-    return Instance(identity, query, names, documents, label, rationale, evidence_documents)
+    return Instance(
+        identity, query, names, documents, label, rationale, evidence_documents, sentences=sentences
+    )  # fmt: skip
 
 
 def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:

@@ -66,12 +66,8 @@ def open_model(
             "expected a model, found one whose training was stopped while it was written: train again", file=path
         )
     if "network" in facts:
-        need("torch", "transformers", "captum")
-        from .networks.files import open_network
-
-        return open_network(
-            path, uses_query=uses_query, window=window, device=device, precision=precision, trust_remote_code=trust_remote_code
-        )  # fmt: skip
+        how = {"window": window, "device": device, "precision": precision, "trust_remote_code": trust_remote_code}
+        return _open_system(path, facts, uses_query, **how)
     pipeline = _pipeline_file(path)
     if pipeline is not None:
         need("sklearn", "skops")
@@ -93,6 +89,23 @@ def open_model(
         str(model), task=task, uses_query=bool(uses_query), window=window, device=device, precision=precision,
         trust_remote_code=trust_remote_code, query_last=bool(facts.get("query_last")),
     )  # fmt: skip
+
+
+def _open_system(path: Path, facts: dict[str, Any], uses_query: bool | None, **how: Any) -> Adapter:
+    """One of the papers' systems; of a pipeline each stage is a model's folder.
+
+    Args:
+        how: ``window``, ``device``, ``precision`` and ``trust_remote_code`` of :func:`open_model`.
+    """
+    need("torch", "transformers", "captum")
+    if "stages" in facts:
+        from .pipelines.files import pipeline_of
+
+        stages = {str(name): open_model(path / str(name), **how) for name in facts["stages"]}
+        return pipeline_of(path, stages, uses_query=uses_query)
+    from .networks.files import open_network
+
+    return open_network(path, uses_query=uses_query, **how)
 
 
 def _pipeline_file(model: Path) -> Path | None:

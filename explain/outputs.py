@@ -28,6 +28,7 @@ RATIONALE = [
     ("docid", pa.string()),
     ("hard_rationale_predictions", pa.list_(pa.struct([("start_token", pa.int64()), ("end_token", pa.int64())]))),
     ("soft_rationale_predictions", pa.list_(pa.float64())),
+    ("soft_sentence_predictions", pa.list_(pa.float64())),
 ]
 
 

@@ -14,21 +14,22 @@ from typing import Any
 import orjson
 
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
+from eraser_hub.papers.presets import preset
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 
 from .adapter import Adapter, Notes
 from .attribution import ALL_ZERO
-from .dataset import Split, open_split, queries_differ
+from .dataset import Split, kd_of, open_split, queries_differ
 from .engine import NEVER_FLIPPED, chunks_of
 from .given import Given, GivenScores, HumanRationales, given_rationales
 from .instances import Instance
 from .labels import align_labels
-from .open import training_facts
+from .open import has_embeddings, selects, training_facts
 from .outputs import Partial, check_format, refuse_other, refuse_stopped, run_path, write_predictions
 from .ray_engine import explain_on_ray
-from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings
+from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, settings_for
 from .work import Job, Worker, model_of
 
 ENGINES = ("local", "ray")
@@ -154,7 +155,7 @@ def explain(
     check_format(out)
     if engine not in ENGINES:
         raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}")
-    split = open_split(job.dataset, job.config, job.split)
+    split = split_of(job, settings.seed)
     job, settings = settled(job, split), settings.for_kind(split.kind)
     if engine == "local":
         # before the data are read through: what is wrong with the model or its labels is said at once
@@ -194,6 +195,28 @@ def explain(
     finally:
         # a run that failed before its first chunk was done leaves nothing to go on with
         partial.close(remove=not partial.places)
+
+
+def split_of(job: Job, seed: int) -> Split:
+    """The split of a job, or a sample of it."""
+    split = open_split(job.dataset, job.config, job.split)
+    return split if job.sample is None else split.sample(job.sample, seed)
+
+
+def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
+    """The settings by paper, data and options, and how many rows the split has.
+
+    Args:
+        paper, options: as of :func:`settings_for`.
+    """
+    rows = open_split(job.dataset, job.config, job.split)
+    if job.rationales or job.scores is not None:
+        options["method"] = SPANS if job.rationales else GIVEN
+    settings = settings_for(paper, rows.config, has_embeddings(job.model), selects(job.model), **options)
+    by_paper = rows.config in preset(paper).kd
+    if options.get("kd") is None and settings.method != SPANS and not by_paper:
+        settings = replace(settings, kd=kd_of(rows))
+    return settings, rows.size
 
 
 def plan_of(job: Job, settings: ExplainSettings, split: Split) -> Plan:

@@ -121,7 +121,9 @@ class Runner:
                 for tokens, part in zip(instance.documents, parts, strict=True)
             )
             inputs[place] = full(len(whole))
-            whole.append(self.model.encode(replace(instance, documents=documents, rationale=None, scores=None)))
+            whole.append(
+                self.model.encode(replace(instance, documents=documents, rationale=None, scores=None, sentences=()))
+            )
         return whole, inputs
 
     def _views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:

@@ -34,6 +34,8 @@ class Job:
             record, when the queries of the split differ.
         precision: ``float32``, ``bfloat16``, or ``auto``: bfloat16 on a GPU that has it (transformers).
         limit: explain the first so many instances.
+        sample: explain so many instances, drawn by the settings' seed with each label's share (a dataset may be sorted by
+            its labels); None: all.
         threads: processor threads of a model; 0: as many as torch takes by itself.
         scores: a predictions file whose soft rationales are taken in place of a method's; its digest is
             ``ExplainSettings.scores``.
@@ -54,6 +56,7 @@ class Job:
     device: str | None = None
     precision: str = "auto"
     limit: int | None = None
+    sample: int | None = None
     threads: int = 0
     scores: Path | None = None
     rationales: str = ""

@@ -83,6 +83,9 @@ TrustRemoteCode = Annotated[
 BatchSize = Annotated[int, typer.Option(min=1, help="Full-length inputs at a time.")]
 Chunk = Annotated[int, typer.Option(min=1, help="Instances worked on, and written, together.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Explain the first so many instances.")]
+Sample = Annotated[
+    int | None, typer.Option(min=1, help="Explain so many instances, drawn by seed with each label's share.")
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a result that was made otherwise.")]
 Engine = Annotated[str, typer.Option(help="local, or ray.")]
@@ -100,7 +103,7 @@ def explain(
     labels: Labels = None, query: Query = None, window: Window = None, device: Device = None,
     precision: Precision = "auto", trust_pickle: TrustPickle = False,
     trust_remote_code: TrustRemoteCode = False, batch_size: BatchSize = 32, chunk: Chunk = 16,
-    limit: Limit = None, revision: Revision = None, resume: Resume = False, force: Force = False, engine: Engine = "local", workers: Workers = 2, threads: Threads = 0,
+    limit: Limit = None, sample: Sample = None, revision: Revision = None, resume: Resume = False, force: Force = False, engine: Engine = "local", workers: Workers = 2, threads: Threads = 0,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Explain a model's predictions, and write what `score` and the metric modules take as it is.
@@ -124,7 +127,7 @@ def explain(
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --paper eraser --out eraser.jsonl
     """
-    from eraser_hub.explain.run import draw_path
+    from eraser_hub.explain.run import draw_path, settings_for_job
     from eraser_hub.explain.work import Job
 
     sources = {"--method": method, "--scores": scores, "--rationales": rationales}
@@ -137,9 +140,9 @@ def explain(
         dataset=at_revision(dataset, revision), config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
         trust_remote_code=trust_remote_code,
         labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
-        device=device, precision=precision, limit=limit, threads=threads, scores=scores, rationales=rationales or "",
+        device=device, precision=precision, limit=limit, sample=sample, threads=threads, scores=scores, rationales=rationales or "",
     )  # fmt: skip
-    settings, size = _settings(
+    settings, size = settings_for_job(
         job, paper or "", method=method, target=target, seed=seed, kd=kd,
         bins=None if bins is None else percents(bins, "--bins"), erase=erase, tokens_to_flip=tokens_to_flip,
         random_draws=random_draws, random_kind=random_kind, fidelity_trials=fidelity_trials,
@@ -147,28 +150,9 @@ def explain(
         lime_samples=lime_samples, lime_tokens=lime_tokens, batch_size=batch_size, chunk=chunk,
     )  # fmt: skip
     outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
-    total = size if limit is None or size is None else min(limit, size)
+    total = min((number for number in (size, limit, sample) if number is not None), default=None)
     bar = Bar(None if total is None else total * draws, quiet)
     _run(job, settings, outs, bar, resume=resume, force=force, engine=engine, workers=workers)
-
-
-def _settings(job: Job, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
-    """The settings by paper, data and options, and how many rows the split has."""
-    from dataclasses import replace
-
-    from eraser_hub.explain.dataset import kd_of, open_split
-    from eraser_hub.explain.open import has_embeddings, selects
-    from eraser_hub.explain.settings import GIVEN, SPANS, settings_for
-    from eraser_hub.papers.presets import preset
-
-    rows = open_split(job.dataset, job.config, job.split)
-    if job.rationales or job.scores is not None:
-        options["method"] = SPANS if job.rationales else GIVEN
-    settings = settings_for(paper, rows.config, has_embeddings(job.model), selects(job.model), **options)
-    by_paper = rows.config in preset(paper).kd
-    if options["kd"] is None and settings.method != SPANS and not by_paper:
-        settings = replace(settings, kd=kd_of(rows))
-    return settings, rows.size
 
 
 def _refuse_unknown(

@@ -28,6 +28,7 @@ from .embeddings import embeddings_for
 from .lei import Lei
 from .matching import MatchLstm
 from .network_model import NetworkModel
+from .sentences import SentenceReader
 from .systems import SYSTEMS, Hyper, LeiHyper, NetworkHyper
 from .token_network import Shape, TokenNetwork
 from .vocabulary import SPECIAL, SubwordLexicon, Vocabulary
@@ -39,6 +40,7 @@ WEIGHTS, VOCABULARY, ENCODER, CONFIG = "weights.safetensors", "vocabulary.json",
 CLASSES: dict[str, type[TokenNetwork]] = {
     "lstm": LstmClassifier, "match-lstm": MatchLstm, "bilstm": LastStateClassifier, "glove-lstm": AdditiveClassifier,
     "bert-lstm": AdditiveClassifier, "lei": Lei, "lei-unsupervised": Lei,
+    "lehman": SentenceReader,
 }  # fmt: skip
 NewEmbedder = Callable[[int], Embedder]  # takes the number of layers to train
 

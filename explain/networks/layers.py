@@ -35,7 +35,7 @@ class Recurrent(nn.Module):
 
 
 class AdditiveAttention(nn.Module):
-    """Weights softmax over t of v . tanh(q W + h_t U) (Bahdanau et al., 2014), q a learned vector."""
+    """Weights softmax over t of v . tanh(q W + h_t U) (Bahdanau et al., 2014), q a learned vector or a given one."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -46,9 +46,14 @@ class AdditiveAttention(nn.Module):
         for weights in (self.of_query, self.of_states, self.vector):
             nn.init.xavier_uniform_(weights)
 
-    def forward(self, states: Tensor, visible: Tensor) -> Tensor:
-        """Weights of shape (rows, places); they sum to 1 over the visible places, and are 0 elsewhere."""
-        scores = torch.tanh(self.query @ self.of_query + states @ self.of_states) @ self.vector
+    def forward(self, states: Tensor, visible: Tensor, queries: Tensor | None = None) -> Tensor:
+        """Weights of shape (rows, places); they sum to 1 over the visible places, and are 0 elsewhere.
+
+        Args:
+            queries: q of each row, shape (rows, width); None for the learned one.
+        """
+        asked = self.query @ self.of_query if queries is None else (queries @ self.of_query)[:, None]
+        scores = torch.tanh(asked + states @ self.of_states) @ self.vector
         return masked_softmax(scores[..., 0], visible)
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields, replace
 from eraser_hub.records.errors import DataError, shown
 
 MONITORS = ("accuracy", "macro_f1", "loss")  # of the validation split, by which the best weights are chosen
-SIZES = ("hidden_size", "embedding_size", "batch_size", "window", "min_count")  # at least 1
+SIZES = ("hidden_size", "embedding_size", "batch_size", "window", "min_count", "sentences")  # at least 1
+CHOICES = {"monitor": MONITORS, "cell": ("gru", "lstm"), "extractor": ("top-k", "contiguous")}
 SHARES = ("dropout", "warmup")
 Value = int | float | str | bool
 
@@ -53,8 +54,8 @@ class Hyper:
                 raise DataError(f"{field.name}: expected a share from 0 to below 1, found {shown(value)}")
             if isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 <= value < float("inf"):
                 raise DataError(f"{field.name}: expected a finite number from 0 on, found {shown(value)}")
-        if self.monitor not in MONITORS:
-            raise DataError(f"monitor: expected one of {', '.join(MONITORS)}; found {shown(self.monitor)}")
+            if field.name in CHOICES and value not in CHOICES[field.name]:
+                raise DataError(f"{field.name}: expected one of {', '.join(CHOICES[field.name])}; found {shown(value)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,50 @@ class LeiHyper(NetworkHyper):
 
 
 @dataclass(frozen=True, slots=True)
+class LehmanHyper(NetworkHyper):
+    """Of both stages of Lehman et al. (2019) as paper 000 trains them.
+
+    Attributes:
+        cell: ``gru`` or ``lstm``.
+        sentences: so many are selected.
+        negatives: other sentences for each evidence sentence in an epoch of the identifier's training.
+    """
+
+    cell: str = "gru"
+    sentences: int = 1
+    negatives: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class BertToBertHyper(Hyper):
+    """Of both stages of paper 000's BERT-to-BERT.
+
+    Attributes:
+        window: sub-words that go through the encoder together.
+        sentences, negatives: as in :class:`LehmanHyper`.
+    """
+
+    window: int = 512
+    sentences: int = 1
+    negatives: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class FreshHyper(Hyper):
+    """Of explainer and classifier of Jain et al. (2020).
+
+    Attributes:
+        window: sub-words that go through the encoder together.
+        share: of a text's tokens that are extracted; 0: the config's average rationale length.
+        extractor: ``top-k`` (single tokens) or ``contiguous`` (neighbours).
+    """
+
+    window: int = 512
+    share: float = 0.0
+    extractor: str = "top-k"
+
+
+@dataclass(frozen=True, slots=True)
 class System:
     """One of the papers' systems.
 
@@ -110,6 +155,7 @@ class System:
         with_encoder: those that differ where ``--encoder`` is given.
         encoder: ``no``, ``optional`` or ``required``.
         selects: whether it comes with hard rationales of its own.
+        stages: of a pipeline, the models that are trained one after the other; the last is the classifier.
     """
 
     paper: str
@@ -118,6 +164,7 @@ class System:
     with_encoder: Mapping[str, Value] | None = None
     encoder: str = "no"
     selects: bool = False
+    stages: tuple[str, ...] = ()
 
 
 SYSTEMS: Mapping[str, System] = {
@@ -148,6 +195,23 @@ SYSTEMS: Mapping[str, System] = {
     "lei-unsupervised": System(
         "DeYoung et al. (2020), Table 3 (u), after Lei et al. (2016)", "the same, trained by labels alone",
         LeiHyper(supervision=0.0), {"learning_rate": 2e-5}, "optional", selects=True,
+    ),
+    "lehman": System(
+        "DeYoung et al. (2020), Table 3, after Lehman et al. (2019)", "a sentence identifier and a classifier of its sentences, GRUs with attention",
+        LehmanHyper(embedding_size=200, dropout=0.05, batch_size=32, epochs=50, patience=10, monitor="loss"),
+        selects=True, stages=("identifier", "classifier"),
+    ),
+    "bert-to-bert": System(
+        "DeYoung et al. (2020), Table 3", "the same pipeline of two encoders",
+        BertToBertHyper(
+            learning_rate=1e-5, batch_size=32, epochs=10, patience=10, monitor="loss", warmup_steps=50, linear_decay=True, clip=1.0
+        ),
+        encoder="required", selects=True, stages=("identifier", "classifier"),
+    ),
+    "fresh": System(
+        "Jain et al. (2020)", "an explainer whose attention selects tokens, and a classifier of these alone",
+        FreshHyper(learning_rate=2e-5, epochs=20, patience=5, warmup_steps=50, linear_decay=True, clip=1.0),
+        encoder="required", selects=True, stages=("explainer", "classifier"),
     ),
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.explain.adapter import Adapter
-from eraser_hub.explain.dataset import Split
+from eraser_hub.explain.dataset import Split, stratified
 from eraser_hub.explain.erasure import full
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.labels import align_labels
@@ -75,27 +75,6 @@ def examples(
     if not instances:
         raise DataError("expected labelled instances, found none", file=split.name, field="classification")
     return instances, [str(one.label) for one in instances]
-
-
-def stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
-    """Places of ``limit`` of the labels, drawn by seed, each label with its share of all.
-
-    The shares are rounded by largest remainders, and no label goes out while there is room for each.
-
-    >>> sorted(stratified(["a"] * 6 + ["b"] * 3, 3, seed=1))[-1] > 5
-    True
-    """
-    names = sorted(set(labels))
-    places = {name: [place for place, label in enumerate(labels) if label == name] for name in names}
-    least = 1 if limit >= len(names) else 0
-    exact = {name: limit * len(places[name]) / max(len(labels), 1) for name in names}
-    counts = {name: min(len(places[name]), max(least, int(exact[name]))) for name in names}
-    while (over := sum(counts.values()) - min(limit, len(labels))) != 0:
-        free = [name for name in names if (counts[name] > least if over > 0 else counts[name] < len(places[name]))]
-        name = (max if over > 0 else min)(free, key=lambda name: counts[name] - exact[name])
-        counts[name] -= 1 if over > 0 else -1
-    random = np.random.default_rng(seed)
-    return {place for name in names for place in random.permutation(places[name])[: counts[name]].tolist()}
 
 
 def text_of(one: Instance, joiner: str = " ") -> str:

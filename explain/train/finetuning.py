@@ -12,16 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.networks.systems import Hyper
 from eraser_hub.explain.transformers.multiple_choice import ChoiceModel, Choices
 from eraser_hub.explain.transformers.pieces import Window
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
 from eraser_hub.explain.transformers.words import load_tokenizer, not_opened
 
-from .baselines import write_facts
+from .baselines import figures_of, write_facts
+from .data import Data, Labelled
 from .fitting import Objective, Say, fit
 from .recipe import FINETUNING, MULTIPLE_CHOICE, Recipe
 from .unfinished import saving
@@ -30,14 +33,7 @@ Row = dict[str, Any]  # what a collator takes: input_ids, attention_mask, token_
 
 
 def finetune(
-    recipe: Recipe,
-    instances: Sequence[Instance],
-    labels: Sequence[str],
-    label_names: Sequence[str],
-    out: Path,
-    folder: Path,
-    facts: dict[str, Any],
-    say: Say,
+    recipe: Recipe, data: Data, out: Path, folder: Path, facts: dict[str, Any], say: Say, hyper: Hyper = FINETUNING
 ) -> None:
     """Train and save a classifier that ``eraser-hub explain`` opens.
 
@@ -46,6 +42,7 @@ def finetune(
             classification or multiple-choice (the query holds an answer for each label, ``[sep]`` between).
         folder: of :func:`unfinished.unfinished`.
         facts: what ``model.json`` says of the data.
+        hyper: its hyper-parameters; options of ``recipe`` go before them.
 
     Raises:
         DataError: the model cannot be opened; what :func:`fit` raises.
@@ -56,19 +53,20 @@ def finetune(
     transformers.utils.logging.disable_progress_bar()
     transformers.set_seed(recipe.seed)
     chooses = recipe.task == MULTIPLE_CHOICE
-    model = _untrained(recipe, label_names, bool(facts.get("uses_query")), bool(facts.get("query_last")))
-    rows = _training_rows(model, instances, [label_names.index(label) for label in labels])
+    model = _untrained(recipe, data.label_names, data.uses_query, bool(facts.get("query_last")))
+    train, validation = (_training_rows(model, part, data.label_names) for part in (data.train, data.validation))
     say(
-        f"{len(rows)} {'questions' if chooses else 'windows'} of at most {model.window} sub-words from "
-        f"{len(instances)} instances"
+        f"{sum(map(len, train))} {'questions' if chooses else 'windows'} of at most {model.window} sub-words from "
+        f"{len(train)} instances"
     )
     pad = transformers.DataCollatorWithPadding(model.tokenizer)
-    collate = _questions(pad, len(label_names)) if chooses else pad
+    collate = _questions(pad, len(data.label_names)) if chooses else pad
     options = {name: value for name, value in recipe.options().items() if value is not None}
-    hyper = replace(FINETUNING, **options)
+    hyper = replace(hyper, **options)
     if hyper.max_steps:
         hyper = replace(hyper, warmup_steps=min(hyper.warmup_steps, hyper.max_steps // 10))
-    progress = fit(FinetuningObjective(model, rows, collate), hyper, recipe.seed, folder, say)
+    objective = FinetuningObjective(model, train, validation, collate, data.draw, hyper.batch_size)
+    progress = fit(objective, hyper, recipe.seed, folder, say)
     facts = {**facts, "base": Path(recipe.model).name, "steps": progress.step, "window": recipe.window}
     with saving(out):
         _save(model, {**facts, "seed": recipe.seed}, out)
@@ -78,21 +76,52 @@ class FinetuningObjective(Objective[Row]):
     """The network's own loss on windows of texts, or on questions with an input for each answer."""
 
     def __init__(
-        self, model: SequenceModel, rows: list[Row], collate: Callable[[list[Row]], dict[str, Tensor]]
+        self,
+        model: SequenceModel,
+        train: Sequence[list[Row]],
+        validation: Sequence[list[Row]],
+        collate: Callable[[list[Row]], dict[str, Tensor]],
+        draw: Callable[[int], NDArray[np.int64]] | None = None,
+        batch_size: int = 16,
     ) -> None:
         self.network, self.device = model.network, model.device
-        self._rows, self._collate = rows, collate
+        self._train, self._validation, self._draw = train, validation, draw
+        self._collate, self._batch_size = collate, batch_size
 
     def examples(self, epoch: int) -> Sequence[Row]:
-        return self._rows
+        instances = self._train if self._draw is None else [self._train[number] for number in self._draw(epoch)]
+        return [row for rows in instances for row in rows]
 
     def size(self, example: Row) -> int:
         first = example["input_ids"]
         return max(map(len, first)) if isinstance(first[0], list) else len(first)
 
     def loss(self, batch: Sequence[Row]) -> Tensor:
+        return self._outputs(batch).loss  # type: ignore[no-any-return]
+
+    def _outputs(self, batch: Sequence[Row]) -> Any:
         inputs = {name: tensor.to(self.device) for name, tensor in self._collate(list(batch)).items()}
-        return self.network(**inputs).loss  # type: ignore[no-any-return]
+        return self.network(**inputs)
+
+    def validate(self) -> dict[str, float]:
+        """By instance: the probabilities of its windows are averaged, as in use."""
+        rows = [(number, row) for number, rows in enumerate(self._validation) for row in rows]
+        if not rows:
+            return {}
+        rows.sort(key=lambda pair: -self.size(pair[1]))
+        sums: Tensor | None = None
+        for start in range(0, len(rows), self._batch_size):
+            numbers, batch = zip(*rows[start : start + self._batch_size], strict=True)
+            values = torch.softmax(self._outputs(batch).logits.double(), dim=-1).cpu()
+            if sums is None:
+                sums = values.new_zeros((len(self._validation), values.shape[1]))
+            sums.index_add_(0, torch.tensor(numbers), values)
+        assert sums is not None
+        probabilities = sums / sums.sum(dim=1, keepdim=True)
+        labels = torch.tensor([rows[0]["labels"] for rows in self._validation])
+        loss = -probabilities.gather(1, labels[:, None]).clamp(min=1e-12).log().mean()
+        figures = figures_of(labels.tolist(), probabilities.argmax(dim=1).tolist())
+        return {**figures, "loss": float(loss)}
 
 
 def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool, query_last: bool) -> SequenceModel:
@@ -123,17 +152,18 @@ def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool, que
     return model
 
 
-def _training_rows(model: SequenceModel, instances: Sequence[Instance], labels: Sequence[int]) -> list[Row]:
-    """Training examples: each window of a text, or each question with one input for every answer."""
-    rows = []
-    for one, label in zip(instances, labels, strict=True):
-        encoded = model.encode(one)
+def _training_rows(model: SequenceModel, part: Labelled, label_names: Sequence[str]) -> list[list[Row]]:
+    """Each instance's examples: its windows, or a question with one input for every answer."""
+    examples = []
+    for one, name in zip(*part, strict=True):
+        encoded, label = model.encode(one), label_names.index(name)
         if isinstance(encoded, Choices):
             choices = [_row(window, model.tokenizer) for window in encoded.whole()]
-            rows.append({**{name: [row[name] for row in choices] for name in choices[0]}, "labels": label})
+            examples.append([{**{name: [row[name] for row in choices] for name in choices[0]}, "labels": label}])
         else:
-            rows += [{**_row(window, model.tokenizer), "labels": label} for window in encoded.whole(overlap=False)]
-    return rows
+            windows = encoded.whole(overlap=False)
+            examples.append([{**_row(window, model.tokenizer), "labels": label} for window in windows])
+    return examples
 
 
 def _row(window: Window, tokenizer: Any) -> Row:

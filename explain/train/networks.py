@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +20,10 @@ from eraser_hub.explain.transformers.devices import device_for
 from eraser_hub.records.errors import DataError
 
 from .baselines import figures_of, write_facts
+from .data import Data
 from .fitting import Objective, Say, fit
 from .recipe import Recipe
 from .unfinished import saving
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """What to train and to validate on.
-
-    Attributes:
-        train, validation: instances and their labels; no instances to validate on: none.
-        label_names: in the dataset's order.
-        uses_query: whether the network sees the query.
-    """
-
-    train: tuple[Sequence[Instance], Sequence[str]]
-    validation: tuple[Sequence[Instance], Sequence[str]]
-    label_names: Sequence[str]
-    uses_query: bool
 
 
 class NetworkObjective(Objective[Example]):
@@ -51,7 +35,7 @@ class NetworkObjective(Objective[Example]):
 
     def __init__(self, network: TokenNetwork, data: Data, device: torch.device, batch_size: int) -> None:
         self.network: TokenNetwork = network.to(device)
-        self.device, self.batch_size = device, batch_size
+        self.device, self.batch_size, self.draw = device, batch_size, data.draw
         self.training, self.validation = (
             [
                 self._example(one, data.label_names.index(label), data.uses_query)
@@ -68,7 +52,7 @@ class NetworkObjective(Objective[Example]):
         return Example(reading, label, flags[reading.token])
 
     def examples(self, epoch: int) -> Sequence[Example]:
-        return self.training
+        return self.training if self.draw is None else [self.training[number] for number in self.draw(epoch)]
 
     def size(self, example: Example) -> int:
         return len(example.reading.words)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.explain.dataset import Split, open_split, queries_differ
+from eraser_hub.explain.dataset import Split, kd_of, open_split, queries_differ
 from eraser_hub.explain.extras import need
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.models.subwords import subwords_of
@@ -21,6 +21,7 @@ from eraser_hub.records.splits import dataset_split
 
 from .baselines import BASELINES, LARGEST_SEED, evaluate_on, examples, fit_baseline, save_baseline
 from .carton import PAPER, fit_carton
+from .data import Data
 from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, TASKS, Recipe
 from .unfinished import unfinished
 
@@ -202,22 +203,25 @@ def _fit(
         return
     if recipe.model in SYSTEMS:
         need("torch", "transformers")
-        from .networks import Data, train_network
-
         validation: tuple[list[Instance], list[str]] = ([], [])
         if evaluated is not None:
             validation = examples(evaluated, rationale_only=rationale_only, uses_query=query)
-        train_network(
-            recipe, Data((instances, labels), validation, facts["label_names"], query), facts, out, folder, say
-        )
+        whole = Data((instances, labels), validation, facts["label_names"], query)
+        if SYSTEMS[recipe.model].stages:
+            from .pipelines import train_pipeline
+
+            train_pipeline(recipe, whole, facts, out, folder, say, share=lambda: kd_of(data))
+            return
+        from .networks import train_network
+
+        train_network(recipe, whole, facts, out, folder, say)
         return
-    _finetuned(recipe, instances, labels, facts, out, folder, say)
+    _finetuned(recipe, Data((instances, labels), ([], []), facts["label_names"], query), facts, out, folder, say)
 
 
 def _finetuned(
-    recipe: Recipe, instances: Sequence[Instance], labels: Sequence[str], facts: dict[str, Any], out: Path, folder: Path,
-    say: Callable[[str], None],
-) -> None:  # fmt: skip
+    recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, folder: Path, say: Callable[[str], None]
+) -> None:
     if looks_like_a_path(recipe.model) and not Path(recipe.model).is_dir():
         raise DataError(
             f"--model: expected {', '.join((*BASELINES, *SYSTEMS))}, or a transformers folder or Hub id",
@@ -229,9 +233,9 @@ def _finetuned(
     task = recipe.task
     if task == "auto":
         # CoS-E's labels are letters that stand for another answer in every question
-        chooses = facts["uses_query"] and all_choices(instances, facts["label_names"])
+        chooses = facts["uses_query"] and all_choices(data.train[0], data.label_names)
         task = MULTIPLE_CHOICE if chooses else CLASSIFICATION
     facts["task"] = task
     if preset(recipe.paper).choices.query_last:
         facts["query_last"] = True
-    finetune(replace(recipe, task=task), instances, labels, facts["label_names"], out, folder, facts, say)
+    finetune(replace(recipe, task=task), data, out, folder, facts, say)

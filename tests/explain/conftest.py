@@ -161,3 +161,27 @@ class CountingModel:
         logits = np.array([sum((t in GOOD) - (t in BAD) for t in tokens) for tokens in token_lists], dtype=float)
         positive = 1 / (1 + np.exp(-logits))
         return np.stack([1 - positive, positive], axis=1)
+
+
+def planted_instances(kind: str, split: str, size: int, query: bool = False) -> tuple[list[Instance], list[str]]:
+    """Instances of ``samples/plant.py`` and their labels."""
+    from eraser_hub.samples.plant import planted
+
+    instances = []
+    for record, document in planted(kind, split, size):
+        lines = [line.split(" ") for line in document.split("\n")]
+        tokens = tuple(token for line in lines for token in line)
+        spans = [(one["start_token"], one["end_token"]) for group in record["evidences"] for one in group]
+        flags = tuple(any(start <= place < end for start, end in spans) for place in range(len(tokens)))
+        asked = tuple(record["query"].split()) if query else ()
+        name = record["annotation_id"]
+        sentences = (tuple(map(len, lines)),)
+        label = record["classification"]
+        instances.append(Instance(name, asked, (name,), (tokens,), label, (flags,), sentences=sentences))
+    return instances, [str(one.label) for one in instances]
+
+
+@pytest.fixture(scope="session")
+def planted() -> Callable[..., tuple[list[Instance], list[str]]]:
+    """Makes planted instances; see :func:`planted_instances`."""
+    return planted_instances

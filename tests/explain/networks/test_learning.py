@@ -10,7 +10,8 @@ pytest.importorskip("torch")
 from eraser_hub.explain import explain_instances, open_model
 from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.settings import settings_for
-from eraser_hub.explain.train.networks import Data, train_network
+from eraser_hub.explain.train.data import Data
+from eraser_hub.explain.train.networks import train_network
 from eraser_hub.explain.train.recipe import Recipe
 
 LABELS = ("NEG", "POS")
