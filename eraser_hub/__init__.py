@@ -6,6 +6,7 @@ Public names (loaded when first asked for, so that ``import eraser_hub`` stays c
 - ``align(row, tokenizer)``, ``Collator(tokenizer)``: both in a model's sub-words, in windows, padded into batches.
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
+- ``import_corpus({"train": rows}, name, Columns(..), out)``: Datasets of rationales as a corpus folder, as `eraser-hub import` does.
 - ``compare``: paired significance tests of two systems.
 - ``DataError``, ``DataErrors``, ``BusyError``: what is raised for bad input, and where another run is at work.
 - ``dataset_split``, ``release_split``: a split's name on the Hub (``validation``) and in a release (``val``).
@@ -29,6 +30,8 @@ _LAZY = {
     "Eraser": ("eraser_hub.datasets_scripts.eraser", "Eraser"),
     "BilingualPerturbation": ("eraser_hub.datasets_scripts.bilingual_perturbation", "BilingualPerturbation"),
     "HumanRationales": ("eraser_hub.datasets_scripts.human_rationales", "HumanRationales"),
+    "import_corpus": ("eraser_hub.conversion.importing.corpus", "import_corpus"),
+    "Columns": ("eraser_hub.conversion.importing.corpus", "Columns"),
     "compare": ("eraser_hub.scoring.comparison", "compare"),
 }
 __all__ = ["BusyError", "DataError", "DataErrors", "__version__", "dataset_split", "release_split", *_LAZY]

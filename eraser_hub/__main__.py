@@ -14,9 +14,9 @@ from eraser_hub.records.errors import DataError, printable
 
 from .version import __version__
 
-# verb -> module in eraser_hub.commands; each module holds a function of the verb's name
+# each verb is a module in eraser_hub.commands, with a function of its name; `import` is a word of Python's
 VERBS = (
-    "build", "check", "stats", "export",
+    "import", "build", "check", "stats", "export",
     "score", "compare",
     "train", "explain", "ask",
     "report", "highlight", "board",
@@ -56,8 +56,9 @@ def _register(names: tuple[str, ...] = VERBS) -> None:
     present = {command.name for command in app.registered_commands}
     for verb in names:
         if verb not in present:
-            module = importlib.import_module(f"eraser_hub.commands.{verb}")
-            app.command(name=verb)(getattr(module, verb))
+            function = "import_corpus" if verb == "import" else verb
+            module = importlib.import_module(f"eraser_hub.commands.{function}")
+            app.command(name=verb)(getattr(module, function))
 
 
 def main() -> None:

@@ -16,11 +16,12 @@ import numpy as np
 from eraser_hub.metrics.annotators import agreement
 from eraser_hub.metrics.fields import HARD_FIELD
 from eraser_hub.metrics.tokens import mask, sentence_sizes
-from eraser_hub.records.built import BuiltDataset
+from eraser_hub.records.built import BuiltDataset, batches
+from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.tables import Cell
 
-from .schema import SCHEMA
+from .schema import ANNOTATORS, SCHEMA
 
 PATTERN = "human_performance*.jsonl"
 AMONG_THEMSELVES = ("movies", "boolq")
@@ -53,6 +54,29 @@ def human_agreement(built: BuiltDataset, config: str, corpus: Path | None) -> tu
     values = {key: np.concatenate([each[key] for each in scores]) for key in KEYS}
     cells = {key: Cell(f"{np.nanmean(value):.3f} ± {np.nanstd(value):.3f}") for key, value in values.items()}
     return cells | {"annotators": Cell(len(paths)), "documents": Cell(texts)}, f"{note}."
+
+
+def kept_agreement(path: Path) -> tuple[dict[str, Cell], str]:
+    """The row of Table 2 of a corpus of one's own, from the masks that it keeps of its annotators; nothing without a file.
+
+    Raises:
+        DataError: a file that cannot be read, or masks of several lengths for one text.
+    """
+    if not path.is_file():
+        return {}, ""
+    scores = []
+    for row in (
+        row for table in batches([path], kinds=ANNOTATORS, whole=ANNOTATORS.names) for row in table.to_pylist()
+    ):
+        if len(set(map(len, row["annotators"]))) != 1:
+            message = f"expected masks of one length, found {shown(list(map(len, row['annotators'])))}"
+            raise DataError(message, file=path, instance=row["annotation_id"], field="annotators")
+        scores.append(agreement(np.array(row["annotators"], bool)))
+    values = {key: np.concatenate([each[key] for each in scores]) for key in KEYS}
+    cells = {key: Cell(f"{np.nanmean(value):.3f} ± {np.nanstd(value):.3f}") for key, value in values.items()}
+    return cells | {
+        "documents": Cell(len(scores))
+    }, f"{path.stem}: each annotator against the majority of the text's, {path.name}."
 
 
 def _spans(instance: Any) -> Spans:

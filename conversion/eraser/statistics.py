@@ -23,9 +23,9 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .check import MAIN_SPLITS
-from .configs import EraserConfig
+from .configs import EraserConfig, annotators_file
 from .flat_rows import flatten
-from .human_agreement import human_agreement
+from .human_agreement import human_agreement, kept_agreement
 from .lengths import Lengths, length_tables
 from .release import configs_of
 from .schema import SCHEMA
@@ -139,7 +139,8 @@ def eraser_statistics(folder: Path, configs: Sequence[str] | None = None, raw: P
                 splits[split].add(batch)
             splits[split].finish()
         corpus = None if raw is None else corpus_folder(config, raw, progress=False, say=lambda _: None)
-        agreement[config] = human_agreement(built, config, corpus)
+        kept = built.folder / annotators_file(config)
+        agreement[config] = kept_agreement(kept) if kept.is_file() else human_agreement(built, config, corpus)
     return tables_of(by_config, agreement, facts)
 
 

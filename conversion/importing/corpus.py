@@ -1,0 +1,416 @@
+"""Rows of any source -> a corpus folder in ERASER's format.
+
+    OUT/NAME/corpus.yaml                 name and labels
+    OUT/NAME/SPLIT.jsonl                 an annotation a row
+    OUT/NAME/docs.jsonl                  the texts; rows of a split that have the same text share a document
+    OUT/NAME/annotators/NAME.parquet     the masks of texts with two annotators or more, for `annotator_agreement`
+
+An annotator's spans are one group of evidences; the groups of several annotators are alternatives. The folder appears at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+import numpy as np
+import pyarrow as pa
+import yaml
+
+from eraser_hub.conversion.checks import Tally
+from eraser_hub.conversion.eraser.configs import CORPUS_YAML, annotators_file
+from eraser_hub.conversion.eraser.format import json_line
+from eraser_hub.conversion.eraser.own import own_config
+from eraser_hub.conversion.eraser.schema import ANNOTATORS
+from eraser_hub.conversion.parquet import write_parquet
+from eraser_hub.metrics.annotators import majority
+from eraser_hub.records.atomic import rebuilding
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.splits import dataset_split, release_split
+
+from .cells import Row, cell, in_order, labels_of, literal, majority_label, word
+from .marks import MASK, SENTENCES, SIGN, TOKENS, Annotators, Marks, runs
+from .sources import Source, SourceRow, source_of_rows
+from .texts import BLANKS, Cut, Span, Text, text_of, text_of_tokens, tokenizer_of
+
+if TYPE_CHECKING:
+    from datasets import Dataset, IterableDataset
+
+GROUPS, MAJORITY = "groups", "majority"
+JOINT = " [sep] "  # between the parts of a query, as CoS-E's answers stand
+BATCH_ROWS = 10_000
+
+SAID = {
+    "no tokens": "rows left out, for they have no token",
+    "ties": "rows left out, for their labels tie",
+    "labels differ": "rows whose annotators give several labels, of which the majority's is taken",
+    "no marks": "rows that nobody marked, kept without evidence",
+    "silent": "annotators who marked nothing where others did, and get no evidence group",
+    "no majority": "rows without a token that a majority marks, kept without evidence",
+    "widened": "spans widened to whole tokens",
+    "empty spans": "empty spans left out",
+    "quotes nowhere": "quotes left out, for they do not stand in the text",
+    "quotes twice": "quotes left out, for they stand in the text several times",
+    "shared": "rows with the same text as an earlier one of the split, whose document they share",
+    "in several splits": "texts that stand in several splits",
+    "one annotator": "rows with fewer than two annotators, which are not in annotators/",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns hold what.
+
+    Attributes:
+        texts: the text, or the texts of a row with several documents.
+        marks: for each text, the column of what was marked in it, or several with commas between, one an annotator.
+        label: of the gold label, or of the labels of several annotators.
+        tokenized: whether the texts are lists of tokens.
+        kind: what ``marks`` hold: mask, spans or quotes.
+        offsets: what spans count: tokens, characters or sentences.
+        query, id: None where there is no such column.
+    """
+
+    texts: tuple[str, ...]
+    marks: tuple[str, ...]
+    label: str
+    tokenized: bool = True
+    kind: str = MASK
+    offsets: str = TOKENS
+    query: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did.
+
+    Attributes:
+        folder: the corpus folder.
+        rows: split -> number of annotations.
+        labels: in their order.
+        notes: lines on what was left out, changed, or taken for granted.
+    """
+
+    folder: Path
+    rows: dict[str, int]
+    labels: list[str]
+    notes: list[str] = field(default_factory=list)
+
+
+class Annotated(NamedTuple):
+    """A row as an annotation: ``marked`` has for each annotator their spans in each text."""
+
+    number: int
+    name: str
+    label: str
+    query: str
+    texts: list[Text]
+    marked: list[list[list[Span]]]
+
+
+def import_corpus(
+    sources: Mapping[str, Source | Dataset | IterableDataset],
+    name: str,
+    columns: Columns,
+    out: str | PathLike[str],
+    *,
+    annotators: str = GROUPS,
+    tokenizer: str = BLANKS,
+    force: bool = False,
+) -> Imported:
+    """Write ``out/NAME`` from the rows of each split.
+
+    Args:
+        sources: split -> its rows: a Dataset, or what `sources` opens.
+        name: the config's.
+        columns: which columns hold what.
+        out: the folder that holds the corpus folders.
+        annotators: ``groups``: a group of evidences each; ``majority``: one group of what more than half of them marked.
+        tokenizer: see `texts.tokenizer_of`; tokens of ``columns.tokenized`` are taken as they are.
+        force: replace the corpus folder that stands in ``out/NAME``.
+
+    Raises:
+        DataError: with the file and line (or the dataset and row) and the column: a cell that is not what it should be; or
+            the folder is there already.
+    """
+    try:
+        own_config(_corpus_yaml(name, ["label"]), Path(CORPUS_YAML))  # refuses a name that no corpus can have
+    except DataError as error:
+        raise DataError(error.message, field="--name") from None
+    _check_splits(sources)
+    target = Path(out) / name
+    _refuse_to_replace(target, force)
+    opened = {
+        split: source if isinstance(source, Source) else source_of_rows(source, split)
+        for split, source in sources.items()
+    }
+    importer = _Importer(columns, tokenizer_of(tokenizer), annotators)
+    with rebuilding(target) as folder:
+        rows = {split: importer.write(split, source, folder) for split, source in opened.items()}
+        importer.write_annotators(folder / annotators_file(name))
+        labels = importer.label_names(opened)
+        (folder / CORPUS_YAML).write_text(_corpus_yaml(name, labels) + OPTIONS, encoding="utf-8")
+    return Imported(target, rows, labels, importer.notes(tokenizer))
+
+
+OPTIONS = """\
+# what the card and explain would like to know:
+# language: en
+# license: cc-by-4.0
+# citation: |
+#   @misc{...}
+# kd: 0.1          the share of tokens in a hard rationale; without it the mean share of these
+"""
+
+
+def _corpus_yaml(name: str, labels: Sequence[str]) -> str:
+    return yaml.safe_dump({"name": name, "labels": list(labels)}, allow_unicode=True, sort_keys=False, width=10_000)
+
+
+def _refuse_to_replace(target: Path, force: bool) -> None:
+    if not target.is_dir() or not any(target.iterdir()):
+        return
+    if not force:
+        raise DataError("expected no such folder yet, or an empty one; --force replaces it", file=target)
+    if not (target / CORPUS_YAML).is_file():
+        expected = f"expected a corpus folder to replace (with a {CORPUS_YAML}), found another: take another --out"
+        raise DataError(expected, file=target)
+
+
+def _check_splits(sources: Iterable[str]) -> None:
+    for split in sources:
+        if not re.fullmatch(r"\w+", split) or split in ("all", "docs"):
+            raise DataError(f"expected a split's name (train, validation, test), found {shown(split)}", field="--split")
+    names = list(sources)
+    if len(set(map(dataset_split, names))) < len(names):
+        raise DataError(f"expected each split once, found {', '.join(names)}", field="--split")
+
+
+def _place(source: Source, number: int) -> str:
+    """A row in the lines that count."""
+    return f"{Path(source.name).name}:{number}"
+
+
+class _Importer:
+    """Writes the splits of a corpus, and keeps what they have in common."""
+
+    def __init__(self, columns: Columns, cut: Cut, annotators: str) -> None:
+        self.columns, self.cut, self.annotators = columns, cut, annotators
+        self.tally = Tally()
+        self.labels: set[str] = set()
+        self._marks = Marks(columns.kind, columns.offsets, self.tally)
+        self._docids: set[str] = set()
+        self._texts: dict[bytes, str] = {}
+        self._masks: list[dict[str, Any]] = []
+        self._single: list[str] = []
+
+    def write(self, split: str, source: Source, folder: Path) -> int:
+        """Write a split's annotations, and add its documents; the number of rows."""
+        known: dict[str, int] = {}
+        shared: dict[tuple[int, str], str] = {}
+        with ExitStack() as files:
+            annotations, documents = (
+                files.enter_context(open(folder / path, mode, encoding="utf-8"))
+                for path, mode in ((f"{release_split(split)}.jsonl", "w"), ("docs.jsonl", "a"))
+            )
+            for row in self._rows(split, source, known):
+                docids = self._documents(row, split, shared, documents)
+                groups = self._groups(row, _place(source, row.number))
+                record = {
+                    "annotation_id": row.name,
+                    "query": row.query,
+                    "classification": row.label,
+                    "evidences": [list(_evidences(group, row.texts, docids)) for group in groups],
+                    "docids": docids,
+                }
+                annotations.write(json_line(record) + "\n")
+                self._keep_masks(row, split)
+        if not known:
+            raise DataError("expected at least one row that can be taken, found none", file=source.name)
+        return len(known)
+
+    def _rows(self, split: str, source: Source, known: dict[str, int]) -> Iterator[Annotated]:
+        """The rows that can be taken; ``known`` receives id -> line."""
+        for row in source.rows():
+            place = _place(source, row.number)
+            try:
+                taken = self._row(row, split, place, source.classes)
+                if taken is not None and taken.name in known:
+                    found = (
+                        f"expected each id once, found {shown(taken.name)} again (first on line {known[taken.name]})"
+                    )
+                    raise DataError(found, field=self.columns.id or "id")
+            except DataError as error:
+                raise error.at(file=source.name, line=row.number) from None
+            if taken is not None:
+                known[taken.name] = row.number
+                yield taken
+
+    def _row(self, row: SourceRow, split: str, place: str, classes: Mapping[str, Sequence[str]]) -> Annotated | None:
+        """The row as an annotation; None where it is left out."""
+        columns, cells = self.columns, row.cells
+        texts = [self._text(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
+        labels = labels_of(cell(cells, columns.label), classes.get(columns.label), columns.label)
+        label = majority_label(labels)
+        if label is None or not all(map(len, texts)):
+            self.tally.add("ties" if label is None else "no tokens", 1, [place])
+            return None
+        self.tally.add("labels differ", int(len(set(labels)) > 1), [place])
+        self.labels.add(label)
+        name = f"{split}_{row.number}" if row.key is None else word(row.key, "key")
+        if columns.id is not None:
+            name = word(cell(cells, columns.id), columns.id)
+        query = "" if columns.query is None else _query(cell(cells, columns.query), columns.query)
+        return Annotated(row.number, name, label, query, texts, self._marked(cells, texts, place))
+
+    def _text(self, cells: Row, column: str, marks: str) -> Text:
+        value = cell(cells, column)
+        if self.columns.tokenized:
+            return text_of_tokens(value, column)
+        if self.columns.kind == MASK and marks == column and isinstance(value, str):
+            value = value.replace(SIGN, "")  # the text stands there with its marks alone
+        return text_of(value, self.cut, column)
+
+    def _marked(self, cells: Row, texts: Sequence[Text], place: str) -> list[list[list[Span]]]:
+        """For each annotator, their spans in each text."""
+        by_text: list[Annotators] = []
+        for text, column in zip(texts, self.columns.marks, strict=True):
+            names = [column] if column in cells or "," not in column else [name.strip() for name in column.split(",")]
+            annotators: Annotators = []
+            for name in names:
+                value = cell(cells, name)
+                # a column each: one that is empty is an annotator who marked nothing here
+                annotators += self._marks.annotators(value, text, name, place) or ([[]] if len(names) > 1 else [])
+            by_text.append(annotators)
+        count = max(map(len, by_text))
+        for column, annotators in zip(self.columns.marks, by_text, strict=True):
+            if len(annotators) not in (0, count):
+                found = f"expected {count} annotators, as in the other texts of the row, found {len(annotators)}"
+                raise DataError(found, field=column)
+        return [[annotators[at] if annotators else [] for annotators in by_text] for at in range(count)]
+
+    def _groups(self, row: Annotated, place: str) -> list[list[list[Span]]]:
+        """The groups of evidences: for each, its spans in each text."""
+        groups = [spans for spans in row.marked if any(spans)]
+        if not groups:
+            self.tally.add("no marks", 1, [place])
+        elif len(groups) < len(row.marked) and self.annotators == GROUPS:
+            self.tally.add("silent", len(row.marked) - len(groups), [place])
+        if self.annotators == GROUPS or not groups:
+            return groups
+        mask = majority(np.array(self._flat_masks(row)))
+        bounds = np.cumsum([len(text) for text in row.texts])[:-1]
+        agreed = [runs(part.tolist()) for part in np.split(mask, bounds)]
+        self.tally.add("no majority", int(not any(agreed)), [place])
+        return [agreed] if any(agreed) else []
+
+    @staticmethod
+    def _flat_masks(row: Annotated) -> list[list[int]]:
+        """0/1 for each annotator over the tokens of all texts, one text after the other."""
+        masks = []
+        for spans_of_texts in row.marked:
+            mask: list[int] = []
+            for spans, text in zip(spans_of_texts, row.texts, strict=True):
+                part = [0] * len(text)
+                for start, end in spans:
+                    part[start:end] = [1] * (end - start)
+                mask += part
+            masks.append(mask)
+        return masks
+
+    def _documents(self, row: Annotated, split: str, shared: dict[tuple[int, str], str], file: TextIO) -> list[str]:
+        """The ids of the row's documents; those that are new are written."""
+        docids, repeats = [], 0
+        for number, text in enumerate(row.texts):
+            docid = shared.get((number, text.document))
+            repeats += docid is not None
+            if docid is None:
+                column = self.columns.texts[number].rpartition(".")[2]
+                docid = row.name if len(row.texts) == 1 else f"{row.name}_{column}"
+                while docid in self._docids:  # the same id in another split
+                    docid = f"{split}:{docid}"
+                self._docids.add(docid)
+                shared[number, text.document] = docid
+                file.write(json_line({"docid": docid, "document": text.document}) + "\n")
+                digest = blake2b(f"{number}:{text.document}".encode(), digest_size=16).digest()
+                elsewhere = self._texts.setdefault(digest, split) != split
+                self.tally.add("in several splits", int(elsewhere), [f"{docid} of {split}"])
+            docids.append(docid)
+        self.tally.add("shared", int(repeats == len(row.texts)), [row.name])
+        return docids
+
+    def _keep_masks(self, row: Annotated, split: str) -> None:
+        if self.columns.offsets == SENTENCES:
+            return  # lists of sentences are alternative rationales, not annotators
+        if len(row.marked) < 2:
+            self._single.append(row.name)
+            return
+        masks = {"annotation_id": row.name, "split": dataset_split(split), "annotators": self._flat_masks(row)}
+        self._masks.append(masks)
+
+    def write_annotators(self, path: Path) -> None:
+        """Write the masks of rows with two annotators or more; no file where there are none."""
+        if self._masks:
+            parts = (self._masks[at : at + BATCH_ROWS] for at in range(0, len(self._masks), BATCH_ROWS))
+            write_parquet(path, ANNOTATORS, (pa.Table.from_pylist(part, ANNOTATORS) for part in parts))
+            self.tally.add("one annotator", len(self._single), self._single)
+
+    def label_names(self, sources: Mapping[str, Source]) -> list[str]:
+        """The names of a ClassLabel in its order, else the labels there are, sorted.
+
+        Raises:
+            DataError: the splits' ClassLabels differ.
+        """
+        classes = {source.classes.get(self.columns.label): source.name for source in sources.values()}
+        if len(classes) > 1:
+            raise DataError(
+                f"expected one ClassLabel, or none, in all splits, found {shown(list(classes), 200)}",
+                field=self.columns.label,
+            )
+        (names,) = classes
+        return in_order(self.labels) if names is None else list(names)
+
+    def notes(self, tokenizer: str) -> list[str]:
+        """What is to be said: what was counted, and what was taken for granted."""
+        lines = []
+        if not self.columns.tokenized and tokenizer == BLANKS:
+            lines.append("tokens: cut at blanks (U+0020) and line ends alone; --tokenizer cuts otherwise")
+        if self.columns.kind == "spans":
+            lines.append(f"spans: counted in {self.columns.offsets}, the end exclusive")
+        for check, words in SAID.items():
+            if count := self.tally.counts[check]:
+                examples = ", ".join(self.tally.examples[check])
+                more = ", .." if count > len(self.tally.examples[check]) else ""
+                lines.append(f"{words}: {count:,} ({examples}{more})")
+        return lines
+
+
+def _query(value: Any, column: str) -> str:
+    parts = literal(value) if isinstance(value, str) else value
+    if isinstance(parts, list):
+        return JOINT.join(word(part, f"{column}[{at}]") for at, part in enumerate(parts))
+    return word(value, column)
+
+
+def _evidences(
+    group: Sequence[Sequence[Span]], texts: Sequence[Text], docids: Sequence[str]
+) -> Iterator[dict[str, object]]:
+    """A group's evidences, as they stand in an annotation."""
+    for spans, text, docid in zip(group, texts, docids, strict=True):
+        for start, end in spans:
+            first, behind = text.sentences(start, end)
+            yield {
+                "docid": docid,
+                "text": " ".join(text.tokens[start:end]),
+                "start_token": start,
+                "end_token": end,
+                "start_sentence": first,
+                "end_sentence": behind,
+            }

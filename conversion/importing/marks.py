@@ -1,0 +1,241 @@
+"""What annotators marked in a row's text, however a source says it: masks, spans, quotes, or marks within the text.
+
+Each becomes spans of tokens, annotator by annotator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from eraser_hub.conversion.checks import Tally
+from eraser_hub.records.errors import DataError, shown
+
+from .cells import literal
+from .texts import Span, Text
+
+MASK, SPANS, QUOTES = "mask", "spans", "quotes"
+TOKENS, CHARACTERS, SENTENCES = "tokens", "characters", "sentences"
+OFFSETS = (TOKENS, CHARACTERS, SENTENCES)
+SIGN = "*"
+_PAIR = re.compile(r"\s*(\d+)\s*[-:,]\s*(\d+)\s*")
+_NAMES = (("start", "end"), ("start_token", "end_token"), ("start_offset", "end_offset"), ("begin", "end"))
+
+Annotators = list[list[Span]]
+"""For each annotator the spans of tokens that they marked, ascending, each once."""
+
+
+class Marks(NamedTuple):
+    """How a source says what was marked.
+
+    Attributes:
+        kind: mask, spans or quotes.
+        offsets: what spans count.
+        tally: receives what was changed or left out.
+    """
+
+    kind: str
+    offsets: str
+    tally: Tally
+
+    def annotators(self, value: Any, text: Text, column: str, place: str) -> Annotators:
+        """The annotators of a cell; none where it is null or empty.
+
+        Args:
+            value: the cell.
+            text: what was marked.
+            column, place: for errors, and for what is told.
+
+        Raises:
+            DataError: the cell does not fit the text, or is something else.
+        """
+        if self.kind == MASK and isinstance(value, str) and isinstance(literal(value), str):
+            return [runs(_marked_tokens(value, text, column))] if value.strip() else []
+        value = literal(value) if isinstance(value, str) else value
+        if value is None or value == [] or value == "":
+            return []
+        reader: Callable[[Any, Text, str, str], list[Span]]
+        several, reader = {
+            MASK: (_several_masks, self._of_mask),
+            SPANS: (self._several_spans, self._of_spans),
+            QUOTES: (_several_quotes, self._of_quotes),
+        }[self.kind]
+        if not several(value):
+            return [reader(value, text, column, place)]
+        return [reader(each, text, f"{column}[{number}]", place) for number, each in enumerate(value)]
+
+    def _of_mask(self, value: Any, text: Text, column: str, place: str) -> list[Span]:
+        value = literal(value) if isinstance(value, str) else value
+        if isinstance(value, str):
+            return runs(_marked_tokens(value, text, column))
+        if value is None or value == []:
+            return []
+        if not isinstance(value, list):
+            raise DataError(f"expected a list of 0 and 1, found {shown(value)}", field=column)
+        if len(value) != len(text):
+            raise DataError(f"expected {len(text)} marks, one a token, found {len(value)}", field=column)
+        for at, mark in enumerate(value):
+            if not isinstance(mark, int | float) or mark not in (0, 1):
+                raise DataError(f"expected 0 or 1, found {shown(mark)}", field=f"{column}[{at}]")
+        return runs([bool(mark) for mark in value])
+
+    def _several_spans(self, value: Any) -> bool:
+        if not isinstance(value, list):
+            return False
+        if self.offsets == SENTENCES:
+            return all(isinstance(each, list) for each in value)
+        return all(isinstance(each, list) and not _is_pair(each) for each in value)
+
+    def _of_spans(self, value: Any, text: Text, column: str, place: str) -> list[Span]:
+        spans = [self._tokens(span, text, field, place) for span, field in self._pairs(value, column)]
+        empty = [span for span in spans if span[0] == span[1]]
+        self.tally.add("empty spans", len(empty), [place])
+        return sorted({span for span in spans if span[0] < span[1]})
+
+    def _pairs(self, value: Any, column: str) -> Iterator[tuple[Span, str]]:
+        """(the span as the source counts, its place) of each span of a cell."""
+        if isinstance(value, str):
+            value = _pairs_of_text(value, column)
+        if isinstance(value, dict):
+            value = _pairs_of_columns(value, column)
+        if not isinstance(value, list):
+            raise DataError(f"expected a list of spans [start, end], found {shown(value)}", field=column)
+        for at, each in enumerate(value):
+            field = f"{column}[{at}]"
+            if self.offsets == SENTENCES and _whole(each):
+                each = [each, each + 1]
+            if isinstance(each, dict):
+                names = next((names for names in _NAMES if each.keys() >= set(names)), ("start", "end"))
+                each = [each.get(name) for name in names]
+            if not _is_pair(each):
+                expected = "a sentence's number" if self.offsets == SENTENCES else "a span [start, end]"
+                raise DataError(f"expected {expected}, found {shown(each)}", field=field)
+            yield (each[0], each[1]), field
+
+    def _tokens(self, span: Span, text: Text, field: str, place: str) -> Span:
+        """The tokens of a span, which is counted as the source counts."""
+        start, end = span
+        size = {TOKENS: len(text), CHARACTERS: len(text.source), SENTENCES: len(text.lines)}[self.offsets]
+        if not 0 <= start <= end <= size:
+            raise DataError(
+                f"expected a span within the text's {size} {self.offsets}, found {[start, end]}", field=field
+            )
+        if self.offsets == TOKENS or start == end:
+            return (start, end) if self.offsets == TOKENS else (0, 0)
+        if self.offsets == SENTENCES:
+            return text.sentence(start)[0], text.sentence(end - 1)[1]
+        self.tally.add("widened", int(text.widened(start, end)), [place])
+        return text.covered(start, end)
+
+    def _of_quotes(self, value: Any, text: Text, column: str, place: str) -> list[Span]:
+        quotes = [value] if isinstance(value, str) else value
+        if quotes is None:
+            return []
+        spans = set()
+        for number, quote in enumerate(quotes if isinstance(quotes, list) else [None]):
+            if not isinstance(quote, str):
+                raise DataError(f"expected a quote, found {shown(quotes)}", field=f"{column}[{number}]")
+            found = _places(quote, text)
+            if len(found) == 1:
+                self.tally.add("widened", int(text.widened(*found[0])), [place])
+                spans.add(text.covered(*found[0]))
+            elif found:
+                self.tally.add("quotes twice", 1, [f"{place}: {shown(quote, 40)} {len(found)} times"])
+            else:
+                self.tally.add("quotes nowhere", 1, [f"{place}: {shown(quote, 40)}"])
+        return sorted(spans)
+
+
+def _several_masks(value: Any) -> bool:
+    return isinstance(value, list) and all(each is None or isinstance(each, list | str) for each in value)
+
+
+def _several_quotes(value: Any) -> bool:
+    return isinstance(value, list) and all(each is None or isinstance(each, list) for each in value)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and all(map(_whole, value))
+
+
+def runs(mask: Sequence[bool]) -> list[Span]:
+    """The runs of marked tokens."""
+    edges = [at for at in range(len(mask) + 1) if (at > 0 and mask[at - 1]) != (at < len(mask) and mask[at])]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _pairs_of_text(text: str, column: str) -> list[list[int]]:
+    """``3-7; 12-15``: numbers in pairs, with ";" between the pairs."""
+    pairs = []
+    for part in filter(str.strip, text.split(";")):
+        match = _PAIR.fullmatch(part)
+        if match is None:
+            raise DataError(f"expected spans as [[3, 7], [12, 15]] or 3-7; 12-15, found {shown(text)}", field=column)
+        pairs.append([int(match[1]), int(match[2])])
+    return pairs
+
+
+def _pairs_of_columns(value: dict[str, Any], column: str) -> list[Any]:
+    """One span as an object, or lists of starts and ends, as `datasets` gives a list of objects."""
+    for names in _NAMES:
+        if value.keys() >= set(names):
+            starts, ends = (value[name] for name in names)
+            if not isinstance(starts, list) or not isinstance(ends, list):
+                return [[starts, ends]]
+            if len(starts) == len(ends):
+                return [list(pair) for pair in zip(starts, ends, strict=True)]
+    raise DataError(f"expected a list of spans [start, end], found {shown(value)}", field=column)
+
+
+def _places(quote: str, text: Text) -> list[Span]:
+    """Where a quote stands in the source, blanks of any length being equal; as whole words, if it does so anywhere ("bad" is
+    not meant in "badly" where "bad" stands too)."""
+    words = quote.split()
+    if not words:
+        return []
+    pattern = re.compile("(?=(" + r"\s+".join(map(re.escape, words)) + "))")  # also places that overlap
+    spans = [match.span(1) for match in pattern.finditer(text.source)]
+    whole = [(start, end) for start, end in spans if not _within_word(text.source, start, end)]
+    return whole or spans
+
+
+def _within_word(source: str, start: int, end: int) -> bool:
+    before, behind = source[max(0, start - 1) : start + 1], source[end - 1 : end + 1]
+    return any(len(pair) == 2 and all(sign.isalnum() for sign in pair) for pair in (before, behind))
+
+
+def _marked_tokens(marked: str, text: Text, column: str) -> list[bool]:
+    """The tokens that lie between asterisks in a copy of the text (``a *fine* film``).
+
+    Raises:
+        DataError: the copy is another text, or its asterisks are no pairs.
+    """
+    mask, inside, place = [False] * len(text), False, 0
+    for at, sign in enumerate(marked):
+        same = text.source[place : place + 1]
+        if sign == same:
+            if inside:
+                first, behind = text.covered(place, place + 1)
+                mask[first:behind] = [True] * (behind - first)
+            place += 1
+        elif sign == SIGN:
+            inside = not inside
+        else:
+            found = f"found {shown(marked[at : at + 20])} in place of {shown(text.source[place : place + 20])}"
+            raise DataError(f"expected the text with marks (*word*), {found} at character {at + 1}", field=column)
+    if inside or text.source[place:].strip():
+        what = (
+            "an asterisk without its partner" if inside else f"no {shown(text.source[place : place + 20])} at its end"
+        )
+        raise DataError(f"expected the text with marks (*word*), found {what}", field=column)
+    return mask
+
+
+def without_signs(marked: str) -> str:
+    """A marked text without its asterisks."""
+    return marked.replace(SIGN, "")

@@ -1,0 +1,196 @@
+"""A row's text as tokens and sentences, with the place of each token in the text it was cut from.
+
+Tokens are parted by U+0020 and sentences by line ends, as everywhere; a tokenizer says where text from elsewhere is cut.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.records.errors import DataError, first_line, shown
+from eraser_hub.records.json_lines import has_half_character
+
+from .cells import literal
+
+Span = tuple[int, int]
+Cut = Callable[[str], list[Span]]
+"""Where the tokens of a line begin and end, in order."""
+
+BLANKS, WHITESPACE, CHARACTERS = "blanks", "whitespace", "characters"
+
+
+@dataclass(frozen=True)
+class Text:
+    """One document of a row.
+
+    Attributes:
+        source: the text that character offsets count in.
+        tokens: its tokens.
+        places: where each begins and ends in ``source``.
+        lines: the tokens before each sentence, ascending.
+        document: the document as it is written: tokens parted by blanks, sentences by line ends.
+    """
+
+    source: str
+    tokens: list[str]
+    places: list[Span]
+    lines: list[int]
+    document: str
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [end for _, end in self.places]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [start for start, _ in self.places]
+
+    def covered(self, start: int, end: int) -> Span:
+        """The tokens that the characters [start, end) touch, as [first, behind the last)."""
+        first, behind = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        return first, max(first, behind)
+
+    def widened(self, start: int, end: int) -> bool:
+        """Whether the tokens that [start, end) touches hold more than the characters [start, end), blanks apart."""
+        first, behind = self.covered(start, end)
+        return first < behind and (self._starts[first] < start or self._ends[behind - 1] > end)
+
+    def sentences(self, start: int, end: int) -> Span:
+        """The sentences that the tokens [start, end) lie in, as [first, behind the last)."""
+        return bisect_right(self.lines, start) - 1, bisect_left(self.lines, end)
+
+    def sentence(self, number: int) -> Span:
+        """The tokens of a sentence."""
+        return self.lines[number], (*self.lines[1:], len(self.tokens))[number]
+
+
+def by_blanks(line: str) -> list[Span]:
+    """At U+0020 alone."""
+    return [match.span() for match in re.finditer("[^ ]+", line)]
+
+
+def by_whitespace(line: str) -> list[Span]:
+    """At every blank that Unicode has."""
+    return [match.span() for match in re.finditer(r"\S+", line)]
+
+
+def by_characters(line: str) -> list[Span]:
+    """Every character that is no blank, with the marks that belong to it."""
+    spans: list[Span] = []
+    for place, sign in enumerate(line):
+        joined = unicodedata.category(sign).startswith("M") or sign == "\u200d" or line[place - 1 : place] == "\u200d"
+        if joined and spans and spans[-1][1] == place:
+            spans[-1] = (spans[-1][0], place + 1)
+        elif not sign.isspace():
+            spans.append((place, place + 1))
+    return spans
+
+
+def tokenizer_of(name: str) -> Cut:
+    """The tokenizer of that name: blanks, whitespace, characters, or a folder with a tokenizer.json.
+
+    Raises:
+        DataError: none of these.
+    """
+    cuts = {BLANKS: by_blanks, WHITESPACE: by_whitespace, CHARACTERS: by_characters}
+    return cuts[name] if name in cuts else _of_folder(Path(name))
+
+
+def _of_folder(folder: Path) -> Cut:
+    """The sub-words of a tokenizer; what it passes over (signs that it does not know of) becomes a token of its own."""
+    path = folder if folder.is_file() else folder / "tokenizer.json"
+    if not path.is_file():
+        expected = f"{WHITESPACE}, {CHARACTERS}, or a folder with a tokenizer.json"
+        raise DataError(f"expected {expected}, found {shown(str(folder))}", field="--tokenizer")
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise DataError("a tokenizer's folder wants `pip install tokenizers`", field="--tokenizer") from None
+    try:
+        tokenizer: Any = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises Exception itself
+        raise DataError(f"cannot be read as a tokenizer ({first_line(error)})", file=path) from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda line: list(_whole(line, tokenizer.encode(line, add_special_tokens=False).offsets))
+
+
+def _whole(line: str, offsets: list[Span]) -> Iterator[Span]:
+    """Sub-words without blanks at their ends, pieces of one character together, and what lies between them."""
+    place = 0
+    for start, end in [*offsets, (len(line), len(line))]:
+        start = max(start, place)
+        yield from ((place + first, place + last) for first, last in by_whitespace(line[place:start]))
+        part = line[start:end]
+        if part.strip():
+            yield start + len(part) - len(part.lstrip()), start + len(part.rstrip())
+        place = max(place, end)
+
+
+def text_of(value: Any, cut: Cut, column: str) -> Text:
+    """A cell of running text, or of sentences as a list.
+
+    Raises:
+        DataError: it is something else, or a token holds a blank.
+    """
+    sentences = literal(value) if isinstance(value, str) else value
+    if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
+        sentences = [value]
+    if not all(isinstance(sentence, str) for sentence in sentences) or has_half_character(sentences):
+        raise DataError(f"expected a text, or a list of sentences, found {shown(value)}", field=column)
+    if len(sentences) > 1 or isinstance(value, list):
+        for number, sentence in enumerate(sentences):
+            if "\n" in sentence or not sentence.strip():
+                found = f"expected a sentence of one line, found {shown(sentence)}"
+                raise DataError(found, field=f"{column}[{number}]")
+    return _cut(str("\n".join(sentences)), cut, column)
+
+
+def _cut(source: str, cut: Cut, column: str) -> Text:
+    tokens: list[str] = []
+    places: list[Span] = []
+    lines: list[int] = []
+    written: list[str] = []
+    place = 0
+    for line in source.split("\n"):
+        spans = cut(line)
+        words = [line[start:end] for start, end in spans]
+        for one in words:
+            if " " in one:
+                raise DataError(f"expected tokens without a blank, found {shown(one)}", field=column)
+        lines += [len(tokens)] if words else []
+        written.append(line if cut is by_blanks else " ".join(words))
+        tokens += words
+        places += [(place + start, place + end) for start, end in spans]
+        place += len(line) + 1
+    return Text(source, tokens, places, lines, "\n".join(written))
+
+
+def text_of_tokens(value: Any, column: str) -> Text:
+    """A cell of tokens, or of sentences as lists of tokens.
+
+    Raises:
+        DataError: it is something else; a token that is empty, or holds a blank.
+    """
+    tokens = literal(value) if isinstance(value, str) else value
+    if not isinstance(tokens, list):
+        raise DataError(f"expected a list of tokens (--text takes running text), found {shown(value)}", field=column)
+    nested = bool(tokens) and all(isinstance(sentence, list) for sentence in tokens)
+    sentences = [sentence for sentence in tokens if sentence] if nested else [tokens]
+    for number, sentence in enumerate(sentences):
+        for at, token in enumerate(sentence):
+            odd = not isinstance(token, str) or not token or " " in token or "\n" in token
+            if odd or has_half_character(token):
+                place = f"{column}[{number}][{at}]" if nested else f"{column}[{at}]"
+                raise DataError(f"expected a token without a blank, found {shown(token)}", field=place)
+    return _cut("\n".join(" ".join(sentence) for sentence in sentences), by_blanks, column)

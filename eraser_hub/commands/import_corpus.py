@@ -1,0 +1,152 @@
+"""``eraser-hub import``: a rationale corpus of any shape -> a corpus folder that every verb takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .usage import Revision, one_of, say
+
+if TYPE_CHECKING:
+    from eraser_hub.conversion.importing.sources import Source
+
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from", help="A file (jsonl, json, csv, tsv, parquet; also https://, hf://), a dataset's folder, or a Hub id."
+    ),
+]
+Name = Annotated[str, typer.Option(help="The corpus's name: its folder's, and its config's.")]
+Out = Annotated[Path, typer.Option(help="Where OUT/NAME is written.")]
+Label = Annotated[str, typer.Option(help="The label's column; of several labels a row the majority's counts.")]
+Tokens = Annotated[
+    list[str] | None, typer.Option(help="A column of tokens, as lists; repeat it for rows of several texts.")
+]
+Text = Annotated[
+    list[str] | None, typer.Option(help="In place of --tokens: a column of text, or of sentences as lists.")
+]
+Mask = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="For each text: 0/1 a token, a list or a list of lists (several annotators), or the text again with marks "
+        "(*word*). COL,COL: a column an annotator."
+    ),
+]
+Spans = Annotated[
+    list[str] | None, typer.Option(help="In place of --mask: [start, end] pairs, a list or a list of lists.")
+]
+Quotes = Annotated[
+    list[str] | None, typer.Option(help="In place of --mask: passages of the text, each of which stands there once.")
+]
+Offsets = Annotated[
+    str | None,
+    typer.Option(help="What spans count: tokens (default for --tokens), characters (for --text), or sentences."),
+]
+Query = Annotated[str | None, typer.Option(help="A column of questions about the text.")]
+Id = Annotated[str | None, typer.Option(help="A column of ids; by default SPLIT_LINE.")]
+Split = Annotated[
+    list[str] | None,
+    typer.Option(help="SPLIT=FILE, or SPLIT=SPLIT of the dataset; repeat it. Without it --from is the split train."),
+]
+Annotators = Annotated[str, typer.Option(help="Several annotators: groups (an evidence group each), or majority.")]
+Tokenizer = Annotated[
+    str | None, typer.Option(help="How --text is cut: whitespace, characters, or a tokenizer's folder; else at U+0020.")
+]
+Config = Annotated[str | None, typer.Option(help="The configuration of a dataset, where it has several.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace OUT/NAME.")]
+
+
+def import_corpus(
+    name: Name, label: Label, out: Out, from_: From = None, tokens: Tokens = None, text: Text = None, mask: Mask = None,
+    spans: Spans = None, quotes: Quotes = None, offsets: Offsets = None, query: Query = None, id: Id = None, split: Split = None,
+    annotators: Annotators = "groups", tokenizer: Tokenizer = None, config: Config = None, revision: Revision = None,
+    force: Force = False,
+) -> None:  # fmt: skip
+    """Turn a rationale corpus of any shape into OUT/NAME, a folder that `build --source OUT` and `score --data-dir` take.
+
+    A column below another is named with a dot: annotators.label. Whatever is left out or changed is counted and said.
+
+    Examples:
+
+        eraser-hub import --from posts.json --name hate --tokens post_tokens --mask rationales --label annotators.label --out corpora
+
+        eraser-hub import --from train.csv --split val=dev.csv --name nli --text Sentence1 --text Sentence2
+        --mask Sentence1_marked_1 --mask Sentence2_marked_1 --label gold_label --out corpora
+
+        eraser-hub import --from org/claims --split train=train --split test=test --name claims --text abstract --spans evidence
+        --offsets sentences --query claim --label verdict --out corpora
+    """
+    from eraser_hub.conversion.importing.corpus import GROUPS, MAJORITY, Columns
+    from eraser_hub.conversion.importing.corpus import import_corpus as run
+    from eraser_hub.conversion.importing.marks import OFFSETS
+    from eraser_hub.conversion.importing.texts import BLANKS
+
+    one_of(annotators, (GROUPS, MAJORITY), "--annotators")
+    texts_option, texts = _one_given({"--tokens": tokens, "--text": text})
+    marks_option, marks = _one_given({"--mask": mask, "--spans": spans, "--quotes": quotes})
+    if len(marks) != len(texts):
+        expected = f"expected it as often as {texts_option} ({len(texts)}), found it {len(marks)} times"
+        raise typer.BadParameter(expected, param_hint=marks_option)
+    if offsets is not None:
+        one_of(offsets, OFFSETS, "--offsets")
+        if marks_option != "--spans":
+            raise typer.BadParameter("it goes with --spans", param_hint="--offsets")
+    if tokenizer is not None and texts_option == "--tokens":
+        raise typer.BadParameter("it goes with --text: --tokens are cut already", param_hint="--tokenizer")
+    default = "tokens" if texts_option == "--tokens" else "characters"
+    columns = Columns(
+        tuple(texts), tuple(marks), label, texts_option == "--tokens", marks_option.removeprefix("--"), offsets or default,
+        query, id,
+    )  # fmt: skip
+    sources = _sources(from_, split or [], config, revision)
+    result = run(sources, name, columns, out, annotators=annotators, tokenizer=tokenizer or BLANKS, force=force)
+    for note in result.notes:
+        say(note)
+    counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
+    typer.echo(f"{result.folder}: {counts}; labels {', '.join(result.labels)}")
+    say(f"next: eraser-hub build eraser --source {result.folder} --out hub")
+
+
+def _one_given(options: dict[str, list[str] | None]) -> tuple[str, list[str]]:
+    """The one option of these that was given, and its values."""
+    given = {option: values for option, values in options.items() if values}
+    if len(given) != 1:
+        raise typer.BadParameter(f"expected one of {', '.join(options)}, found {' and '.join(given) or 'none'}")
+    return next(iter(given.items()))
+
+
+def _sources(from_: str | None, splits: list[str], config: str | None, revision: str | None) -> dict[str, Source]:
+    """Split -> its rows."""
+    from eraser_hub.conversion.download.addresses import local_file
+    from eraser_hub.conversion.importing.sources import SUFFIXES, source_of_file, sources_of_dataset
+
+    pairs = [_pair(split) for split in splits]
+    if len({split for split, _ in pairs}) < len(pairs):
+        raise typer.BadParameter("expected each split once", param_hint="--split")
+    if from_ is None or from_.endswith(SUFFIXES):
+        files = [*([("train", from_)] if from_ is not None else []), *pairs]
+        if not files or [split for split, _ in files].count("train") > 1:
+            raise typer.BadParameter(
+                "expected --from FILE (the split train), --split SPLIT=FILE, or both for other splits"
+            )
+        return {split: source_of_file(local_file(file)) for split, file in files}
+    held = sources_of_dataset(from_, config, revision)
+    if not pairs:
+        pairs = [("train", "train" if "train" in held else next(iter(held)))]
+        rest = [split for split in held if split != pairs[0][1]]
+        say(
+            f"split: {pairs[0][1]}"
+            + (f" (left out: {', '.join(rest)}; --split SPLIT=SPLIT takes them)" if rest else "")
+        )
+    for _, split in pairs:
+        one_of(split, tuple(held), "--split")
+    return {split: held[name] for split, name in pairs}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    split, equals, file = text.partition("=")
+    if not equals or not split or not file:
+        raise typer.BadParameter(f"expected SPLIT=FILE, found {text!r}", param_hint="--split")
+    return split, file

@@ -1,0 +1,54 @@
+"""Rows in memory as sources, and corpus folders read back as the rows of the dataset."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from eraser_hub.conversion.eraser.documents import read_documents
+from eraser_hub.conversion.eraser.own import own_config_of
+from eraser_hub.conversion.eraser.rows import full_rows
+from eraser_hub.conversion.eraser.splits import read_split
+from eraser_hub.conversion.importing.sources import Source, SourceRow
+
+Row = dict[str, Any]
+
+
+def source(rows: Sequence[Row], **classes: tuple[str, ...]) -> Source:
+    return Source("rows", lambda: (SourceRow(number, None, row) for number, row in enumerate(rows, 1)), classes)
+
+
+def rows_of(folder: Path, split: str = "train") -> list[Row]:
+    """The rows that the folder gives, read as `build` reads it, with every check."""
+    documents = read_documents(folder)
+    runs = read_split(folder / f"{split}.jsonl", own_config_of(folder), documents)
+    return [row for run in runs for row in full_rows(run.table, documents).to_pylist()]
+
+
+def group_masks(row: Row) -> list[list[int]]:
+    """0/1 over the tokens of all documents of a row, for each group of evidences."""
+    masks = []
+    sizes = {document["docid"]: len(document["text"].replace("\n", " ").split(" ")) for document in row["documents"]}
+    for group in row["evidences"]:
+        mask = {docid: [0] * size for docid, size in sizes.items()}
+        for one in group:
+            mask[one["docid"]][one["start_token"] : one["end_token"]] = [1] * (one["end_token"] - one["start_token"])
+        masks.append([mark for part in mask.values() for mark in part])
+    return masks
+
+
+def kept_masks(folder: Path) -> dict[str, list[list[int]]]:
+    """Annotation id -> what annotators/ keeps."""
+    path = folder / "annotators" / f"{folder.name}.parquet"
+    return (
+        {row["annotation_id"]: row["annotators"] for row in pq.read_table(path).to_pylist()} if path.is_file() else {}
+    )
+
+
+def write_lines(path: Path, rows: Sequence[Row]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
