@@ -89,10 +89,13 @@ def facts_of(entries: Mapping[str, Mapping[str, Any]], names: Iterable[str], pat
     facts = {}
     for name in names:
         text = entries.get(name, {}).get("corpus")
-        if name not in CONFIGS and text is None:
+        if name in CONFIGS:
+            facts[name] = CONFIGS[name]
+            continue
+        if text is None:
             expected = f"expected configs of eraser ({', '.join(CONFIGS)}), or with the text of their corpus.yaml"
             raise DataError(f"{expected}, found {shown(name)}", file=path)
-        facts[name] = CONFIGS[name] if name in CONFIGS else own_config(text, path)
+        facts[name] = own_config(text, path)
         if facts[name].name != name:
             raise DataError(f"expected the corpus.yaml of {name}, found {facts[name].name}'s", file=path, field=name)
     return facts

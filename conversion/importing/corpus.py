@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -325,7 +325,7 @@ class _Importer:
             masks.append(mask)
         return masks
 
-    def _documents(self, row: Annotated, split: str, shared: dict[tuple[int, str], str], file: TextIO) -> list[str]:
+    def _documents(self, row: Annotated, split: str, shared: dict[tuple[int, str], str], file: IO[str]) -> list[str]:
         """The ids of the row's documents; those that are new are written."""
         docids, repeats = [], 0
         for number, text in enumerate(row.texts):
