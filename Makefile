@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # One known PyTorch for the extra [explain]; set TORCH=torch==2.x+cu12x (and PIP_INDEX_URL) for another build.
 TORCH  ?= torch==2.13.0
 JOBS   ?= 2
-PACKAGES := eraser_hub metrics papers records conversion datasets_scripts publishing scoring explain asking reports samples
+PACKAGES := eraser_hub metrics papers records conversion datasets_scripts publishing scoring explain asking experiments reports samples
 
 .PHONY: help quickstart test test-fast bench bench-inference lint explain-table browser attack clean
 .DEFAULT_GOAL := help

@@ -19,6 +19,7 @@ VERBS = (
     "import", "build", "check", "stats", "export",
     "score", "compare",
     "train", "explain", "ask",
+    "reproduce",
     "report", "highlight", "board",
     "publish", "serve", "quickstart",
 )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Whole experiments: the rows of a printed table from data to score, beside what is printed (:mod:`reproduce`)."""

@@ -1,0 +1,225 @@
+"""One row of a table: train, explain, score; whatever is done already is taken up."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.conversion.eraser.human_agreement import human_agreement
+from eraser_hub.explain.dataset import open_split
+from eraser_hub.explain.networks.systems import SYSTEMS
+from eraser_hub.explain.open import UNFINISHED
+from eraser_hub.explain.run import draw_path, explain_draws, settings_for_job
+from eraser_hub.explain.settings import HUMAN as HUMAN_RATIONALES
+from eraser_hub.explain.train.baselines import BASELINES
+from eraser_hub.explain.train.recipe import Recipe
+from eraser_hub.explain.train.training import train_model
+from eraser_hub.explain.work import Job
+from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
+from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.built import open_built
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.predictions import plain_rows
+from eraser_hub.scoring.result import nested, run_signature, write_scores
+from eraser_hub.scoring.score import score
+from eraser_hub.scoring.settings import Inputs, ScoreSettings
+
+from . import fast as sizes
+from .plan import Plan
+from .rows import ANNOTATORS, ENCODER, HUMAN, OWN, PrintedRows, Row
+
+Figures = dict[str, Any]  # column -> a number, a string, or (number, low, high)
+LEVEL = 0.95  # of the intervals
+FULL, RATIONALE = "full", "rationale"  # the texts that a model is trained on
+
+
+@dataclass(slots=True)
+class Work:
+    """A row on its way.
+
+    Attributes:
+        notes: sentences on how to read its figures.
+    """
+
+    plan: Plan
+    printed: PrintedRows
+    row: Row
+    out: Path
+    say: Callable[[str], None]
+    notes: list[str] = field(default_factory=list)
+
+    def figures(self) -> Figures:
+        """The row's figures by column.
+
+        Raises:
+            DataError: the row cannot run here; it says why.
+        """
+        if self.row.model == ANNOTATORS:
+            return self._annotators()
+        if self.plan.table == "carton2020-3":
+            return self._regimes()
+        if self.plan.table == "carton2020-figure-2":
+            return self._fidelity()
+        return self._scores()
+
+    # --- data to predictions -------------------------------------------------------------------------------------
+
+    def _model(self, train_on: str = FULL) -> Path:
+        """The trained model's folder."""
+        name = self.row.model if train_on == FULL else f"{self.row.model}-{train_on}"
+        folder = self.out / "models" / name
+        stopped = (folder / UNFINISHED).is_dir()
+        if (folder / "model.json").is_file() and not stopped:
+            self.say(f"{folder}: trained before")
+            return folder
+        for line in train_model(self._recipe(stopped), folder, train_on, False, self.say):
+            self.say(line)
+        return folder
+
+    def _recipe(self, stopped: bool) -> Recipe:
+        plan, model = self.plan, self.row.model
+        if model == ENCODER and not plan.encoder:
+            raise DataError("--encoder: this row fine-tunes one, a transformers folder or Hub id; there is no default")
+        linear, paper = model in BASELINES, self.printed.preset
+        if linear and not plan.encoder:
+            paper = ""
+            self.notes.append(
+                f"{self.row.system}: over counted words, its size chosen by five folds; with --encoder as the authors' code "
+                "does it, TF-IDF over that encoder's sub-words"
+            )
+        system = SYSTEMS.get(model)
+        small = sizes.RECIPES.get(model, {}) if plan.fast else {}
+        # an encoder that may be left out is left out where things are to be fast
+        wants = system is not None and (
+            system.encoder == "required" or (system.encoder == "optional" and not plan.fast)
+        )
+        encoder = plan.encoder if wants else ""
+        over_words = system is not None and system.encoder != "required" and not encoder
+        return Recipe(
+            dataset=plan.dataset, config=plan.config, split="train", eval_split=None,
+            model=plan.encoder if model == ENCODER else model, seed=plan.seed, encoder=encoder,
+            embeddings=plan.embeddings if over_words else "", resume=stopped, paper=paper,
+            tokenizer=plan.encoder if linear and paper else "", **small,
+        )  # fmt: skip
+
+    def _predictions(self, model: Path, name: str) -> tuple[list[Path], tuple[float, ...]]:
+        """The files of predictions, one for each draw, and their AOPC bins."""
+        plan, method = self.plan, self.row.method
+        job = Job(
+            dataset=plan.dataset, config=plan.config, split=plan.split, model=str(model),
+            sample=sizes.SAMPLE if plan.fast else None, rationales={HUMAN: HUMAN_RATIONALES}.get(method, ""),
+        )  # fmt: skip
+        options = {"method": None if method in (OWN, HUMAN) else method, "seed": plan.seed}
+        settings, _ = settings_for_job(job, self.printed.preset, **options, **(sizes.SETTINGS if plan.fast else {}))
+        draws = 1 if method != "random" else sizes.FAST_RANDOM_DRAWS if plan.fast else sizes.RANDOM_DRAWS
+        out = self.out / f"{name}.predictions.jsonl"
+        outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
+        for report in explain_draws(job, settings, outs, resume=True):
+            for line in report.lines():
+                self.say(line)
+        if draws > 1:
+            self.notes.append(f"random rankings: the mean of {draws} draws, without an interval")
+        return outs, settings.for_kind("eraser").bins
+
+    # --- predictions to figures ----------------------------------------------------------------------------------
+
+    def _score(self, path: Path, bins: Sequence[float] = ()) -> dict[str, Any]:
+        """Flat scores with intervals; also written beside the predictions, for the board."""
+        plan = self.plan
+        inputs = Inputs(None, plan.split, path, dataset=Path(plan.dataset), config=plan.config)
+        more = {"aopc_thresholds": tuple(bins)} if bins else {}
+        scored = score(inputs, ScoreSettings(confidence_level=LEVEL, only_predicted=True, seed=plan.seed, **more))
+        scored.extra.update(inputs.names | {"system": self.row.system} | run_signature(path))
+        write_scores(path.with_name(score_file_name(path.name)), nested(scored))
+        for note in scored.notes:
+            if note.startswith("scored:"):
+                self.notes.append(note)
+        return {**scored.flat("agreement"), **scored.flat("faithfulness")}
+
+    def _scores(self) -> Figures:
+        """The keys of the scorer."""
+        paths, bins = self._predictions(self._model(), file_name(self.row.system))
+        flats = [self._score(path, bins) for path in paths]
+        if len(flats) == 1:
+            return {key: with_interval(flats[0], key) for key in self.printed.columns}
+        numbers = {key: [flat[key] for flat in flats if flat.get(key) is not None] for key in self.printed.columns}
+        return {key: sum(values) / len(values) for key, values in numbers.items() if values}
+
+    def _regimes(self) -> Figures:
+        """Accuracy trained and evaluated on full texts; evaluated on rationales; trained on them too."""
+        name, figures = file_name(self.row.system), Figures()
+        (full,), _ = self._predictions(self._model(), name)
+        (reduced,), _ = self._predictions(self._model(RATIONALE), f"{name}-{RATIONALE}")
+        for column, path, scores in (
+            ("no_rationale", full, "classification_scores"),
+            ("eval_rationale", full, "sufficiency_classification_scores"),
+            ("train_eval_rationale", reduced, "sufficiency_classification_scores"),
+        ):
+            answers = self.out / f"{name}-{column}.predictions.jsonl"
+            lines = [answer(row, scores) for _, row in plain_rows(path)]
+            atomic_write(answers, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
+            figures[column] = with_interval(self._score(answers), "accuracy")
+        return figures
+
+    def _fidelity(self) -> Figures:
+        """Accuracy, and clipped sufficiency and comprehensiveness of human rationales."""
+        (path,), _ = self._predictions(self._model(), file_name(self.row.system))
+        rows = [row for _, row in plain_rows(path)]
+        ids = {row["annotation_id"] for row in rows}
+        split = open_split(self.plan.dataset, self.plan.config, self.plan.split)
+        documents = [
+            {"annotation_id": one.id, "documents": [{"docid": name} for name in one.names]} for one in split.instances()
+        ]
+        flat = NormalizedFidelity(keep_in_memory=True).compute(
+            predictions=rows, references=[row for row in documents if row["annotation_id"] in ids],
+            confidence_level=LEVEL, seed=self.plan.seed,
+        )  # fmt: skip
+        accuracy = with_interval(self._score(path), "accuracy")
+        return {"accuracy": accuracy, **{key: with_interval(flat, key) for key in ("sufficiency", "comprehensiveness")}}
+
+    def _annotators(self) -> Figures:
+        """Agreement of the annotators of a release's human-performance files."""
+        corpus = Path(self.plan.corpora) / self.plan.config if self.plan.corpora else None
+        cells, note = human_agreement(open_built(self.plan.dataset), self.plan.config, corpus)
+        if not cells:
+            words = note or "expected human_performance*.jsonl of the release in --corpora FOLDER/CONFIG, found none"
+            raise DataError(words, file=corpus)
+        self.notes.append(note)
+        return {key: cell.value for key, cell in cells.items()}
+
+
+def with_interval(flat: dict[str, Any], key: str) -> Any:
+    """A score with the ends of its interval; None where there is no such score."""
+    value, ends = flat.get(key), flat.get(f"{key}_ci")
+    return (value, *ends) if value is not None and ends is not None else value
+
+
+def answer(row: dict[str, Any], scores: str) -> dict[str, Any]:
+    """The label of highest probability by one of a prediction's score fields, as a prediction without rationale."""
+    probabilities = row[scores]
+    return {
+        "annotation_id": row["annotation_id"], "rationales": [],
+        "classification": max(probabilities, key=probabilities.__getitem__), "classification_scores": probabilities,
+    }  # fmt: skip
+
+
+def score_file_name(predictions: str) -> str:
+    """The name of the score file of a predictions file.
+
+    >>> score_file_name("lei.predictions.jsonl"), score_file_name("random.predictions.draw-01.jsonl")
+    ('lei.scores.json', 'random.draw-01.scores.json')
+    """
+    return predictions.replace(".predictions", "").removesuffix(".jsonl") + ".scores.json"
+
+
+def file_name(system: str) -> str:
+    """A row's name as that of its files.
+
+    >>> file_name("Lei et al. (2016) (u)")
+    'lei-et-al-2016-u'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", system.lower()).strip("-")

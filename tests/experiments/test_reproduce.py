@@ -1,0 +1,205 @@
+"""Rows of printed tables, from data to score: beside the print, and going on where a run was stopped."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("torch")
+from eraser_hub.__main__ import _register, app
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.experiments import fast, measured
+from eraser_hub.experiments.measured import answer, file_name, with_interval
+from eraser_hub.experiments.plan import Plan
+from eraser_hub.experiments.reproduce import STATE, reproduce
+from eraser_hub.experiments.rows import HUMAN, TABLES, PrintedRows, Row
+from eraser_hub.records.errors import DataError
+from eraser_hub.reports.board_lines import read_score_file
+from eraser_hub.samples.plant import plant
+
+TINY = ("embedding_size=6", "hidden_size=6", "learning_rate=0.02")
+CONFIG = "planted_word"
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory) -> Path:
+    """A small planted corpus, and one that has a test split alone."""
+    folder = tmp_path_factory.mktemp("planted")
+    plant(folder / "whole" / CONFIG, "word", {"train": 24, "val": 12, "test": 16})
+    HUB_DATASETS["eraser"].build([CONFIG], source=folder / "whole", out=folder / "hub")
+    plant(folder / "part" / CONFIG, "word", {"test": 4})
+    HUB_DATASETS["eraser"].build([CONFIG], source=folder / "part", out=folder / "untrained")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    """Sizes that take seconds."""
+    models = ("lei", "lei-unsupervised", "lehman", "glove-lstm", "bilstm")
+    monkeypatch.setattr(fast, "RECIPES", {model: {"epochs": 1.0, "hyper": TINY} for model in models})
+    monkeypatch.setattr(fast, "SAMPLE", 8)
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Leaves a table these rows alone."""
+
+    def leave(table, *models):
+        rows = tuple(row for row in TABLES[table].rows if row.model in models)
+        monkeypatch.setitem(TABLES, table, replace(TABLES[table], rows=rows))
+
+    return leave
+
+
+def plan(hub, table, **more):
+    return Plan(table, str(hub / "hub" / "eraser"), CONFIG, fast=True, **more)
+
+
+def test_printed_figures_stand_where_the_papers_have_them():
+    table = TABLES["eraser-3"]
+    lei, unsupervised, lehman, _ = table.rows
+    assert table.print_of(lei, "movies") == {"macro_f1": "0.914", "iou_macro_f1": "0.124", "token_macro_f1": "0.285"}
+    assert table.print_of(lehman, "movies")["macro_f1"] == "0.750"  # ACL 2020; .738 in the first version
+    assert table.print_of(unsupervised, "movies")["token_macro_f1"] == "0.322"  # the first version alone
+    assert table.print_of(lei, CONFIG) == {}
+    cell = table.cell(lehman, "movies", "macro_f1", (0.7004, 0.65, 0.75))
+    assert str(cell) == "0.700 [0.650, 0.750] (0.750, -0.050)"
+    soft = {row.system: TABLES["eraser-4"].print_of(row, "movies") for row in TABLES["eraser-4"].rows}
+    assert soft["BERT + LSTM - Attention"]["auprc"] == "0.467" and soft["GloVe + LSTM - Attention"] == {}
+    (people,) = TABLES["eraser-2"].rows
+    assert TABLES["eraser-2"].print_of(people, "movies")["f1"] == "0.799 ± 0.138"
+
+
+def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only):
+    only("eraser-3", "lehman", "bert-to-bert")
+    said: list[str] = []
+    tables = reproduce(plan(hub, "eraser-3"), tmp_path / "out", said.append)
+    (table,) = tables.tables
+    assert table.columns == ("macro_f1", "iou_macro_f1", "token_macro_f1")
+    rows = {left[0]: cells for left, cells in table.rows}
+    lehman = rows["Lehman et al. (2019)"]
+    assert 0 <= lehman["macro_f1"].low <= lehman["macro_f1"].value <= lehman["macro_f1"].high <= 1
+    assert rows["Bert-To-Bert"]["macro_f1"].value is None
+    assert any(note.startswith("Bert-To-Bert: not run: --encoder: bert-to-bert needs one") for note in table.notes)
+    assert any(note.startswith("--fast, lehman: epochs 1.0, embedding_size=6") for note in table.notes)
+    assert "scored:8/16 (annotations without an instance are left out)" in table.notes
+    line = read_score_file(tmp_path / "out" / "lehman-et-al-2019.scores.json")
+    assert line.system == "Lehman et al. (2019)" and line.dataset == CONFIG and line.split == "test"
+    predictions = (tmp_path / "out" / "lehman-et-al-2019.predictions.jsonl").read_text().splitlines()
+    labels = [json.loads(one)["annotation_id"] for one in predictions]
+    assert len(labels) == 8  # a sample, half of each label: the split may be sorted
+    for format in ("text", "markdown", "latex", "json", "csv"):
+        assert "Lehman" in tables.written(format)
+
+
+def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
+    only("eraser-4", "glove-lstm")
+    real, calls = measured.explain_draws, []
+
+    def stopping(job, settings, outs, **how):
+        calls.append(settings.method)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(job, settings, outs, **how)
+
+    monkeypatch.setattr(measured, "explain_draws", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(plan(hub, "eraser-4"), tmp_path / "out", lambda words: None)
+    monkeypatch.setattr(measured, "explain_draws", real)
+    weights = tmp_path / "out" / "models" / "glove-lstm" / "weights.safetensors"
+    before, said = weights.stat().st_mtime_ns, list[str]()
+    (table,) = reproduce(plan(hub, "eraser-4"), tmp_path / "out", said.append).tables
+    assert weights.stat().st_mtime_ns == before and any(line.endswith("glove-lstm: trained before") for line in said)
+    assert all(cells["auprc"].value is not None for _, cells in table.rows)
+    random = dict(zip((left[0] for left, _ in table.rows), (cells for _, cells in table.rows), strict=True))
+    assert random["GloVe + LSTM - Random"]["auprc"].low is None  # a mean of draws
+    assert "random rankings: the mean of 2 draws, without an interval" in table.notes
+    assert len(list((tmp_path / "out").glob("glove-lstm-random.predictions.draw-*.jsonl"))) == 2
+    assert read_score_file(tmp_path / "out" / "glove-lstm-random.draw-01.scores.json").scores["auprc"] is not None
+    monkeypatch.setattr(measured, "train_model", None)  # all is done: nothing is trained again
+    (again,) = reproduce(plan(hub, "eraser-4"), tmp_path / "out", said.append).tables
+    assert again.rows == table.rows
+
+
+def test_another_run_or_another_folder_is_refused(hub, tmp_path, only):
+    only("eraser-3")
+    out = tmp_path / "out"
+    reproduce(plan(hub, "eraser-3"), out, print)
+    with pytest.raises(DataError, match="another run lies here: seed was 1, now 2; take another folder"):
+        reproduce(plan(hub, "eraser-3", seed=2), out, print)
+    (out / STATE).write_text("{")
+    with pytest.raises(DataError, match=r"reproduce\.json: not JSON"):
+        reproduce(plan(hub, "eraser-3"), out, print)
+    (out / STATE).unlink()
+    (out / "thesis.txt").write_text("mine")
+    with pytest.raises(DataError, match="found other files"):
+        reproduce(plan(hub, "eraser-3"), out, print)
+    with pytest.raises(DataError, match="expected one of eraser-2, eraser-3"):
+        reproduce(plan(hub, "eraser-5"), tmp_path / "new", print)
+    assert not (tmp_path / "new").exists()
+
+
+def test_without_a_train_split_each_row_says_so(hub, tmp_path, only):
+    only("eraser-3", "lehman")
+    own = replace(plan(hub, "eraser-3"), dataset=str(hub / "untrained" / "eraser"))
+    (table,) = reproduce(own, tmp_path / "out", print).tables
+    (note,) = [note for note in table.notes if "not run" in note]
+    assert "Lehman et al. (2019): not run:" in note and "expected one of test; found 'train'" in note
+
+
+@pytest.mark.slow
+def test_three_regimes(hub, tmp_path, only):
+    only("carton2020-3", "logistic-regression")
+    (table,) = reproduce(plan(hub, "carton2020-3"), tmp_path / "out", lambda words: None).tables
+    ((left, cells),) = table.rows
+    assert left == ("Logistic regression",) and list(cells) == list(TABLES["carton2020-3"].columns)
+    # one word decides, and nothing else stands in a rationale
+    assert cells["train_eval_rationale"].value == cells["eval_rationale"].value == 1.0
+    assert any("without numbers" in note for note in table.notes)
+    assert any("its size chosen by five folds" in note for note in table.notes)
+
+
+def test_human_rationales_under_models(hub, tmp_path, only):
+    only("carton2020-figure-2", "logistic-regression", "encoder")
+    (table,) = reproduce(plan(hub, "carton2020-figure-2"), tmp_path / "out", lambda words: None).tables
+    (_, cells), (_, missing) = table.rows
+    assert cells["sufficiency"].value > 0.9  # 1 minus a small difference
+    assert (
+        0 <= cells["comprehensiveness"].low <= cells["comprehensiveness"].value <= cells["comprehensiveness"].high <= 1
+    )
+    assert missing["accuracy"].value is None and any("RoBERTa: not run: --encoder" in note for note in table.notes)
+
+
+def test_annotators_of_the_release(samples, tmp_path):
+    HUB_DATASETS["eraser"].build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
+    own = Plan("eraser-2", str(tmp_path / "hub" / "eraser"), "movies", corpora=str(samples / "eraser"))
+    (table,) = reproduce(own, tmp_path / "out", print).tables
+    ((_, cells),) = table.rows
+    assert (
+        cells["documents"].printed == "96" and cells["f1"].printed == "0.799 ± 0.138" and "±" in str(cells["f1"].value)
+    )
+    (table,) = reproduce(replace(own, corpora=""), tmp_path / "other", print).tables
+    assert any("expected human_performance*.jsonl" in note for note in table.notes)
+
+
+def test_the_command_prints_the_table(hub, tmp_path, only):
+    only("eraser-3", "bert-to-bert")
+    _register(("reproduce",))
+    options = ["--config", CONFIG, "--dataset", str(hub / "hub" / "eraser"), "--fast", "--out", str(tmp_path / "o")]
+    result = CliRunner().invoke(app, ["reproduce", "--table", "eraser-3", *options, "--format", "json"])
+    assert result.exit_code == 0
+    rows = json.loads(result.stdout)["tables"]["eraser-3"]["rows"]
+    assert rows[0]["system"] == "Bert-To-Bert" and rows[0]["macro_f1"]["value"] is None
+
+
+def test_small_parts():
+    assert with_interval({"a": 1.0, "a_ci": [0.5, 1.0]}, "a") == (1.0, 0.5, 1.0)
+    assert with_interval({"a": 1.0}, "a") == 1.0 and with_interval({}, "a") is None
+    row = {"annotation_id": "x", "s": {"NEG": 0.4, "POS": 0.6}}
+    assert answer(row, "s")["classification"] == "POS"
+    assert file_name("GloVe + LSTM - Lime") == "glove-lstm-lime"
+    assert PrintedRows("t", "eraser", (), ()).print_of(Row("r", "m", HUMAN), "movies") == {}
