@@ -65,15 +65,17 @@ class Lei(AdditiveClassifier):
         return self.logits(self.embedder(kept), kept)
 
     def loss(self, batch: Batch, examples: Sequence[Example]) -> Tensor:
-        labels = torch.tensor([one.label for one in examples], device=batch.words.device)
-        logits = self.generator(batch)
-        chosen = torch.bernoulli(torch.sigmoid(logits.detach())).bool() & batch.erasable
-        losses = functional.cross_entropy(self.of_selection(batch, chosen), labels, reduction="none")
-        cost = losses.detach() + self.hyper.sparsity * self.regulariser(batch, chosen)
-        log_probability = share(-functional.binary_cross_entropy_with_logits(
-            logits, chosen.to(logits.dtype), reduction="none"), batch.erasable)  # fmt: skip
-        reinforced = ((cost - others_mean(cost)) * log_probability).mean()
-        total = losses.mean() + self.hyper.reinforce * reinforced
+        logits, draws = self.generator(batch), self.hyper.draws
+        drawn, many = logits.repeat(draws, 1), batch.repeat(draws)
+        labels = torch.tensor([one.label for one in examples] * draws, device=logits.device)
+        chosen = torch.bernoulli(torch.sigmoid(drawn.detach())).bool() & many.erasable
+        losses = functional.cross_entropy(self.of_selection(many, chosen), labels, reduction="none")
+        cost = losses.detach()
+        if self.epoch >= self.hyper.free_epochs:
+            cost = cost + self.hyper.sparsity * self.regulariser(many, chosen)
+        surprise = functional.binary_cross_entropy_with_logits(drawn, chosen.to(drawn.dtype), reduction="none")
+        advantage = cost - others_mean(cost.view(draws, -1)).flatten()
+        total = losses.mean() - self.hyper.reinforce * (advantage * share(surprise, many.erasable)).mean()
         if not self.hyper.supervision:
             return total
         return total + self.hyper.supervision * rationale_loss(logits, batch, examples)
@@ -93,12 +95,18 @@ def share(values: Tensor, among: Tensor) -> Tensor:
     return (values * among).sum(dim=1) / among.sum(dim=1).clamp(min=1)
 
 
-def others_mean(cost: Tensor) -> Tensor:
-    """For each row the mean cost of the batch's other rows, which does not depend on its own draw; alone: 0.
+def others_mean(costs: Tensor) -> Tensor:
+    """For each draw the mean cost of the same text's other draws; where it has one draw, of the batch's other texts.
 
-    Subtracted from the cost it leaves the expected gradient as it is, and makes it vary less.
+    It does not depend on the draw itself: subtracted from the cost it leaves the expected gradient as it is, and makes it
+    vary less.
+
+    Args:
+        costs: shape (draws, texts).
     """
-    return (cost.sum() - cost) / max(len(cost) - 1, 1)
+    if len(costs) == 1:
+        return (costs.sum() - costs) / max(costs.numel() - 1, 1)
+    return (costs.sum(dim=0) - costs) / (len(costs) - 1)
 
 
 def rationale_loss(logits: Tensor, batch: Batch, examples: Sequence[Example]) -> Tensor:

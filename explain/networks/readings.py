@@ -128,9 +128,9 @@ class Batch:
         """Places of each row, on the processor."""
         return self.inside.sum(dim=1).cpu()
 
-    def expand(self, rows: int) -> Batch:
-        """A batch of one row as so many rows alike (integration points of one text)."""
-        return Batch(*(getattr(self, field.name).expand(rows, -1) for field in fields(self)))
+    def repeat(self, times: int) -> Batch:
+        """All rows, one time after the other."""
+        return Batch(*(getattr(self, field.name).repeat(times, 1) for field in fields(self)))
 
     def only(self, kept: Tensor) -> Batch:
         """The batch with the places that are not ``kept`` cut out of each row: nothing of them is left."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from eraser_hub.records.errors import DataError, shown
 
 MONITORS = ("accuracy", "macro_f1", "loss")  # of the validation split, by which the best weights are chosen
-SIZES = ("hidden_size", "embedding_size", "batch_size", "window", "min_count", "sentences")  # at least 1
+SIZES = ("hidden_size", "embedding_size", "batch_size", "window", "min_count", "sentences", "draws")  # at least 1
 CHOICES = {"monitor": MONITORS, "cell": ("gru", "lstm"), "extractor": ("top-k", "contiguous")}
 SHARES = ("dropout", "warmup")
 Value = int | float | str | bool
@@ -88,6 +88,10 @@ class LeiHyper(NetworkHyper):
     Attributes:
         sparsity: weight of the share of tokens that are selected.
         contiguity: weight, in multiples of ``sparsity``, of the share of neighbours of which one is selected.
+        draws: selections that are drawn of each text in a step; with several, each is judged by the text's others, which
+            makes the estimate less noisy.
+        free_epochs: so many epochs at the start without ``sparsity`` and ``contiguity``: a generator that learns to select
+            nothing before the encoder has learned anything never gets out of it.
         reinforce: weight of the generator's REINFORCE loss.
         supervision: weight of the generator's cross entropy against the human rationale; 0: unsupervised.
         generator_layers: as ``trained_layers``, of the generator's own encoder.
@@ -95,6 +99,8 @@ class LeiHyper(NetworkHyper):
 
     sparsity: float = 0.01
     contiguity: float = 2.0
+    draws: int = 1
+    free_epochs: int = 0
     reinforce: float = 1.0
     supervision: float = 1.0
     generator_layers: int = 2

@@ -45,10 +45,12 @@ class TokenNetwork(nn.Module, ABC):
     Attributes:
         attends: whether :meth:`attention` gives weights.
         selects: whether :meth:`selected` gives a rationale of its own.
+        epoch: of the training, which sets it.
     """
 
     attends = False
     selects = False
+    epoch = 0
 
     def __init__(self, embedder: Embedder, hyper: NetworkHyper, shape: Shape) -> None:
         super().__init__()

@@ -52,6 +52,7 @@ class NetworkObjective(Objective[Example]):
         return Example(reading, label, flags[reading.token])
 
     def examples(self, epoch: int) -> Sequence[Example]:
+        self.network.epoch = epoch
         return self.training if self.draw is None else [self.training[number] for number in self.draw(epoch)]
 
     def size(self, example: Example) -> int:

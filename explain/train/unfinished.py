@@ -37,24 +37,31 @@ def unfinished(out: Path, recipe: dict[str, Any], resume: bool, say: Callable[[s
         BusyError: another training is at work here.
         DataError: with ``resume``, the stopped training's recipe was another.
     """
-    new, folder, text = not out.exists(), out / UNFINISHED, json.dumps(recipe, sort_keys=True, indent=1)
-    with exclusive(out / LOCK, BUSY, out):
-        try:
-            if (folder / CHECKPOINT).is_file():
-                _take_up(folder, recipe, resume, out, say)
-            elif resume:
-                say("--resume: no stopped training lies here; it begins from the start")
-            if not (folder / RECIPE).is_file():
-                shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir(parents=True)
-                atomic_write(folder / RECIPE, text.encode())
-            yield folder
-        except BaseException:
-            if not (folder / CHECKPOINT).is_file() and not (folder / SAVING).is_file():
-                shutil.rmtree(folder, ignore_errors=True)
-            raise
+    new, folder = not out.exists(), out / UNFINISHED
+    try:
+        with exclusive(out / LOCK, BUSY, out):
+            _begin(folder, recipe, resume, out, say)
+            try:
+                yield folder
+            except BaseException:
+                if not (folder / CHECKPOINT).is_file() and not (folder / SAVING).is_file():
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        if new and out.is_dir() and not any(out.iterdir()):
+            out.rmdir()
+
+
+def _begin(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say: Callable[[str], None]) -> None:
+    if (folder / CHECKPOINT).is_file():
+        _take_up(folder, recipe, resume, out, say)
+    elif resume:
+        say("--resume: no stopped training lies here; it begins from the start")
+    if not (folder / RECIPE).is_file():
         shutil.rmtree(folder, ignore_errors=True)
-    _remove_empty(out, new)
+        folder.mkdir(parents=True)
+        atomic_write(folder / RECIPE, json.dumps(recipe, sort_keys=True, indent=1).encode())
 
 
 def _take_up(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say: Callable[[str], None]) -> None:
@@ -81,8 +88,3 @@ def saving(out: Path) -> Iterator[None]:
     mark.touch()
     yield
     mark.unlink()
-
-
-def _remove_empty(out: Path, new: bool) -> None:
-    if new and out.is_dir() and not any(out.iterdir()):
-        out.rmdir()

@@ -1,0 +1,329 @@
+"""Networks of the papers: against golden values and finite differences, and nothing leaks that was erased or not selected."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+import torch
+
+from eraser_hub.explain import Instance, explain_instances
+from eraser_hub.explain.labels import align_labels
+from eraser_hub.explain.networks.classifiers import AdditiveClassifier
+from eraser_hub.explain.networks.embedders import WordEmbedder
+from eraser_hub.explain.networks.files import CLASSES, network_of
+from eraser_hub.explain.networks.layers import AdditiveAttention, pooled
+from eraser_hub.explain.networks.network_model import NetworkModel
+from eraser_hub.explain.networks.readings import batch_of, erased, read
+from eraser_hub.explain.networks.systems import SYSTEMS
+from eraser_hub.explain.networks.token_network import Example, Shape, TokenNetwork
+from eraser_hub.explain.networks.vocabulary import Vocabulary
+from eraser_hub.explain.settings import settings_for
+
+ERASER = json.loads((Path(__file__).resolve().parents[2] / "golden/presets/eraser_saliency.json").read_text("utf-8"))
+EXACT = {"rel": 0, "abs": 1e-9}
+WORDS = [f"w{number}" for number in range(2, 64)]
+# central differences of step h in float64: h² of the third derivative and 2^-52 / h of rounding, both near 1e-10
+STEP, CLOSE = 1e-5, {"rtol": 1e-6, "atol": 1e-8}
+
+
+class Pooled(TokenNetwork):
+    """The golden file's classifier: word vectors, the project's additive attention, a linear layer."""
+
+    attends = True
+
+    def __init__(self, facts) -> None:
+        def tensor(name):
+            return torch.tensor(facts[name], dtype=torch.float64)
+
+        table = tensor("embedding")
+        vectors = torch.cat([table[:1], table[:1], table[1:]])  # [PAD], [UNK], [SEP], then w2 and so on
+        embedder = WordEmbedder(Vocabulary(WORDS, False), 4).double()
+        super().__init__(embedder, SYSTEMS["glove-lstm"].hyper, Shape(len(facts["bias"]), False))
+        self.weights = AdditiveAttention(4).double()
+        self.head = torch.nn.Linear(4, len(facts["bias"])).double()
+        with torch.no_grad():
+            embedder.table.weight.copy_(vectors)
+            for ours, name in (("query", "q"), ("of_query", "W"), ("of_states", "U"), ("vector", "v")):
+                getattr(self.weights, ours).copy_(tensor(name).view(getattr(self.weights, ours).shape))
+            self.head.weight.copy_(tensor("linear"))
+            self.head.bias.copy_(tensor("bias"))
+
+    def attention(self, vectors, batch):
+        return self.weights(vectors, batch.visible)
+
+    def logits(self, vectors, batch):
+        return self.head(pooled(vectors, self.attention(vectors, batch)))
+
+
+def golden_case(case):
+    """The case's instance behind the project's adapter: separators and query are always kept."""
+    ids, kept = case["token_ids"], case["always_keep"]
+    documents, query = [[]], []
+    for number, always in zip(ids, kept, strict=True):
+        if number == 1:
+            documents.append([])
+        else:
+            (query if always else documents[-1]).append(f"w{number}")
+    documents = tuple(tuple(one) for one in documents if one)
+    model = NetworkModel(network := Pooled(ERASER["models"][case["model"]]), [], uses_query=bool(query), device="cpu")
+    network.shape = replace(network.shape, apart=ids[-1] != 1)  # read without separators
+    model.label_names = tuple(str(label) for label in range(network.shape.labels))
+    align_labels(model, ())
+    names = tuple(f"d{number}" for number in range(len(documents)))
+    return model, Instance("case", tuple(query), names, documents)
+
+
+@pytest.mark.parametrize("case", [one for one in ERASER["cases"] if one["model"] == "additive"])
+@pytest.mark.parametrize("method", ["attention", "simple_gradient"])
+def test_eraser_s_attention_and_gradient(case, method):
+    model, one = golden_case(case)
+    expected, label = case["expected"][method], str(case["expected"]["predicted"])
+    erasable = [score for score, kept in zip(expected["scores"], case["always_keep"], strict=True) if not kept]
+    for kd in ERASER["kd"]:
+        settings = settings_for("eraser", "", True, kd=kd, method=method.replace("_", "-"))
+        (found,) = explain_instances(model, [one], settings)
+        full = found["classification_scores"]
+        assert list(full.values()) == pytest.approx(case["expected"]["probabilities"], **EXACT)
+        scores = [score for part in found["rationales"] for score in part["soft_rationale_predictions"]]
+        assert scores == pytest.approx(erasable, **EXACT)
+        if expected["tie_at_a_cut"]:  # theirs is numpy's unstable sort
+            continue
+        for measure in ("sufficiency", "comprehensiveness"):
+            key = f"{measure}_classification_scores"
+            assert full[label] - found[key][label] == pytest.approx(expected[str(kd)][measure], **EXACT)
+            points = [full[label] - point[key][label] for point in found["thresholded_scores"]]
+            assert points == pytest.approx(expected["aopc"][measure], **EXACT)
+
+
+def small(name, apart=False, seed=0):
+    """An untrained network in float64, its weights large enough to matter."""
+    torch.manual_seed(seed)
+    hyper = replace(SYSTEMS[name].hyper, hidden_size=4, dropout=0.0)
+    vocabulary = Vocabulary(WORDS, False)
+    network = network_of(name, hyper, Shape(2, apart), lambda layers: WordEmbedder(vocabulary, 3))
+    with torch.no_grad():
+        for weights in network.parameters():
+            weights.mul_(2)
+    return network.double().eval()
+
+
+def words_of(random, number):
+    return tuple(random.choice(WORDS, number).tolist())
+
+
+def reading_of(network, one):
+    return read(one, network.embedder.lexicon, bool(one.query), network.shape.apart).reading
+
+
+TEXTS = [(5, 3), (9, 1), (1, 4), (7, 2)]  # words of the document and of the query
+
+
+def some_texts(seed=0):
+    random = np.random.default_rng(seed)
+    return [
+        Instance(str(at), words_of(random, asked), ("d",), (words_of(random, size),))
+        for at, (size, asked) in enumerate(TEXTS)
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_a_text_s_output_does_not_depend_on_those_beside_it(name):
+    network = small(name, apart=CLASSES[name].reads_apart(True))
+    readings = [reading_of(network, one) for one in some_texts()]
+    together = network(batch_of(readings, torch.device("cpu")))
+    for reading, row in zip(readings, together, strict=True):
+        torch.testing.assert_close(network(batch_of([reading], torch.device("cpu")))[0], row, rtol=1e-12, atol=1e-12)
+    if network.attends:
+        batch = batch_of(readings, torch.device("cpu"))
+        weights = network.attention(network.embedder(batch), batch)
+        assert not weights[~batch.visible].any()
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_gradients_are_those_of_finite_differences(name):
+    network = small(name, apart=CLASSES[name].reads_apart(True))
+    batch = batch_of([reading_of(network, one) for one in some_texts()], torch.device("cpu"))
+    vectors = network.embedder(batch).detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(torch.softmax(network.logits(vectors, batch), dim=-1)[:, 0].sum(), vectors)
+    random = np.random.default_rng(0)
+    with torch.no_grad():
+        for row, place, width in zip(*(random.integers(0, size, 12) for size in vectors.shape), strict=True):
+            values = []
+            for sign in (1, -1):
+                moved = vectors.detach().clone()
+                moved[row, place, width] += sign * STEP
+                values.append(float(torch.softmax(network.logits(moved, batch), dim=-1)[:, 0].sum()))
+            difference = (values[0] - values[1]) / (2 * STEP)
+            np.testing.assert_allclose(float(gradient[row, place, width]), difference, **CLOSE)
+    assert not gradient[~batch.inside].any()  # padding has no part in it
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_weights_have_the_gradients_of_finite_differences(name):
+    network = small(name, apart=CLASSES[name].reads_apart(True))
+    instances = some_texts()
+    readings = [reading_of(network, one) for one in instances]
+    batch = batch_of(readings, torch.device("cpu"))
+
+    def loss():
+        labels = torch.tensor([0, 1, 0, 1])
+        return torch.nn.functional.cross_entropy(network(batch), labels)
+
+    loss().backward()
+    random = np.random.default_rng(1)
+    for label, weights in network.named_parameters():
+        if weights.grad is None:
+            assert label.startswith("generator"), label  # a hard selection has no gradient: that is REINFORCE's
+            continue
+        at = tuple(int(random.integers(0, size)) for size in weights.shape)
+        values = []
+        for sign in (1, -1):
+            with torch.no_grad():
+                weights[at] += sign * STEP
+                values.append(float(loss()))
+                weights[at] -= sign * STEP
+        np.testing.assert_allclose(float(weights.grad[at]), (values[0] - values[1]) / (2 * STEP), **CLOSE)
+
+
+def test_reinforce_has_the_gradient_of_the_expected_cost():
+    """All 2^n selections of a short text: E[cost(z) grad log p(z)] against finite differences of E[cost(z)]."""
+    network = small("lei-unsupervised")
+    one = Instance("a", (), ("d",), (("w3", "w4", "w5", "w6"),))
+    batch = batch_of([reading_of(network, one)], torch.device("cpu"))
+    choices = torch.tensor(np.array(np.meshgrid(*[[0, 1]] * 4)).reshape(4, -1).T).bool()
+    label = torch.tensor([1])
+
+    def costs():
+        rows = []
+        for choice in choices:
+            chosen = torch.cat([choice, torch.tensor([False])])[None]
+            cost = torch.nn.functional.cross_entropy(network.of_selection(batch, chosen), label, reduction="none")
+            rows.append((cost + network.hyper.sparsity * network.regulariser(batch, chosen)).detach())
+        return torch.cat(rows)
+
+    def log_probabilities():
+        logits = network.generator(batch)[:, :4]
+        return -torch.nn.functional.binary_cross_entropy_with_logits(
+            logits.expand(16, 4), choices.double(), reduction="none"
+        ).sum(dim=1)
+
+    cost, weights = costs(), network.generator.head.weight
+    logs = log_probabilities()
+    (estimate,) = torch.autograd.grad((logs.exp().detach() * cost * logs).sum(), weights)
+    with torch.no_grad():
+        values = []
+        for sign in (1, -1):
+            weights[0, 0] += sign * STEP
+            values.append(float((log_probabilities().exp() * cost).sum()))
+            weights[0, 0] -= sign * STEP
+    np.testing.assert_allclose(float(estimate[0, 0]), (values[0] - values[1]) / (2 * STEP), **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["lei", "lei-unsupervised"])
+def test_the_encoder_sees_nothing_that_was_not_selected(name):
+    network = small(name)
+    random = np.random.default_rng(3)
+    one = Instance("a", ("w9",), ("d",), (words_of(random, 12),))
+    chosen = random.random(12) < 0.4
+    outputs = []
+    for trial in range(5):
+        words = list(one.documents[0])
+        for place in np.flatnonzero(~chosen):
+            if trial:
+                words[place] = str(random.choice(WORDS))
+        batch = batch_of([reading_of(network, replace(one, documents=(tuple(words),)))], torch.device("cpu"))
+        flags = torch.zeros_like(batch.erasable)
+        flags[0, :12] = torch.from_numpy(chosen)
+        outputs.append(network.of_selection(batch, flags))
+    assert all(torch.equal(outputs[0], other) for other in outputs[1:])
+    # neither does their number matter
+    shorter = replace(one, documents=(tuple(np.asarray(one.documents[0])[chosen].tolist()),))
+    batch = batch_of([reading_of(network, shorter)], torch.device("cpu"))
+    torch.testing.assert_close(network.of_selection(batch, batch.erasable), outputs[0], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+@pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
+def test_erased_words_do_not_matter(name, erase):
+    network = small(name, apart=CLASSES[name].reads_apart(True))
+    random = np.random.default_rng(4)
+    one = Instance("a", ("w9", "w8"), ("d",), (words_of(random, 10),))
+    kept = random.random(10) < 0.5
+    outputs = []
+    for trial in range(3):
+        words = [
+            str(random.choice(WORDS)) if trial and not stays else word
+            for word, stays in zip(one.documents[0], kept, strict=True)
+        ]
+        reading = erased(reading_of(network, replace(one, documents=(tuple(words),))), kept, erase)
+        outputs.append(network(batch_of([reading], torch.device("cpu"))))
+    assert all(torch.equal(outputs[0], other) for other in outputs[1:])
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_empty_texts_have_an_output(name):
+    network = small(name, apart=CLASSES[name].reads_apart(True))
+    model = NetworkModel(network, ("a", "b"), uses_query=True, device="cpu")
+    align_labels(model, ("a", "b"))
+    empty = Instance("empty", (), ("d",), ((),))
+    found = list(explain_instances(model, [empty, some_texts()[0]], settings_for("", "", True, kd=0.5, bins=(0.1,))))
+    assert abs(sum(found[0]["classification_scores"].values()) - 1) < 1e-9
+
+
+def test_lei_s_regulariser_counts_tokens_and_changes():
+    network = small("lei")
+    one = Instance("a", (), ("d",), (("w3", "w4", "w5", "w6"),))
+    batch = batch_of([reading_of(network, one)], torch.device("cpu"))
+    chosen = torch.tensor([[True, False, False, True, False]])
+    # two of four tokens, and two changes at three places between neighbours, of weight 2
+    assert float(network.regulariser(batch, chosen)[0]) == pytest.approx(0.5 + 2 * 2 / 3)
+
+
+def test_rationales_train_only_where_there_are_any():
+    network = small("lei")
+    one = Instance("a", (), ("d",), (("w3", "w4", "w5", "w6"),))
+    reading = reading_of(network, one)
+    batch = batch_of([reading, reading], torch.device("cpu"))
+    from eraser_hub.explain.networks.lei import rationale_loss
+
+    gold = np.array([True, False, False, True, False])
+    logits = torch.linspace(-1, 1, 10, dtype=torch.float64).view(2, 5)
+    both = rationale_loss(logits, batch, [Example(reading, 0, gold), Example(reading, 1)])
+    p = torch.sigmoid(logits[0, :4])
+    expected = -(torch.log(p[0]) + torch.log(1 - p[1]) + torch.log(1 - p[2]) + torch.log(p[3])) / 4
+    assert float(both) == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_the_additive_classifier_s_attention_is_a_distribution():
+    network = small("glove-lstm")
+    assert isinstance(network, AdditiveClassifier)
+    batch = batch_of([reading_of(network, one) for one in some_texts()], torch.device("cpu"))
+    weights = network.attention(network.embedder(batch), batch)
+    torch.testing.assert_close(weights.sum(dim=1), torch.ones(4, dtype=torch.float64), rtol=1e-12, atol=0)
+
+
+def test_the_lstm_s_attention_is_paper_002_s():
+    network = small("lstm", apart=True)
+    one = some_texts()[0]
+    batch = batch_of([reading_of(network, one)], torch.device("cpu"))
+    weights = network.attention(network.embedder(batch), batch)[0].detach()
+    vectors = network.embedder(batch)
+    states = [network.readers[0].cells(vectors[:, :5])[0][0], network.readers[1].cells(vectors[:, 5:])[0][0]]
+    joined = network.joined(torch.cat([part[-1] for part in states])[None])[0]
+    for part, found in zip(states, (weights[:5], weights[5:]), strict=True):
+        products = part @ joined
+        torch.testing.assert_close(found, (products / products.sum()).detach(), rtol=1e-9, atol=1e-12)
+
+
+def test_a_draw_is_judged_by_the_others():
+    from eraser_hub.explain.networks.lei import others_mean
+
+    assert others_mean(torch.tensor([[1.0, 2.0, 6.0]])).tolist() == [[4.0, 3.5, 1.5]]
+    assert others_mean(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 9.0]])).tolist() == [[4, 6.5], [3, 5.5], [2, 3]]
+    assert others_mean(torch.tensor([[5.0]])).tolist() == [[0.0]]

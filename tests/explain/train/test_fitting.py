@@ -1,0 +1,287 @@
+"""The loop that trains: the same weights after a stop, early stopping, and clear words about what a stopped run left."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("torch")
+import torch
+
+from eraser_hub.explain.networks.systems import SYSTEMS, Hyper, hyper_of
+from eraser_hub.explain.open import open_model
+from eraser_hub.explain.train import fitting
+from eraser_hub.explain.train.fitting import Objective, by_length, fit, in_words, rate_at
+from eraser_hub.explain.train.recipe import Recipe
+from eraser_hub.explain.train.training import train_model
+from eraser_hub.explain.train.unfinished import saving, unfinished
+from eraser_hub.records.errors import BusyError, DataError
+
+
+class Line(Objective):
+    """y = 2 x by a line with dropout, so that random numbers matter; stops at a step of our choice."""
+
+    def __init__(self, stop_at=None, scores=()) -> None:
+        torch.manual_seed(0)
+        self.network = torch.nn.Sequential(torch.nn.Linear(1, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
+        self.device, self.steps, self.stop_at, self.scores = torch.device("cpu"), 0, stop_at, list(scores)
+
+    def examples(self, epoch):
+        return [float(number + epoch) for number in range(10)]
+
+    def size(self, example):
+        return int(example)
+
+    def loss(self, batch):
+        self.steps += 1
+        if self.steps == self.stop_at:
+            raise KeyboardInterrupt
+        x = torch.tensor(batch)[:, None] / 10
+        return ((self.network(x) - 2 * x) ** 2).mean()
+
+    def validate(self):
+        if not self.scores:
+            return {}
+        return {"accuracy": self.scores.pop(0), "loss": 1.0}
+
+
+def weights_of(objective):
+    return [value.tolist() for value in objective.network.state_dict().values()]
+
+
+def quiet(words):
+    pass
+
+
+HYPER = Hyper(epochs=4, batch_size=3, learning_rate=0.05, patience=0)
+
+
+@pytest.mark.parametrize("stop_at", [2, 5, 9, 14, 16])
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
+def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path, monkeypatch, stop_at, seconds):
+    monkeypatch.setattr(fitting, "CHECKPOINT_SECONDS", seconds)  # after every step, or after epochs alone
+    whole = Line()
+    fit(whole, HYPER, 7, tmp_path, quiet)
+    (again := tmp_path / "again").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        fit(Line(stop_at), HYPER, 7, again, quiet)
+    torch.manual_seed(99)  # whatever was drawn in between
+    second = Line()
+    progress = fit(second, HYPER, 7, again, quiet)
+    assert weights_of(second) == weights_of(whole) and progress.step == 16
+    assert second.steps == (17 - stop_at if seconds == 0 else 16 - (stop_at - 1) // 4 * 4)
+
+
+def test_another_seed_gives_other_weights(tmp_path):
+    rows = []
+    for seed in (1, 1, 2):
+        (folder := tmp_path / str(len(rows))).mkdir()
+        objective = Line()
+        fit(objective, HYPER, seed, folder, quiet)
+        rows.append(weights_of(objective))
+    assert rows[0] == rows[1] != rows[2]
+
+
+def test_training_stops_early_with_the_best_weights(tmp_path):
+    scores, words = [0.5, 0.8, 0.7, 0.8, 0.6, 0.9], []
+    objective = Line(scores=scores)
+    progress = fit(objective, Hyper(epochs=6, batch_size=3, patience=2), 1, tmp_path, words.append)
+    # 0.8 with the same loss is no better, so that two epochs in a row were not
+    assert progress.best_epoch == 1 and len(progress.history) == 4
+    assert words[-1] == "stopped early: no better accuracy for 2 epochs than in epoch 2"
+    best = torch.load(tmp_path / "best.pt", weights_only=True)
+    assert all(torch.equal(value, best[name]) for name, value in objective.network.state_dict().items())
+    assert "(best)" in words[1] and "left" in words[1] and "validation accuracy 0.8000" in words[1]
+
+
+def test_a_loss_that_is_not_finite_ends_in_clear_words(tmp_path):
+    class Bad(Line):
+        def loss(self, batch):
+            return super().loss(batch) * float("nan")
+
+    with pytest.raises(DataError, match="step 1: expected a finite loss, found nan"):
+        fit(Bad(), HYPER, 1, tmp_path, quiet)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path):
+    (tmp_path / "checkpoint.pt").write_bytes(b"cut")
+    with pytest.raises(DataError, match="the checkpoint cannot be read"):
+        fit(Line(), HYPER, 1, tmp_path, quiet)
+
+
+def test_steps_end_where_they_are_asked_to(tmp_path):
+    objective = Line()
+    assert fit(objective, Hyper(max_steps=5, batch_size=3), 1, tmp_path, quiet).step == 5 == objective.steps
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(0, 50), max_size=300), st.integers(1, 9), st.integers(0, 5))
+def test_every_example_is_in_one_batch(sizes, batch_size, seed):
+    batches = by_length(sizes, batch_size, np.random.default_rng(seed))
+    assert sorted(number for batch in batches for number in batch) == list(range(len(sizes)))
+    assert all(0 < len(batch) <= batch_size for batch in batches)
+    assert batches == by_length(sizes, batch_size, np.random.default_rng(seed))
+
+
+def test_the_learning_rate_warms_up_and_decays():
+    hyper = Hyper(warmup_steps=4, linear_decay=True)
+    assert [rate_at(step, 10, hyper) for step in (0, 2, 4, 7, 9)] == [0, 0.5, 1, 0.5, 1 / 6]
+    assert rate_at(9, 10, Hyper()) == 1
+    assert [in_words(seconds) for seconds in (0, 59.4, 61, 7500)] == ["0 s", "59 s", "1 min 1 s", "2 h 5 min"]
+
+
+# --- the folder of a training ------------------------------------------------------------------------------------
+
+
+def test_what_a_stopped_training_leaves_is_gone_on_with_or_begun_anew(tmp_path):
+    out, words = tmp_path / "m", []
+    with pytest.raises(KeyboardInterrupt), unfinished(out, {"seed": 1}, False, quiet) as folder:
+        (folder / "checkpoint.pt").write_bytes(b"half")
+        raise KeyboardInterrupt
+    with pytest.raises(DataError, match="--resume: the stopped training was another: seed 1, now 2"):
+        with unfinished(out, {"seed": 2}, True, quiet):
+            pass
+    with unfinished(out, {"seed": 1}, True, words.append) as folder:
+        assert (folder / "checkpoint.pt").read_bytes() == b"half"
+        with pytest.raises(BusyError), unfinished(out, {"seed": 1}, True, quiet):
+            pass
+    assert not out.exists() or not list(out.iterdir())
+    with pytest.raises(KeyboardInterrupt), unfinished(out, {"seed": 1}, False, quiet) as folder:
+        (folder / "checkpoint.pt").write_bytes(b"half")
+        raise KeyboardInterrupt
+    with unfinished(out, {"seed": 2}, False, words.append) as folder:
+        assert not (folder / "checkpoint.pt").exists()
+    assert words == [
+        "--resume: goes on with the stopped training",
+        f"{out}: a stopped training lies here and is begun anew; --resume goes on with it",
+    ]
+
+
+def test_a_failure_before_the_first_checkpoint_leaves_nothing(tmp_path):
+    with pytest.raises(ValueError, match="wrong"), unfinished(tmp_path / "m", {}, False, quiet):
+        raise ValueError("wrong")
+    assert not (tmp_path / "m").exists()
+    words = []
+    with unfinished(tmp_path / "m", {}, True, words.append):
+        pass
+    assert words == ["--resume: no stopped training lies here; it begins from the start"]
+
+
+def recipe(hub, model, **more):
+    return Recipe(str(hub), "movies", "train", None, model, **more)
+
+
+NETWORK = ("embedding_size=4", "hidden_size=4")
+
+
+@pytest.mark.parametrize("kind", ["network", "transformers"])
+def test_a_killed_training_is_resumed_to_the_same_model(hub, network, tokenizer, tmp_path, kind):
+    if kind == "network":
+        job = {"model": "glove-lstm", "hyper": NETWORK, "epochs": 2.0}
+    else:
+        network("BertModel", initializer_range=0.02).save_pretrained(tmp_path / "base")
+        tokenizer.save_pretrained(tmp_path / "base")
+        job = {"model": str(tmp_path / "base"), "epochs": 2.0, "batch_size": 40, "window": 16}
+    list(train_model(recipe(hub, **job), tmp_path / "whole", "full", False, say=quiet))
+
+    def stop(words):
+        if words.startswith("epoch 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(train_model(recipe(hub, **job), tmp_path / "m", "full", False, say=stop))
+    assert (tmp_path / "m" / ".training" / "checkpoint.pt").is_file()
+    list(train_model(recipe(hub, **job, resume=True), tmp_path / "m", "full", False, say=quiet))
+    names = {path.relative_to(tmp_path / "m") for path in (tmp_path / "m").rglob("*") if path.is_file()}
+    assert names == {path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*") if path.is_file()}
+    for name in names:
+        assert (tmp_path / "m" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+def test_a_model_that_was_half_written_is_refused_and_trained_again(hub, tmp_path):
+    job = recipe(hub, "glove-lstm", hyper=NETWORK, max_steps=1)
+    with pytest.raises(OSError, match="full"), unfinished(tmp_path / "m", {}, False, quiet), saving(tmp_path / "m"):
+        (tmp_path / "m" / "weights.safetensors").write_bytes(b"half")
+        raise OSError("the disk is full")
+    with pytest.raises(DataError, match="was stopped while it was written: train again"):
+        open_model(tmp_path / "m")
+    list(train_model(job, tmp_path / "m", "full", False, say=quiet))
+    assert open_model(tmp_path / "m").label_names == ("NEG", "POS")
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == [
+        "config.json", "model.json", "vocabulary.json", "weights.safetensors",
+    ]  # fmt: skip
+
+
+def test_another_model_takes_a_folder_over(hub, tmp_path):
+    for model in ("logistic-regression", "glove-lstm", "logistic-regression"):
+        more = {} if model == "logistic-regression" else {"hyper": NETWORK, "max_steps": 1}
+        list(train_model(recipe(hub, model, **more), tmp_path / "m", "full", False, say=quiet))
+        opened = open_model(tmp_path / "m")
+        assert ("LogisticRegression" in opened.description) == (model == "logistic-regression")
+
+
+# --- hyper-parameters --------------------------------------------------------------------------------------------
+
+
+def test_every_system_says_its_hyper_parameters(hub, tmp_path):
+    job = recipe(hub, "lei", hyper=(*NETWORK, "sparsity=0.25"), max_steps=1, learning_rate=0.5)
+    list(train_model(job, tmp_path / "m", "full", False, say=quiet))
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    assert config["hyper"] == {
+        "epochs": 20.0, "max_steps": 1, "batch_size": 16, "learning_rate": 0.5, "weight_decay": 0.0, "warmup_steps": 0,
+        "linear_decay": False, "patience": 5, "monitor": "accuracy", "clip": 10.0, "embedding_size": 4, "hidden_size": 4,
+        "dropout": 0.2, "lowercase": True, "min_count": 1, "window": 512, "trained_layers": 2, "sparsity": 0.25,
+        "contiguity": 2.0, "draws": 1, "free_epochs": 0, "reinforce": 1.0, "supervision": 1.0, "generator_layers": 2,
+    }  # fmt: skip
+    assert config["seed"] == 1 and config["system"] == "lei" and config["label_names"] == ["NEG", "POS"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"hyper": ("sparsity=1",)}, "--set: expected NAME=VALUE with a name among epochs, .*found 'sparsity=1'"),
+        ({"hyper": ("hidden_size=big",)}, "--set hidden_size: expected an integer, found 'big'"),
+        ({"hyper": ("hidden_size=0",)}, "hidden_size: expected at least 1, found 0"),
+        ({"hyper": ("dropout=1",)}, "dropout: expected a share from 0 to below 1"),
+        ({"hyper": ("clip=-1",)}, "clip: expected a finite number from 0 on"),
+        ({"hyper": ("clip=nan",)}, "clip: expected a finite number from 0 on"),
+        ({"hyper": ("lowercase=maybe",)}, "--set lowercase: expected true or false"),
+        ({"hyper": ("monitor=luck",)}, "monitor: expected one of accuracy"),
+        ({"encoder": "bert-base-uncased"}, "--encoder: glove-lstm has none"),
+        (
+            {"model": "bert-lstm"},
+            "--encoder: bert-lstm needs one, a transformers folder or Hub id; there is no default",
+        ),
+        ({"model": "lei", "encoder": "a", "embeddings": "b"}, "expected --embeddings or --encoder, found both"),
+        ({"model": "logistic-regression", "encoder": "a"}, "--encoder: only lstm, .*take it, not logistic-regression"),
+        ({"embeddings": "nowhere.txt"}, "--embeddings: no such file"),
+    ],
+)
+def test_options_that_fit_no_system_are_refused(hub, tmp_path, more, words):
+    with pytest.raises(DataError, match=words):
+        list(train_model(recipe(hub, **{"model": "glove-lstm", **more}), tmp_path / "m", "full", False, say=quiet))
+    assert not (tmp_path / "m").exists()
+
+
+def test_defaults_are_the_papers():
+    lei, with_encoder = hyper_of("lei", "", {}), hyper_of("lei", "bert", {})
+    assert (lei.sparsity, lei.contiguity, lei.hidden_size, lei.dropout, lei.epochs, lei.patience) == (
+        0.01,
+        2,
+        128,
+        0.2,
+        20,
+        5,
+    )
+    assert (lei.learning_rate, with_encoder.learning_rate, with_encoder.trained_layers) == (1e-3, 2e-5, 2)
+    assert hyper_of("glove-lstm", "", {}).learning_rate == 1e-2
+    assert (SYSTEMS["bilstm"].hyper.epochs, SYSTEMS["bilstm"].hyper.hidden_size) == (10, 200)
+
+
+def test_systems_that_need_what_the_data_lack_say_so(hub, tmp_path):
+    with pytest.raises(DataError, match="match-lstm matches a text with a question"):
+        list(train_model(recipe(hub, "match-lstm", hyper=NETWORK), tmp_path / "m", "full", False, say=quiet))
