@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import product
 
 from eraser_hub.records.errors import DataError, shown
 
@@ -14,6 +15,7 @@ MONITORS = ("accuracy", "macro_f1", "loss")  # of the validation split, by which
 SIZES = ("hidden_size", "embedding_size", "batch_size", "window", "min_count", "sentences", "draws")  # at least 1
 CHOICES = {"monitor": MONITORS, "cell": ("gru", "lstm"), "extractor": ("top-k", "contiguous")}
 SHARES = ("dropout", "warmup")
+MOST_TRIALS = 100
 Value = int | float | str | bool
 
 
@@ -248,6 +250,32 @@ def hyper_of(name: str, encoder: str, options: Mapping[str, Value | None], setti
             raise DataError(f"--set: expected NAME=VALUE with a name among {', '.join(names)}; found {shown(setting)}")
         values[key] = value_of(key, text, getattr(hyper, key))
     return replace(hyper, **values)  # type: ignore[arg-type]
+
+
+def grid_of(grid: Sequence[str]) -> list[tuple[str, ...]]:
+    """Every combination of a grid's values as ``NAME=VALUE``, the last name changing fastest; one empty one without a grid.
+
+    >>> grid_of(["hidden_size=100,200", "clip=5"])
+    [('hidden_size=100', 'clip=5'), ('hidden_size=200', 'clip=5')]
+
+    Args:
+        grid: ``NAME=VALUE,VALUE,..``, as ``--grid`` takes them.
+
+    Raises:
+        DataError: not of that form, a name or a value twice, more than :data:`MOST_TRIALS` combinations.
+    """
+    rows, names = list[list[str]](), set[str]()
+    for one in grid:
+        name, _, text = one.partition("=")
+        values = text.split(",")
+        if not name or not all(values) or name in names or len(set(values)) < len(values):
+            raise DataError(f"--grid: expected each NAME=VALUE,VALUE,.. once and different values, found {shown(one)}")
+        names.add(name)
+        rows.append([f"{name}={value}" for value in values])
+    trials = list(product(*rows))
+    if len(trials) > MOST_TRIALS:
+        raise DataError(f"--grid: expected at most {MOST_TRIALS} combinations, found {len(trials)}")
+    return trials
 
 
 def value_of(name: str, text: str, like: Value) -> Value:

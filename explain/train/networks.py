@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,17 @@ from torch.nn import functional
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.networks.files import CLASSES, Source, embedders_from, network_of, save_network
 from eraser_hub.explain.networks.readings import batch_of, read
-from eraser_hub.explain.networks.systems import LeiHyper, NetworkHyper, hyper_of
+from eraser_hub.explain.networks.systems import LeiHyper, NetworkHyper, grid_of, hyper_of
 from eraser_hub.explain.networks.token_network import Example, Shape, TokenNetwork
 from eraser_hub.explain.transformers.devices import device_for
+from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 
 from .baselines import figures_of, write_facts
 from .data import Data
-from .fitting import Objective, Say, fit
+from .fitting import Objective, Progress, Say, fit
 from .recipe import Recipe
-from .unfinished import saving
+from .unfinished import CHECKPOINT, saving
 
 
 class NetworkObjective(Objective[Example]):
@@ -84,21 +86,9 @@ def train_network(recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, 
 
     Raises:
         DataError: options that the system does not take, an encoder or embeddings that cannot be read, no human rationales
-            for a system that learns from them.
+            for a system that learns from them, a grid without anything to choose by.
     """
-    hyper = network_hyper(recipe)
-    instances = data.train[0]
-    _check_rationales(recipe.model, hyper, instances, say)
-    torch.manual_seed(recipe.seed)
-    source = Source(recipe.encoder, Path(recipe.embeddings) if recipe.embeddings else None, recipe.trust_remote_code)
-    new_embedder = embedders_from(source, hyper, instances, recipe.seed, say)
-    network = network_of(recipe.model, hyper, shape_of(recipe.model, data), new_embedder)
-    if not data.validation[0]:
-        say("no validation split: the last weights are kept, and nothing stops the training early")
-    objective = NetworkObjective(network, data, device_for(None), hyper.batch_size)
-    trained = sum(weights.numel() for weights in network.parameters() if weights.requires_grad)
-    say(f"{recipe.model}: {trained:,} weights to train, {len(instances)} instances, on {objective.device}")
-    progress = fit(objective, hyper, recipe.seed, folder, say)
+    network, progress = _best_of_grid(recipe, data, folder, facts, say)
     config = {
         "system": recipe.model, "label_names": list(data.label_names), "uses_query": data.uses_query,
         "encoder": Path(recipe.encoder).name, "embeddings": Path(recipe.embeddings).name, "seed": recipe.seed,
@@ -114,6 +104,51 @@ def train_network(recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, 
             "epochs": progress.history,
         }
         write_facts({**facts, **training}, out)
+
+
+def _best_of_grid(
+    recipe: Recipe, data: Data, folder: Path, facts: dict[str, Any], say: Say
+) -> tuple[TokenNetwork, Progress]:
+    """The network of the best validation score among a grid's, of equal ones the first; without a grid the one there is.
+
+    ``facts`` receives the score of each.
+    """
+    trials = grid_of(recipe.grid)
+    if len(trials) == 1:
+        return fit_network(replace(recipe, hyper=(*recipe.hyper, *trials[0])), data, folder, say)
+    if not data.validation[0]:
+        raise DataError("--grid: expected a validation split with labels to choose by; --eval-split names one")
+    best, facts["grid"] = None, []
+    for number, trial in enumerate(trials, 1):
+        say(f"--grid: {number} of {len(trials)}: {', '.join(trial)}")
+        place = folder / f"trial-{number}"
+        place.mkdir(exist_ok=True)
+        network, progress = fit_network(replace(recipe, hyper=(*recipe.hyper, *trial)), data, place, say)
+        facts["grid"].append({"settings": list(trial), network.hyper.monitor: abs(progress.best)})
+        atomic_write(folder / CHECKPOINT, b"")  # what is done of the grid is worth going on with
+        key = (progress.best, -progress.best_loss)
+        if best is None or key > best[0]:
+            best = key, network, progress, trial
+    assert best is not None
+    say(f"--grid: {', '.join(best[3])} is the best by {best[1].hyper.monitor}: {abs(best[0][0]):.4f}")
+    return best[1], best[2]
+
+
+def fit_network(recipe: Recipe, data: Data, folder: Path, say: Say) -> tuple[TokenNetwork, Progress]:
+    """Make a recipe's network and train it."""
+    hyper = network_hyper(recipe)
+    instances = data.train[0]
+    _check_rationales(recipe.model, hyper, instances, say)
+    torch.manual_seed(recipe.seed)
+    source = Source(recipe.encoder, Path(recipe.embeddings) if recipe.embeddings else None, recipe.trust_remote_code)
+    new_embedder = embedders_from(source, hyper, instances, recipe.seed, say)
+    network = network_of(recipe.model, hyper, shape_of(recipe.model, data), new_embedder)
+    if not data.validation[0]:
+        say("no validation split: the last weights are kept, and nothing stops the training early")
+    objective = NetworkObjective(network, data, device_for(None), hyper.batch_size)
+    trained = sum(weights.numel() for weights in network.parameters() if weights.requires_grad)
+    say(f"{recipe.model}: {trained:,} weights to train, {len(instances)} instances, on {objective.device}")
+    return network, fit(objective, hyper, recipe.seed, folder, say)
 
 
 def is_marked(one: Instance) -> bool:

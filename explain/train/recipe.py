@@ -29,6 +29,7 @@ class Recipe:
         window: sub-words that an encoder reads together; of fine-tuning the longest training example, None for the model's
             own limit.
         hyper: ``NAME=VALUE``, further hyper-parameters of a system.
+        grid: ``NAME=VALUE,VALUE,..``: of every combination the best by the validation split is kept.
         encoder: of a system that has one: a transformers folder or Hub id; "" for none.
         embeddings: a file of word vectors for systems over words; "" for learned ones.
         resume: go on with a stopped training of a network.
@@ -54,6 +55,7 @@ class Recipe:
     learning_rate: float | None = None
     window: int | None = None
     hyper: tuple[str, ...] = ()
+    grid: tuple[str, ...] = ()
     encoder: str = ""
     embeddings: str = ""
     resume: bool = False

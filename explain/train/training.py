@@ -12,7 +12,7 @@ from eraser_hub.explain.dataset import Split, kd_of, open_split, queries_differ
 from eraser_hub.explain.extras import need
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.models.subwords import subwords_of
-from eraser_hub.explain.networks.systems import SYSTEMS, hyper_of
+from eraser_hub.explain.networks.systems import SYSTEMS, grid_of, hyper_of
 from eraser_hub.explain.open import TOKENIZER, UNFINISHED, looks_like_a_path, open_model
 from eraser_hub.explain.transformers.multiple_choice import answers_of
 from eraser_hub.papers.presets import PRESETS, preset
@@ -85,7 +85,11 @@ def check_options(recipe: Recipe) -> None:
         DataError: says which.
     """
     if recipe.model in SYSTEMS:
-        hyper_of(recipe.model, recipe.encoder, {**recipe.options(), "window": recipe.window}, recipe.hyper)
+        for trial in grid_of(recipe.grid):
+            settings = (*recipe.hyper, *trial)
+            hyper_of(recipe.model, recipe.encoder, {**recipe.options(), "window": recipe.window}, settings)
+        if recipe.grid and SYSTEMS[recipe.model].stages:
+            raise DataError(f"--grid: {recipe.model} is trained in stages, for which no grid is searched")
         if recipe.encoder and recipe.embeddings:
             raise DataError("--embeddings: expected --embeddings or --encoder, found both")
     else:
@@ -93,6 +97,7 @@ def check_options(recipe: Recipe) -> None:
             ("--encoder", recipe.encoder),
             ("--embeddings", recipe.embeddings),
             ("--set", recipe.hyper),
+            ("--grid", recipe.grid),
         ):
             if value:
                 raise DataError(f"{option}: only {', '.join(SYSTEMS)} take it, not {recipe.model}")

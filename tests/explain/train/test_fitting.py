@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -285,3 +286,61 @@ def test_defaults_are_the_papers():
 def test_systems_that_need_what_the_data_lack_say_so(hub, tmp_path):
     with pytest.raises(DataError, match="match-lstm matches a text with a question"):
         list(train_model(recipe(hub, "match-lstm", hyper=NETWORK), tmp_path / "m", "full", False, say=quiet))
+
+
+@pytest.mark.slow
+def test_the_best_of_a_grid_is_kept(hub, tmp_path):
+    words = []
+    job = recipe(hub, "glove-lstm", hyper=NETWORK, epochs=2.0, grid=("learning_rate=1e-6,0.05",))
+    list(train_model(job, tmp_path / "m", "full", False, say=words.append))
+    facts = json.loads((tmp_path / "m" / "model.json").read_text())
+    assert [one["settings"] for one in facts["grid"]] == [["learning_rate=1e-6"], ["learning_rate=0.05"]]
+    scores = [one["accuracy"] for one in facts["grid"]]
+    assert scores[1] > scores[0]
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    assert config["hyper"]["learning_rate"] == 0.05
+    assert f"--grid: learning_rate=0.05 is the best by accuracy: {scores[1]:.4f}" in words
+
+    def stop(words):
+        if words.startswith("--grid: 2 of 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(train_model(job, tmp_path / "again", "full", False, say=stop))
+    said = []
+    list(train_model(replace(job, resume=True), tmp_path / "again", "full", False, say=said.append))
+    assert (tmp_path / "again" / "weights.safetensors").read_bytes() == (
+        tmp_path / "m" / "weights.safetensors"
+    ).read_bytes()
+    assert sum(line.startswith("epoch") for line in said) == 2  # of the second alone
+
+
+@pytest.mark.parametrize(
+    ("grid", "words"),
+    [
+        (("learning_rate",), "--grid: expected each NAME=VALUE,VALUE,.. once"),
+        (("clip=1,1",), "--grid: expected each"),
+        (("clip=1,2", "clip=3"), "--grid: expected each"),
+        (("luck=1,2",), "--set: expected NAME=VALUE with a name among"),
+        (("hidden_size=1,x",), "--set hidden_size: expected an integer, found 'x'"),
+        (
+            ("clip=1,2,3,4,5,6,7,8,9,10,11", "dropout=0,.1,.2,.3,.4,.5,.6,.7,.8,.9"),
+            "at most 100 combinations, found 110",
+        ),
+    ],
+)
+def test_grids_that_cannot_be_searched_are_refused(hub, tmp_path, grid, words):
+    with pytest.raises(DataError, match=words):
+        list(train_model(recipe(hub, "glove-lstm", grid=grid), tmp_path / "m", "full", False, say=quiet))
+
+
+def test_a_grid_is_of_networks_alone(hub, tmp_path):
+    for model, words in (("lehman", "lehman is trained in stages"), ("random-forest", "--grid: only lstm, ")):
+        with pytest.raises(DataError, match=words):
+            list(train_model(recipe(hub, model, grid=("clip=1,2",)), tmp_path / "m", "full", False, say=quiet))
+
+
+def test_a_grid_needs_something_to_choose_by(hub, tmp_path):
+    job = replace(recipe(hub, "glove-lstm", hyper=NETWORK, grid=("clip=1,2",)), eval_split="")
+    with pytest.raises(DataError, match="--grid: expected a validation split"):
+        list(train_model(job, tmp_path / "m", "full", False, say=quiet))
