@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -131,8 +131,8 @@ class Work:
         """Flat scores with intervals; also written beside the predictions, for the board."""
         plan = self.plan
         inputs = Inputs(None, plan.split, path, dataset=Path(plan.dataset), config=plan.config)
-        more = {"aopc_thresholds": tuple(bins)} if bins else {}
-        scored = score(inputs, ScoreSettings(confidence_level=LEVEL, only_predicted=True, seed=plan.seed, **more))
+        settings = ScoreSettings(confidence_level=LEVEL, only_predicted=True, seed=plan.seed)
+        scored = score(inputs, replace(settings, aopc_thresholds=tuple(bins)) if bins else settings)
         scored.extra.update(inputs.names | {"system": self.row.system} | run_signature(path))
         write_scores(path.with_name(score_file_name(path.name)), nested(scored))
         for note in scored.notes:
@@ -178,6 +178,7 @@ class Work:
             predictions=rows, references=[row for row in documents if row["annotation_id"] in ids],
             confidence_level=LEVEL, seed=self.plan.seed,
         )  # fmt: skip
+        assert flat is not None  # of evaluate, None in processes that only gather
         accuracy = with_interval(self._score(path), "accuracy")
         return {"accuracy": accuracy, **{key: with_interval(flat, key) for key in ("sufficiency", "comprehensiveness")}}
 
@@ -192,7 +193,7 @@ class Work:
         return {key: cell.value for key, cell in cells.items()}
 
 
-def with_interval(flat: dict[str, Any], key: str) -> Any:
+def with_interval(flat: Mapping[str, Any], key: str) -> Any:
     """A score with the ends of its interval; None where there is no such score."""
     value, ends = flat.get(key), flat.get(f"{key}_ci")
     return (value, *ends) if value is not None and ends is not None else value

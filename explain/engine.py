@@ -83,12 +83,13 @@ def explain_chunk(
     full = runner.run(encoded, [erasure.full(number) for number in range(len(instances))], settings.choices.filler)
     predicted = full.argmax(axis=1).tolist()
     sentences = None
+    scores: list[NDArray[np.float64]] = []
     if settings.method == SPANS and settings.scores == OWN:
         selections = runner.model.selections(encoded)
-        scores, hard = [], [one.positions for one in selections]
+        hard = [one.positions for one in selections]
         sentences = [one.sentences for one in selections]
     elif settings.method == SPANS:
-        scores, hard = [], [given_rationale(one) for one in instances]
+        hard = [given_rationale(one) for one in instances]
     else:
         targets = [
             target_of(one, label, settings.target, runner) for one, label in zip(instances, predicted, strict=True)
@@ -211,7 +212,10 @@ def rationales_of(
     bounds = one.bounds
     rationales: list[dict[str, Any]] = []
     for place, (name, spans) in enumerate(zip(one.names, erasure.spans_of(hard.tolist(), bounds), strict=True)):
-        rationale = {"docid": name, HARD_FIELD: [{"start_token": start, "end_token": end} for start, end in spans]}
+        rationale: dict[str, Any] = {
+            "docid": name,
+            HARD_FIELD: [{"start_token": start, "end_token": end} for start, end in spans],
+        }
         if scores is not None:
             rationale[SOFT_FIELDS["soft"].field] = scores[bounds[place] : bounds[place + 1]].tolist()
         if sentences is not None:

@@ -62,7 +62,7 @@ def finetune(
     pad = transformers.DataCollatorWithPadding(model.tokenizer)
     collate = _questions(pad, len(data.label_names)) if chooses else pad
     options = {name: value for name, value in recipe.options().items() if value is not None}
-    hyper = replace(hyper, **options)
+    hyper = replace(hyper, **options)  # type: ignore[arg-type]
     if hyper.max_steps:
         hyper = replace(hyper, warmup_steps=min(hyper.warmup_steps, hyper.max_steps // 10))
     objective = FinetuningObjective(model, train, validation, collate, data.draw, hyper.batch_size)

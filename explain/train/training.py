@@ -208,10 +208,10 @@ def _fit(
         return
     if recipe.model in SYSTEMS:
         need("torch", "transformers")
-        validation: tuple[list[Instance], list[str]] = ([], [])
+        unseen: tuple[list[Instance], list[str]] = ([], [])
         if evaluated is not None:
-            validation = examples(evaluated, rationale_only=rationale_only, uses_query=query)
-        whole = Data((instances, labels), validation, facts["label_names"], query)
+            unseen = examples(evaluated, rationale_only=rationale_only, uses_query=query)
+        whole = Data((instances, labels), unseen, facts["label_names"], query)
         if SYSTEMS[recipe.model].stages:
             from .pipelines import train_pipeline
 
