@@ -10,6 +10,7 @@ trust_remote_code=True)``, where eraser-hub is installed. Published folders hold
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,5 +116,5 @@ class Eraser(datasets.ArrowBasedBuilder):
 
 
 def _corpus(name: str, source: Path | None) -> CorpusFolder:
-    folder = corpus_folder(name, source, progress=source is None, say=lambda _: None)
+    folder = corpus_folder(name, source, progress=source is None, say=logging.getLogger(__name__).warning)
     return look_into(folder, config_of(name, folder))

@@ -105,18 +105,19 @@ class Split:
         for _ in batches(files):
             pass
 
-    def header(self, limit: int | None = None, rationales: bool = False) -> dict[str, Any]:
+    def header(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> dict[str, Any]:
         """What a run's record holds of its data; see `fingerprint`."""
         return {
             "dataset": Path(self.name or "").name, "config": self.config, "split": str(self.rows.split),
-            "limit": limit, "digest": self.fingerprint(limit, rationales),
+            "limit": limit, "digest": self.fingerprint(limit, labels=labels, rationales=rationales),
         }  # fmt: skip
 
-    def fingerprint(self, limit: int | None = None, rationales: bool = False) -> str:
+    def fingerprint(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> str:
         """Digest of all that decides predictions: two runs that agree in it read the same data.
 
         Ids, queries, documents and their names, the documents that hold evidence, and the order of the labels; not the
-        gold labels and spans, which predictions do not depend on, unless human ``rationales`` are erased.
+        gold labels and spans, which predictions do not depend on, unless gold ``labels`` are explained or human
+        ``rationales`` erased.
 
         Raises:
             DataError: an id that occurs twice: no score could tell its predictions apart.
@@ -131,6 +132,8 @@ class Split:
             parts = (one.id, *one.query, "\x1d", *one.names, "\x1d", *map(str, one.evidence_documents), "\x1d",
                      *map("\x1f".join, one.documents), "\x1d")  # fmt: skip
             digest.update("\x1e".join(parts).encode("utf-8", "surrogatepass"))
+            if labels:
+                digest.update(repr(one.label).encode())
             if rationales:
                 digest.update(repr(one.rationale).encode())
         return digest.hexdigest()

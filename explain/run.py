@@ -64,7 +64,9 @@ class Plan:
         job = self.job
         return {
             "settings": self.settings,
-            "data": self.split.header(self.job.limit, isinstance(self.given, HumanRationales)),
+            "data": self.split.header(
+                job.limit, labels=self.settings.target == "gold", rationales=isinstance(self.given, HumanRationales)
+            ),
             "model": {
                 "model": Path(job.model).name, "digest": model_digest(job.model), "task": job.task, "query": job.query,
                 "window": job.window, "labels": job.labels, "precision": job.precision,

@@ -172,6 +172,23 @@ def test_what_predictions_depend_on_is_in_the_fingerprint():
     assert len({split.fingerprint() for split in splits}) == 4
 
 
+@pytest.mark.parametrize(
+    ("what", "column"),
+    [
+        ("labels", {"classification": 1}),
+        ("rationales", {"evidences": [[{"docid": "d", "start_token": 0, "end_token": 1}]]}),
+    ],
+)
+def test_gold_is_in_the_fingerprint_where_predictions_depend_on_it(what, column):
+    document = [[{"docid": "d", "start_token": 1, "end_token": 2}]]
+    one, other = (
+        Split(rows_of("a", **{"classification": 0, "evidences": document, **more}), ("N", "P"), "eraser", None, "own")
+        for more in ({}, column)
+    )
+    assert one.fingerprint() == other.fingerprint()
+    assert one.fingerprint(**{what: True}) != other.fingerprint(**{what: True})
+
+
 def test_a_row_without_id_and_a_broken_file_are_named_by_row():
     def broken():
         yield from rows_of("a")
