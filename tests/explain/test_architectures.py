@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -174,6 +175,8 @@ def test_input_times_gradient_is_the_networks_own(opened):
 def test_a_model_s_own_code_runs_only_when_it_is_trusted(tmp_path, monkeypatch):
     import io
 
+    from transformers import dynamic_module_utils
+
     folder, ran = tmp_path / "own", tmp_path / "it ran"
     folder.mkdir()
     (folder / "config.json").write_text(
@@ -183,7 +186,9 @@ def test_a_model_s_own_code_runs_only_when_it_is_trusted(tmp_path, monkeypatch):
         f"from transformers import PretrainedConfig\nopen({str(ran)!r}, 'w')\nclass Own(PretrainedConfig):\n    model_type = 'own'\n"
     )
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 9))
-    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    # transformers puts the folder of such code on the path, for good: evaluate's own would be looked for behind it
+    monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr("sys.path", [*sys.path])
     with pytest.raises(DataError, match=r"brings its own code, which was not run: say --trust-remote-code"):
         open_model(folder)
     assert not ran.exists()
