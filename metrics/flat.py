@@ -33,10 +33,11 @@ class Picked(Sequence[Item]):
 
 
 class Words(Sequence[str]):
-    """A vocabulary, the keys of {word: number, from 0 in order}; a list of them is made when one is asked for."""
+    """A vocabulary, the keys of {word: number, from 0 in order}, which may grow."""
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         self.numbers = numbers
+        self._words: tuple[str, ...] = ()  # which no garbage collection walks through again and again
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -45,7 +46,9 @@ class Words(Sequence[str]):
         return iter(self.numbers)
 
     def __getitem__(self, at):  # type: ignore[no-untyped-def]
-        return list(self.numbers)[at]
+        if len(self._words) != len(self.numbers):
+            self._words = tuple(self.numbers)
+        return self._words[at]
 
 
 @dataclass

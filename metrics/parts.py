@@ -5,7 +5,7 @@ Whoever has all predictions at hand matches them as one part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from .checks import Fields
 from .fields import ONLY_PREDICTED
-from .flat import Picked, Predictions, References, blank
+from .flat import Picked, Predictions, References, Words, blank
 from .joining import Documents, Join
 from .offences import Offences, Rows, Rules
 
@@ -98,14 +98,20 @@ class Parts:
         self.first: Rows | None = None
         self.whole = Rows((), ())
         self.unknown: set[str] = set()
-        self.places: dict[str, int] = {}
+        self.places: Mapping[str, int] = {}
         if r is not None:
             self.whole = Rows(range(len(r.ids)) if lines is None else lines, r.ids)
             rules.sides["reference"] = self.whole
-            for row, name in enumerate(r.ids):
-                if self.places.setdefault(name, row) != row:
-                    _say_again(rules["annotation ids"], "reference", row, name)
+            self.places = r.ids.numbers if isinstance(r.ids, Words) else self._places(r.ids)
             self.seen = bytearray(len(r.ids))
+
+    def _places(self, ids: Sequence[str]) -> dict[str, int]:
+        """The row of each annotation; each id is expected once."""
+        places: dict[str, int] = {}
+        for row, name in enumerate(ids):
+            if places.setdefault(name, row) != row:
+                _say_again(self.rules["annotation ids"], "reference", row, name)
+        return places
 
     def match(self, p: Predictions, lines: Sequence[int] | None = None) -> Part:
         """A part: its annotations and documents, and what is wrong with its ids and its optional fields.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import islice, repeat
 from pathlib import Path
 
@@ -37,14 +36,28 @@ class CorpusDocuments(Documents):
             raise DataError("expected the documents in docs/ or docs.jsonl, found neither", file=data_dir)
         self.numbers: dict[str, int] = {}  # of the documents of docs.jsonl, or of those of docs/ that were asked for
         # by number, with room for more; a document that does not exist has -1 tokens
-        self.tokens = self.sentences = self.first_sentence = np.zeros(0, dtype=np.int32)
+        self.tokens = self.sentences = np.zeros(0, dtype=np.int32)
         self.sizes = array("i")  # of sentences
         self.known = 0  # how many numbers have been looked for
+        self._places: list[np.ndarray] = []
 
-    @cached_property
+    @property
+    def first_sentence(self) -> np.ndarray:  # type: ignore[override]
+        """See `flat.References`."""
+        return self._sentence_places()[0]
+
+    @property
     def reached(self) -> np.ndarray:  # type: ignore[override]
         """See `joining.tokens_before`."""
-        return tokens_before(np.frombuffer(self.sizes, dtype=np.int32) if self.sizes else np.zeros(0, dtype=np.int32))
+        return self._sentence_places()[1]
+
+    def _sentence_places(self) -> list[np.ndarray]:
+        """Where sentences stand, made when it is first asked for (and then for all parts, which share the list)."""
+        if not self._places or len(self._places[1]) != len(self.sizes) + 1:
+            counts = np.maximum(self.sentences, 0)
+            sizes = np.frombuffer(self.sizes, dtype=np.intc) if self.sizes else np.zeros(0, dtype=np.intc)
+            self._places[:] = [np.cumsum(counts) - counts, tokens_before(sizes)]
+        return self._places
 
     def number(self, docids: Sequence[str]) -> np.ndarray:
         """The number of each document, -1 for one that docs.jsonl does not have; those that are new are counted."""
@@ -58,7 +71,6 @@ class CorpusDocuments(Documents):
             self._extend()
             self._read_files(list(islice(numbers, self.known, None)))
             self.known = len(numbers)
-            self.__dict__.pop("reached", None)
         return places
 
     def find(self, annotation: np.ndarray, doc: np.ndarray) -> np.ndarray:
@@ -92,15 +104,13 @@ class CorpusDocuments(Documents):
         if self.tokens.size < n:
             more = np.full(n + n // 8 - self.tokens.size, -1, dtype=np.int32)
             self.tokens, self.sentences = np.append(self.tokens, more), np.append(self.sentences, more)
-            self.first_sentence = np.append(self.first_sentence, more)
 
     def _count(self, numbers: Sequence[int], texts: Sequence[bytes]) -> None:
-        """Keep the counts of some documents."""
+        """Keep the counts of some documents, ascending, behind those that were counted before."""
         bounds = np.concatenate([[0], np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))])
         sizes = text_sizes(np.frombuffer(b"".join(texts), dtype=np.uint8), bounds)
         self.tokens[numbers], self.sentences[numbers] = sizes.tokens, sizes.sentences
-        self.first_sentence[numbers] = np.cumsum(sizes.sentences) - sizes.sentences + len(self.sizes)
-        self.sizes.frombytes(sizes.sentence_tokens.astype(np.int32).tobytes())
+        self.sizes.frombytes(sizes.sentence_tokens.astype(np.intc).tobytes())
 
 
 class NamedDocuments:

@@ -143,14 +143,14 @@ def _of_corpus(inputs: Inputs, columns: Sequence[str]) -> Gold:
 
     labels, path = inputs.labels(), inputs.annotation_file
     documents, annotations = CorpusDocuments(inputs.corpus), _Annotations(labels.names)
-    lines, values = array("q"), {name: list[object]() for name in columns}
-    for part in read_checked(path, labels.names, NamedDocuments(documents)):
+    values = {name: list[object]() for name in columns}
+    for part in read_checked(path, labels.names, NamedDocuments(documents), annotations.numbers):
         annotations.add(part)
-        lines.extend(part.run.numbers)
         for name, cells in values.items():
             cells += [_value(_row(part.run, at, name), name, path, line) for at, line in enumerate(part.run.numbers)]
-    if not lines:
+    if not annotations.numbers:
         raise DataError("expected at least one annotation, found none", file=path)
+    lines = range(1, len(annotations.numbers) + 1)  # each holds an annotation
     return Gold(annotations.flat(documents.numbers), documents, path, lines, labels.names, values, labels.note)
 
 
@@ -159,15 +159,14 @@ class _Annotations:
 
     def __init__(self, label_names: Sequence[str] | None) -> None:
         self.labels = {name: code for code, name in enumerate(label_names or ())}
-        self.ids: list[str] = []
+        self.numbers: dict[str, int] = {}  # of each id
         columns = ("classification", "group_instance", "group", *EVIDENCE_COLUMNS)
         self.columns = {name: array("i") for name in columns}
 
     def add(self, part: Checked) -> None:
         """Take up a run."""
         records, evidences, labels = part.run.records, part.evidences, self.labels
-        first, first_group = len(self.ids), len(self.columns["group_instance"])
-        self.ids += [str(record.annotation_id) for record in records]
+        first, first_group = len(self.columns["classification"]), len(self.columns["group_instance"])
         groups, members = np.diff(evidences.groups), np.diff(evidences.members)
         columns = (
             [labels.setdefault(record.classification, len(labels)) for record in records],
@@ -181,8 +180,7 @@ class _Annotations:
 
     def flat(self, docids: Mapping[str, int]) -> References:
         """All that were taken up, their documents numbered as in ``docids``."""
-        # a tuple is what no garbage collection walks through again and again
-        references = blank(References, tuple(self.ids))
+        references = blank(References, Words(self.numbers))
         references.docids, references.labels = Words(docids), list(self.labels)
         for name, column in self.columns.items():
             setattr(references, name, np.frombuffer(column, dtype=np.intc) if column else np.zeros(0, dtype=np.intc))

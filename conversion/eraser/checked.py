@@ -86,30 +86,32 @@ class Checked(NamedTuple):
     documents: RowDocuments
 
 
-def read_checked(path: Path, labels: Collection[str] | None, documents: Documents) -> Iterator[Checked]:
+def read_checked(
+    path: Path, labels: Collection[str] | None, documents: Documents, numbers: dict[str, int]
+) -> Iterator[Checked]:
     """The annotations of a split file in its order, some at a time, as strictly as `read_split` reads them.
 
     Args:
         path: the file.
         labels: those that a record may have; None allows any.
         documents: those that the annotations may name.
+        numbers: takes up each record's id, with its place in the file from 0.
 
     Raises:
         DataError: at the first record that is not in order, or whose id stands twice.
     """
-    known = set[str]()
     for run in read_annotations(path, CHECKED_BYTES):
-        refuse_repeated(run, known)
+        refuse_repeated(run, numbers)
         yield Checked(run, *checked(run, labels, documents))
 
 
-def refuse_repeated(run: Annotations, known: set[str]) -> None:
-    """Refuse an id that stands twice; ``known`` has the ids before the run's, and takes these up."""
+def refuse_repeated(run: Annotations, numbers: dict[str, int]) -> None:
+    """Refuse an id that stands twice; ``numbers`` has the ids before the run's by place, and takes these up."""
     ids = [str(record.annotation_id) for record in run.records]
-    if len(set(ids)) == len(ids) and known.isdisjoint(ids):
-        known.update(ids)
+    if len(set(ids)) == len(ids) and numbers.keys().isdisjoint(ids):
+        numbers.update(zip(ids, range(len(numbers), len(numbers) + len(ids)), strict=True))
         return
-    place = next(place for place, identity in enumerate(ids) if identity in known or known.add(identity))
+    place = next(at for at, identity in enumerate(ids) if identity in numbers or identity in ids[:at])
     earlier = (zip(before.numbers, before.records, strict=True) for before in read_annotations(run.file))
     first = next(number for pairs in earlier for number, one in pairs if str(one.annotation_id) == ids[place])
     words = f"{shown(run.records[place].annotation_id)} again (first on line {first})"

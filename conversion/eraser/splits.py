@@ -34,15 +34,15 @@ def read_split(path: Path, config: EraserConfig, documents: Documents) -> Iterat
     Raises:
         DataError: at the first record that is not in order, or whose id stands twice.
     """
-    known = set[str]()
+    numbers: dict[str, int] = {}
     for run in read_annotations(path):
-        yield _rows(run, known, config, documents)
+        yield _rows(run, numbers, config, documents)
 
 
 def read_backup(path: Path, config: EraserConfig, documents: Documents, known: set[str]) -> Iterator[NumberedRows]:
     """The rows of a backup file's records whose ids are not ``known``: the ids of its split, behind whose lines they take
     their positions."""
-    taken = set[str]()
+    taken: dict[str, int] = {}
     behind = len(known)
     for run in read_annotations(path):
         new = run.some([place for place, each in enumerate(run.records) if str(each.annotation_id) not in known])
@@ -53,8 +53,8 @@ def read_backup(path: Path, config: EraserConfig, documents: Documents, known: s
         behind += len(rows)
 
 
-def _rows(run: Annotations, known: set[str], config: EraserConfig, documents: Documents) -> NumberedRows:
-    refuse_repeated(run, known)
+def _rows(run: Annotations, numbers: dict[str, int], config: EraserConfig, documents: Documents) -> NumberedRows:
+    refuse_repeated(run, numbers)
     labels = {name: number for number, name in enumerate(config.label_names)}
     return numbered_rows(run, labels, documents, inclusive=config.sentence_end_inclusive)
 

@@ -257,7 +257,7 @@ def test_annotations_are_read_as_strictly_as_a_build_reads_them(tmp_path):
         path = tmp_path / "val.jsonl"
         records = [{**RECORD, "annotation_id": f"v{k}", **change} for k, change in enumerate(changes)]
         path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-        runs = read_checked(path, labels, read_documents(tmp_path))
+        runs = read_checked(path, labels, read_documents(tmp_path), {})
         return [record.annotation_id for part in runs for record in part.run.records]
 
     assert checked({}, {"classification": "NEG"}) == ["v0", "v1"]
