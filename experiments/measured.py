@@ -127,13 +127,19 @@ class Work:
 
     # --- predictions to figures ----------------------------------------------------------------------------------
 
-    def _score(self, path: Path, bins: Sequence[float] = ()) -> dict[str, Any]:
-        """Flat scores with intervals; also written beside the predictions, for the board."""
+    def _score(self, path: Path, bins: Sequence[float] = (), of: str = "") -> dict[str, Any]:
+        """Flat scores with intervals; also written beside the predictions, for the board.
+
+        Args:
+            of: what the system's name needs beside it on the board, which takes lines of one name for draws; "" for nothing.
+        """
         plan = self.plan
         inputs = Inputs(None, plan.split, path, dataset=Path(plan.dataset), config=plan.config)
         settings = ScoreSettings(confidence_level=LEVEL, only_predicted=True, seed=plan.seed)
         scored = score(inputs, replace(settings, aopc_thresholds=tuple(bins)) if bins else settings)
-        scored.extra.update(inputs.names | {"system": self.row.system} | run_signature(path))
+        scored.extra.update(
+            inputs.names | {"system": ", ".join(filter(None, [self.row.system, of]))} | run_signature(path)
+        )
         write_scores(path.with_name(score_file_name(path.name)), nested(scored))
         for note in scored.notes:
             if note.startswith("scored:"):
@@ -162,7 +168,7 @@ class Work:
             answers = self.out / f"{name}-{column}.predictions.jsonl"
             lines = [answer(row, scores) for _, row in plain_rows(path)]
             atomic_write(answers, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
-            figures[column] = with_interval(self._score(answers), "accuracy")
+            figures[column] = with_interval(self._score(answers, of=column.replace("_", " ")), "accuracy")
         return figures
 
     def _fidelity(self) -> Figures:

@@ -22,7 +22,7 @@ from .baselines import write_facts
 from .data import Data, Labelled
 from .finetuning import finetune
 from .fitting import Say
-from .networks import train_network
+from .networks import is_marked, train_network
 from .recipe import CLASSIFICATION, Recipe
 from .unfinished import CHECKPOINT, saving, unfinished
 
@@ -118,7 +118,7 @@ def _sentence_stages(training: StagedTraining) -> None:
     if not sentences:
         words = f"{training.recipe.model} learns which sentences are evidence from human rationales, found none in "
         raise DataError(words + f"{len(data.train[0])} instances")
-    without = sum(one.rationale is None or not any(map(any, one.rationale)) for one in data.train[0])
+    without = sum(not is_marked(one) for one in data.train[0])
     if without:
         training.say(f"{without} of {len(data.train[0])} instances have no human rationale: left out")
 

@@ -159,6 +159,10 @@ def test_three_regimes(hub, tmp_path, only):
     assert left == ("Logistic regression",) and list(cells) == list(TABLES["carton2020-3"].columns)
     # one word decides, and nothing else stands in a rationale
     assert cells["train_eval_rationale"].value == cells["eval_rationale"].value == 1.0
+    files = sorted((tmp_path / "out").glob("*.scores.json"))
+    assert sorted(read_score_file(path).system for path in files) == [
+        "Logistic regression, eval rationale", "Logistic regression, no rationale", "Logistic regression, train eval rationale",
+    ]  # fmt: skip
     assert any("without numbers" in note for note in table.notes)
     assert any("its size chosen by five folds" in note for note in table.notes)
 
