@@ -229,7 +229,8 @@ def plan_of(job: Job, settings: ExplainSettings, split: Split) -> Plan:
             from elsewhere.
     """
     by_paper = _words_on_paper(job, settings)
-    if job.rationales == OWN or settings.scores == OWN:
+    of_options = job.rationales or job.scores
+    if job.rationales == OWN or (settings.scores == OWN and not of_options):
         settings = replace(settings, method=SPANS, scores=OWN)
         return Plan(job, settings.for_kind(split.kind), split, None, by_paper)
     if job.rationales or settings.method == SPANS:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("torch")
@@ -9,10 +12,14 @@ import torch
 
 from eraser_hub.explain import explain_instances, open_model
 from eraser_hub.explain.labels import align_labels
+from eraser_hub.explain.open import selects
+from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import settings_for
 from eraser_hub.explain.train.data import Data
 from eraser_hub.explain.train.networks import train_network
 from eraser_hub.explain.train.recipe import Recipe
+from eraser_hub.explain.train.training import train_model
+from eraser_hub.explain.work import Job
 from eraser_hub.records.errors import DataError
 
 LABELS = ("NEG", "POS")
@@ -160,3 +167,19 @@ def test_a_model_that_selects_nothing_says_so(planted, tmp_path):
     model, instances, _ = trained(planted, tmp_path, "glove-lstm", hyper=("epochs=1",))
     with pytest.raises(DataError, match="--rationales model: glove-lstm m selects no tokens"):
         model.selections([model.encode(instances[0])])
+
+
+def test_explain_erases_a_selector_s_own_rationale_unless_told_otherwise(hub, tmp_path):
+    job = Recipe(str(hub), "movies", "train", "", "lei", hyper=("embedding_size=4", "hidden_size=4"), max_steps=1)
+    list(train_model(job, tmp_path / "m", "full", False, say=lambda words: None))
+    assert selects(tmp_path / "m") and not selects(tmp_path)
+    job = Job(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
+    for number, (more, options, whose) in enumerate((
+        ({}, {}, "rationales:model"), ({"rationales": "model"}, {"method": "rationales"}, "rationales:model"),
+        ({"rationales": "human"}, {"method": "rationales"}, "rationales:human"), ({}, {"method": "occlusion"}, "method:occlusion"),
+    )):  # fmt: skip
+        settings = settings_for("", "movies", False, True, **options)
+        report = explain(replace(job, **more), settings, tmp_path / f"{number}.jsonl")
+        assert report.signature.startswith(whose)
+    human = json.loads((tmp_path / "2.jsonl").read_text().splitlines()[0])
+    assert sum(s["end_token"] - s["start_token"] for s in human["rationales"][0]["hard_rationale_predictions"]) == 4
