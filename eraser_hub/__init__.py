@@ -4,6 +4,7 @@ Public names (loaded when first asked for, so that ``import eraser_hub`` stays c
 
 - ``tokens(row)``, ``mask(row)``: of each document of a row of any dataset its tokens, and which of them are rationale.
 - ``align(row, tokenizer)``, ``Collator(tokenizer)``: both in a model's sub-words, in windows, padded into batches.
+- ``collate(rows)``: rows as a batch, for a DataLoader.
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
 - ``import_corpus({"train": rows}, name, Columns(..), out)``: Datasets of rationales as a corpus folder, as `eraser-hub import` does.
@@ -26,6 +27,7 @@ _LAZY = {
     "mask": ("eraser_hub.explain.alignment", "mask"),
     "align": ("eraser_hub.explain.alignment", "align"),
     "Collator": ("eraser_hub.explain.alignment", "Collator"),
+    "collate": ("eraser_hub.explain.alignment", "collate"),
     "highlight": ("eraser_hub.reports.highlight", "highlight"),
     "Eraser": ("eraser_hub.datasets_scripts.eraser", "Eraser"),
     "BilingualPerturbation": ("eraser_hub.datasets_scripts.bilingual_perturbation", "BilingualPerturbation"),

@@ -173,8 +173,42 @@ def _window(
     )
 
 
+def _plain(value: Any) -> Any:
+    """Tensors and arrays, as ``with_format("torch")`` puts them into rows, as Python's values."""
+    if isinstance(value, Mapping):
+        return {name: _plain(below) for name, below in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(below) for below in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rows of a dataset as a batch, for ``DataLoader(rows, collate_fn=collate)``.
+
+    Args:
+        rows: of one of the three datasets, formatted (``with_format("torch")``) or not.
+
+    Returns:
+        column -> a tensor (rows,) of numbers and flags, in which a label (or another whole number) that is not there is -100, as
+        cross entropy leaves out, and a fraction NaN; a list of the rows' values for every other column (texts, nested lists).
+    """
+    import torch
+
+    batch: dict[str, Any] = {}
+    for name in rows[0]:
+        values = [_plain(row[name]) for row in rows]
+        kinds = {type(value) for value in values if value is not None}
+        if kinds <= {int, float, bool} and (kinds or name in LABEL_COLUMNS):
+            gap = float("nan") if float in kinds else IGNORED
+            batch[name] = torch.tensor([gap if value is None else value for value in values])
+        else:
+            batch[name] = values
+    return batch
+
+
 class Collator:
-    """Pads aligned windows into one batch; `transformers.Trainer` takes it as ``data_collator``.
+    """Pads aligned windows into one batch; `transformers.Trainer` takes it as ``data_collator``, and a DataLoader over a
+    dataset's rows as ``collate_fn``: rows are aligned first.
 
     Args:
         tokenizer: its padding id and side are used.
@@ -184,6 +218,7 @@ class Collator:
     def __init__(self, tokenizer: Any, return_tensors: str = "pt") -> None:
         if return_tensors not in ("pt", "np"):
             raise ValueError(f"return_tensors: expected pt or np, found {return_tensors!r}")
+        self.tokenizer = tokenizer
         self.tensors, self.at_start = return_tensors, getattr(tokenizer, "padding_side", "right") == "left"
         pad = tokenizer.pad_token_id
         self.padding = {"input_ids": (tokenizer.eos_token_id or 0) if pad is None else pad, "labels": IGNORED}
@@ -193,9 +228,22 @@ class Collator:
         """int64 (windows, the longest's length) by name.
 
         Args:
-            windows: of one or more rows, or their fields as mappings (rows of a Dataset made of them).
+            windows: of one or more rows, or their fields as mappings (rows of a Dataset made of them); or a dataset's rows.
+
+        Returns:
+            the windows' fields; of a dataset's rows also ``row`` (windows,), the place of each window's row among them, and
+            ``classification`` (windows,), its label where it is a number, else -100.
         """
-        batch = {}
+        batch: dict[str, Any] = {}
+        if windows and isinstance(windows[0], Mapping) and "input_ids" not in windows[0]:
+            rows = [_plain(row) for row in windows]
+            aligned = [align(row, self.tokenizer).windows for row in rows]
+            places = [place for place, own in enumerate(aligned) for _ in own]
+            labels = [next((row[name] for name in LABEL_COLUMNS if name in row), None) for row in rows]
+            batch["row"] = np.array(places, np.int64)
+            numbers = [label if isinstance(label, int) and label >= 0 else IGNORED for label in labels]
+            batch["classification"] = np.array(numbers, np.int64)[batch["row"]]
+            windows = [window for own in aligned for window in own]
         for name, pad in self.padding.items():
             rows = [each[name] if isinstance(each, Mapping) else getattr(each, name) for each in windows]
             longest = max(map(len, rows))

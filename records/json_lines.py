@@ -129,6 +129,17 @@ def _nested_deeper(value: object, most: int) -> bool:
     return True
 
 
+def brackets_nest(text: str, most: int = MOST_NESTED) -> bool:
+    """Whether the brackets of a text stand in one another more than ``most`` deep: parsers of other formats than JSON take
+    minutes over these, or all of the stack."""
+    depth = 0
+    for sign in re.findall(r"[\[\](){}]", text):
+        depth = depth + 1 if sign in "[({" else max(0, depth - 1)
+        if depth > most:
+            return True
+    return False
+
+
 def _members(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return value.values()

@@ -24,7 +24,7 @@ import yaml
 
 from eraser_hub.metrics.strangers import nearly
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import has_half_character
+from eraser_hub.records.json_lines import brackets_nest, has_half_character
 from eraser_hub.records.lines import reading, utf8_file
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
@@ -154,6 +154,8 @@ class _Loader(yaml.SafeLoader):
 def _values(text: str, path: Path) -> dict[str, _Value]:
     """Key -> its value and line; each key stands once."""
     values: dict[str, _Value] = {}
+    if brackets_nest(text):
+        raise DataError("is no YAML of ours: its brackets nest too deeply", file=path)
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

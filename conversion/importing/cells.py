@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import MOST_NESTED, has_half_character
+from eraser_hub.records.json_lines import brackets_nest, has_half_character
 
 Row = Mapping[str, Any]
 LONGEST_LITERAL = 1 << 20
@@ -42,7 +42,7 @@ def literal(text: str) -> Any:
     """The list that a cell of text holds, as JSON or as Python writes it (pandas does); the text itself where it is none."""
     if not text.lstrip().startswith(("[", "{")) or len(text) > LONGEST_LITERAL:
         return text
-    if text.count("[") + text.count("{") + text.count("(") > MOST_NESTED and _deep(text):
+    if brackets_nest(text):
         return text
     try:
         return json.loads(text)
@@ -52,14 +52,6 @@ def literal(text: str) -> Any:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return text
-
-
-def _deep(text: str) -> bool:
-    depth = most = 0
-    for sign in text:
-        depth += (sign in "[{(") - (sign in "]})")
-        most = max(most, depth)
-    return most > MOST_NESTED
 
 
 def word(value: Any, column: str) -> str:

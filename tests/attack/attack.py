@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from . import annotations, archives, boards, folders, instances, objects, plans_of_verbs  # noqa: F401  (register)
+from . import annotations, archives, boards, folders, imports, instances, objects, plans_of_verbs  # noqa: F401  (register)
 from .cases import NO_INPUT, PLANS, Pair, sound
 from .judging import tell
 from .kills import kills, publish_kills
@@ -37,7 +37,7 @@ FAULTS = COLUMNS[2:]
 # of a hundred cases; a case of score or of a module takes milliseconds, one of report or build a tenth of a second
 WEIGHTS = {
     "score": 22, "compare": 4, "report": 3, "highlight": 4, "board": 4, "build": 8, "export": 3, "check": 4, "stats": 3,
-    "explain": 4, "train": 2, "publish": 2, "eraser_agreement": 12, "eraser_faithfulness": 8, "perturbation_map": 5,
+    "explain": 4, "train": 2, "publish": 2, "import": 6, "eraser_agreement": 12, "eraser_faithfulness": 8, "perturbation_map": 5,
     "rationale_set_agreement": 5, "normalized_fidelity": 4, "annotator_agreement": 3,
 }  # fmt: skip
 

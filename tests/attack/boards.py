@@ -109,6 +109,12 @@ OUT_OF_RANGE: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("--config", ("nowhere", "", "../x")), ("--source", ("nowhere", "", "raw/movies/val.jsonl")), ("--num-proc", ("0", "-1", "x")),
         ("--out", ("raw/movies/val.jsonl", "/proc/x", "raw/movies/val.jsonl/x")),
     ),
+    "import": (
+        ("--name", ("../x", "a/b", "", "movies")), ("--label", ("nowhere", "")), ("--tokens", ("nowhere", "")), ("--mask", ("nowhere", "")),
+        ("--id", ("nowhere",)), ("--query", ("nowhere",)), ("--annotators", ("none", "")), ("--offsets", ("none", "tokens")),
+        ("--tokenizer", ("nowhere",)), ("--from", ("nowhere", "nowhere.jsonl", "")), ("--out", ("rows.jsonl", "/proc/x", "rows.jsonl/x")),
+        ("--split", ("x", "=", "../x=rows.jsonl", "test=nowhere.jsonl", "train=rows.jsonl")),
+    ),
     "check": (("--config", ("nowhere", "", "../x")), ("--dataset", ("nowhere", "")), ("--format", ("xml", ""))),
     "explain": (
         ("--method", ("none", "", "gradient", "attention")), ("--kd", ("-1", "2", "nan", "x")), ("--bins", ("x", "-1", "0", "200", "nan", "inf")),

@@ -53,6 +53,8 @@ POLICY: dict[str, tuple[str, str]] = {
     "data lost": (ERROR, "a folder that no build wrote is refused and stays as it was"),
     "one bad corpus": (ERROR, "the other corpora are built, the bad one is named, exit 1"),
     "usage": (ERROR, "an option out of its range: exit 2, or 1, with the option or value named"),
+    "import counted": (COMPUTED, "whatever an import leaves out or changes is counted and said"),
+    "corpus.yaml": (ERROR, "a corpus.yaml without name or labels, with another key or value: one clear error that names it"),
     "object": (ERROR, "an object that is no rows: ValueError in clear words"),
     "object taken": (COMPUTED, "torch tensors, IterableDataset, uint16 columns are taken"),
 }  # fmt: skip

@@ -13,7 +13,7 @@ OF_VERB = {
     "score": "scoring", "compare": "scoring", "report": "reports/board/highlight", "board": "reports/board/highlight",
     "highlight": "reports/board/highlight", "build": "conversion/build/download", "export": "conversion/build/download",
     "check": "conversion/build/download", "stats": "conversion/build/download", "explain": "explain/train", "train": "explain/train",
-    "publish": "publishing/serve", "serve": "publishing/serve",
+    "import": "conversion/build/download", "publish": "publishing/serve", "serve": "publishing/serve",
 }  # fmt: skip
 OF_FOLDER = {
     "metrics": "metrics/modules", "scoring": "scoring", "reports": "reports/board/highlight", "explain": "explain/train",

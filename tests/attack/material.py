@@ -128,6 +128,29 @@ def instances(config: str, split: str = "val", seed: int = 0) -> list[Record]:
     return result
 
 
+def import_rows() -> list[Record]:
+    """Rows of a corpus that `import` takes, in every way that it takes them."""
+    draw, rows = random.Random(5), []
+    for number in range(5):
+        tokens = draw.sample(WORDS, 6)
+        masks = [[int(draw.random() < 0.4) for _ in tokens] for _ in range(2)]
+        masks[0][number] = 1
+        starts = [len(" ".join(tokens[:at])) + (at > 0) for at in range(len(tokens))]
+        rows.append(
+            {
+                "id": f"r{number}",
+                "tokens": tokens,
+                "mask": masks,
+                "label": draw.choice(("good", "bad")) if number else ["good", "good", "bad"],
+                "text": " ".join(tokens),
+                "spans": [[starts[1], starts[1] + len(tokens[1])]],
+                "quotes": [" ".join(tokens[2:4])],
+                "query": "What is it ?",
+            }
+        )
+    return rows
+
+
 def module_rows(name: str) -> tuple[list[Record], list[Record] | None]:
     """(predictions, references) that one of the six modules takes."""
     if name.startswith("eraser_"):
@@ -177,4 +200,4 @@ def write_stock(folder: Path) -> None:
     for name in ("bilingual_perturbation", "human_rationales"):
         shutil.copytree(SAMPLES / name, folder / name)
     write_files(folder, {"p.jsonl": instances("movies"), "q.jsonl": instances("movies", seed=1)})
-    write_files(folder, {"p.test.jsonl": instances("movies", "test")})
+    write_files(folder, {"p.test.jsonl": instances("movies", "test"), "rows.jsonl": import_rows()})

@@ -114,3 +114,53 @@ def test_batches_are_padded_and_a_model_takes_them(tokenizer: Any, network: Any,
         assert isinstance(batch["tokens"], np.ndarray)
     with pytest.raises(ValueError, match="expected pt or np"):
         eraser_hub.Collator(tokenizer, return_tensors="tf")
+
+
+ALL = {"eraser": ["movies", "esnli"], "bilingual_perturbation": ["senti_en"], "human_rationales": ["sst", "wikiattack"]}
+
+
+@pytest.mark.parametrize("name", list(ALL))
+@pytest.mark.parametrize("format", [None, "torch"])
+def test_a_data_loader_takes_every_dataset(name: str, format: str | None, samples: Path, tmp_path: Path) -> None:
+    import datasets
+    import torch
+    from torch.utils.data import DataLoader
+
+    folder = HUB_DATASETS[name].build(ALL[name], out=tmp_path, source=samples / name).folder
+    for config in ALL[name]:
+        for split, plain in datasets.load_dataset(str(folder), config, cache_dir=str(tmp_path / "cache")).items():
+            rows = plain.with_format(format)
+            (batch,) = DataLoader(rows, batch_size=len(rows), collate_fn=eraser_hub.collate)
+            assert list(batch) == plain.column_names, (config, split)
+            for column, values in batch.items():
+                expected = plain[column][:]
+                if isinstance(values, torch.Tensor):
+                    there = [value is not None for value in expected]
+                    assert values.shape == (len(plain),) and values[there].tolist() == [
+                        v for v in expected if v is not None
+                    ]
+                    assert not any(there) or values.dtype in (torch.int64, torch.float32, torch.bool)
+                    assert all(value == -100 or value != value for value in values[[not one for one in there]].tolist())
+                else:
+                    assert values == expected
+
+
+@pytest.mark.parametrize("format", [None, "torch"])
+def test_a_collator_takes_a_datasets_rows(tokenizer: Any, format: str | None, samples: Path, tmp_path: Path) -> None:
+    import datasets
+    from torch.utils.data import DataLoader
+
+    folder = HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser").folder
+    plain = datasets.load_dataset(str(folder), "movies", split="train", cache_dir=str(tmp_path / "cache"))
+    loader = DataLoader(plain.with_format(format), batch_size=5, collate_fn=eraser_hub.Collator(tokenizer))
+    seen = 0
+    for batch in loader:
+        first, shape = seen, batch["input_ids"].shape
+        seen += int(batch["row"].max()) + 1
+        assert batch["labels"].shape == shape and batch["row"].shape == batch["classification"].shape == shape[:1]
+        assert [plain[first + place]["classification"] for place in batch["row"].tolist()] == batch[
+            "classification"
+        ].tolist()
+        windows = [window for at in range(first, seen) for window in eraser_hub.align(plain[at], tokenizer).windows]
+        assert batch["labels"].tolist() == eraser_hub.Collator(tokenizer, "np")(windows)["labels"].tolist()
+    assert seen == len(plain)

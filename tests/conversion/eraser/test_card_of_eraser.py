@@ -12,7 +12,7 @@ from huggingface_hub.repocard import metadata_load
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.card import MARKS, filled_prose
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.records.built import read_card
+from eraser_hub.records.built import open_built, read_card
 from eraser_hub.records.errors import DataError
 
 # the Hub's lists, as far as this card uses them
@@ -126,3 +126,19 @@ def test_the_card_says_where_the_texts_are_from_and_what_the_tasks_are(card_file
     }
     assert {"extended|esnli", "extended|fever", "extended|other"} <= {*metadata["source_datasets"]}
     assert "| `evidence_inference` | mit | Evidence Inference's LICENSE says MIT (2019" in prose
+
+
+def test_the_cards_recipe_puts_configs_together(card_file, monkeypatch):
+    """The block of the card as it stands."""
+    prose = read_card(card_file)[1]
+    (block,) = (
+        block for block in re.findall(r"```python\n(.*?)```", prose, re.DOTALL) if "concatenate_datasets(" in block
+    )
+    monkeypatch.chdir(card_file.parent.parent)
+    names: dict[str, object] = {}
+    exec("from datasets import load_dataset\n" + block, names)
+    both = names["both"]
+    assert set(both["classification"]) == {"NEG", "POS", "REFUTES", "SUPPORTS"}
+    assert both.num_rows == sum(
+        open_built(card_file.parent).info(name)["splits"][0]["num_examples"] for name in ("movies", "fever")
+    )
