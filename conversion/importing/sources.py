@@ -5,8 +5,9 @@ Dataset in memory; a row is what stands in it, with the number by which errors n
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,8 @@ from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.hub import place_of
 from eraser_hub.records.json_lines import describe, strict_object, strict_value
 from eraser_hub.records.lines import batches_of_lines, reading, utf8_lines
+
+from .cells import cell
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
@@ -134,6 +137,44 @@ def _classes_of_parquet(path: Path) -> dict[str, tuple[str, ...]]:
         return dict(_classes(Features.from_arrow_schema(schema)))
     except Exception:  # what another version of datasets wrote; the numbers are then labels by themselves
         return {}
+
+
+def parted(source: Source, shares: Mapping[str, float], texts: Sequence[str]) -> dict[str, Source]:
+    """Split -> its rows: of each split as many texts as its share asks for, in the order of their digests; ``train`` the rest.
+
+    Equal texts come into one split, and the same rows always into the same.
+
+    Args:
+        source: all rows.
+        shares: split -> its share of the texts.
+        texts: the columns of the texts.
+
+    Raises:
+        DataError: the shares leave nothing.
+    """
+    if not shares:
+        return {"train": source}
+    if sum(shares.values()) >= 1:
+        raise DataError(f"expected shares of less than 100% together, found {shown(dict(shares))}", field="--split")
+
+    def digest(row: SourceRow) -> bytes:
+        try:
+            content = repr([cell(row.cells, column) for column in texts]).encode("utf-8", "surrogatepass")
+        except DataError as error:
+            raise error.at(file=source.name, line=row.number) from None
+        return blake2b(content, digest_size=8).digest()
+
+    digests = sorted({digest(row) for row in source.rows()})
+    splits, first = {}, 0
+    for split, share in shares.items():
+        size = max(1, round(share * len(digests)))
+        splits |= dict.fromkeys(digests[first : first + size], split)
+        first += size
+
+    def of(split: str) -> Source:
+        return replace(source, rows=lambda: (row for row in source.rows() if splits.get(digest(row), "train") == split))
+
+    return {split: of(split) for split in ("train", *shares)}
 
 
 def source_of_rows(rows: Dataset | IterableDataset, name: str) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from eraser_hub.conversion.importing.sources import Source
 
 From = Annotated[
-    str | None,
+    str,
     typer.Option(
         "--from", help="A file (jsonl, json, csv, tsv, parquet; also https://, hf://), a dataset's folder, or a Hub id."
     ),
@@ -31,7 +32,7 @@ Mask = Annotated[
     list[str] | None,
     typer.Option(
         help="For each text: 0/1 a token, a list or a list of lists (several annotators), or the text again with marks "
-        "(*word*). COL,COL: a column an annotator."
+        "(`*word*`). COL,COL: a column an annotator."
     ),
 ]
 Spans = Annotated[
@@ -48,7 +49,10 @@ Query = Annotated[str | None, typer.Option(help="A column of questions about the
 Id = Annotated[str | None, typer.Option(help="A column of ids; by default SPLIT_LINE.")]
 Split = Annotated[
     list[str] | None,
-    typer.Option(help="SPLIT=FILE, or SPLIT=SPLIT of the dataset; repeat it. Without it --from is the split train."),
+    typer.Option(
+        help="SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of --from; repeat it. The file --from is the "
+        "split train."
+    ),
 ]
 Annotators = Annotated[str, typer.Option(help="Several annotators: groups (an evidence group each), or majority.")]
 Tokenizer = Annotated[
@@ -59,7 +63,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace OUT/NAME.")]
 
 
 def import_corpus(
-    name: Name, label: Label, out: Out, from_: From = None, tokens: Tokens = None, text: Text = None, mask: Mask = None,
+    from_: From, name: Name, label: Label, out: Out, tokens: Tokens = None, text: Text = None, mask: Mask = None,
     spans: Spans = None, quotes: Quotes = None, offsets: Offsets = None, query: Query = None, id: Id = None, split: Split = None,
     annotators: Annotators = "groups", tokenizer: Tokenizer = None, config: Config = None, revision: Revision = None,
     force: Force = False,
@@ -100,7 +104,7 @@ def import_corpus(
         tuple(texts), tuple(marks), label, texts_option == "--tokens", marks_option.removeprefix("--"), offsets or default,
         query, id,
     )  # fmt: skip
-    sources = _sources(from_, split or [], config, revision)
+    sources = _sources(from_, split or [], config, revision, texts)
     result = run(sources, name, columns, out, annotators=annotators, tokenizer=tokenizer or BLANKS, force=force)
     for note in result.notes:
         say(note)
@@ -117,23 +121,25 @@ def _one_given(options: dict[str, list[str] | None]) -> tuple[str, list[str]]:
     return next(iter(given.items()))
 
 
-def _sources(from_: str | None, splits: list[str], config: str | None, revision: str | None) -> dict[str, Source]:
+def _sources(
+    from_: str, splits: list[str], config: str | None, revision: str | None, texts: Sequence[str]
+) -> dict[str, Source]:
     """Split -> its rows."""
     from eraser_hub.conversion.download.addresses import local_file
-    from eraser_hub.conversion.importing.sources import SUFFIXES, source_of_file, sources_of_dataset
+    from eraser_hub.conversion.importing.sources import SUFFIXES, parted, source_of_file, sources_of_dataset
 
     pairs = [_pair(split) for split in splits]
     if len({split for split, _ in pairs}) < len(pairs):
         raise typer.BadParameter("expected each split once", param_hint="--split")
-    if from_ is None or from_.endswith(SUFFIXES):
-        files = [*([("train", from_)] if from_ is not None else []), *pairs]
-        if not files or [split for split, _ in files].count("train") > 1:
-            raise typer.BadParameter(
-                "expected --from FILE (the split train), --split SPLIT=FILE, or both for other splits"
-            )
-        return {split: source_of_file(local_file(file)) for split, file in files}
+    shares = {split: share for split, file in pairs if (share := _share(file)) is not None}
+    pairs = [pair for pair in pairs if pair[0] not in shares]
+    if from_.endswith(SUFFIXES):
+        if "train" in {*shares, *dict(pairs)}:
+            raise typer.BadParameter("expected other splits than train, which is --from", param_hint="--split")
+        files = {split: source_of_file(local_file(file)) for split, file in [("train", from_), *pairs]}
+        return {**parted(files.pop("train"), shares, texts), **files}
     held = sources_of_dataset(from_, config, revision)
-    if not pairs:
+    if not pairs:  # with shares too: they are of this split
         pairs = [("train", "train" if "train" in held else next(iter(held)))]
         rest = [split for split in held if split != pairs[0][1]]
         say(
@@ -142,7 +148,23 @@ def _sources(from_: str | None, splits: list[str], config: str | None, revision:
         )
     for _, split in pairs:
         one_of(split, tuple(held), "--split")
-    return {split: held[name] for split, name in pairs}
+    chosen = {split: held[name] for split, name in pairs}
+    if shares and "train" not in chosen:
+        raise typer.BadParameter("a share is taken from train: name it too (train=SPLIT)", param_hint="--split")
+    return {**parted(chosen.pop("train"), shares, texts), **chosen} if shares else chosen
+
+
+def _share(text: str) -> float | None:
+    """``20%`` as 0.2; None for a file or a split."""
+    if not text.endswith("%"):
+        return None
+    try:
+        percent = float(text[:-1])
+    except ValueError:
+        percent = 0
+    if not 0 < percent < 100:
+        raise typer.BadParameter(f"expected a share between 0% and 100%, found {text!r}", param_hint="--split")
+    return percent / 100
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ import eraser_hub
 from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.importing.corpus import Columns, Imported, import_corpus
-from eraser_hub.conversion.importing.sources import source_of_file, source_of_rows, sources_of_dataset
+from eraser_hub.conversion.importing.sources import parted, source_of_file, source_of_rows, sources_of_dataset
 from eraser_hub.records.errors import DataError
 
 from .corpora import Row, group_masks, kept_masks, rows_of, source, write_lines
@@ -232,6 +232,50 @@ def test_a_built_dataset_of_ours_can_be_imported_again(tmp_path: Path, samples: 
     assert "sst-again: val 3, test 4; labels" in done.stdout and (tmp_path / "all/sst-again/val.jsonl").is_file()
 
 
+def test_shares_of_one_file(tmp_path: Path) -> None:
+    """Every row in one split, equal texts in the same, and the same ones each time."""
+    rows = [{**GOOD, "tokens": [f"text{number % 200}", "fine", "film"], "id": str(number)} for number in range(400)]
+    write_lines(tmp_path / "rows.jsonl", rows)
+    words = [
+        "--from",
+        str(tmp_path / "rows.jsonl"),
+        "--name",
+        "mine",
+        "--tokens",
+        "tokens",
+        "--mask",
+        "mask",
+        "--label",
+        "label",
+        "--id",
+        "id",
+    ]
+    splits = ["--split", "test=20%", "--split", "val=10%"]
+    held = []
+    for out in (tmp_path / "one", tmp_path / "two"):
+        done = typed(*words, *splits, "--out", str(out))
+        assert done.exit_code == 0, done.output
+        held.append(
+            {
+                split: {row["annotation_id"] for row in rows_of(out / "mine", split)}
+                for split in ("train", "val", "test")
+            }
+        )
+        assert "stand in several splits" not in done.stderr
+    one = held[0]
+    assert (
+        one == held[1]
+        and sum(map(len, one.values())) == 400
+        and set().union(*one.values()) == {row["id"] for row in rows}
+    )
+    assert (len(one["test"]), len(one["val"])) == (80, 40)
+    assert all(str((int(name) + 200) % 400) in names for names in one.values() for name in names)
+    for share in ("0%", "100%", "x%", "-1%"):
+        assert typed(*words, "--split", f"test={share}", "--out", str(tmp_path / "out")).exit_code == 2
+    with pytest.raises(DataError, match="expected shares of less than 100% together"):
+        parted(source([GOOD]), {"test": 0.5, "val": 0.5}, ["tokens"])
+
+
 # ---------------------------------------------------------------------------------------------------------- what is refused
 @pytest.mark.parametrize(
     ("cells", "message"),
@@ -347,7 +391,7 @@ def test_splits_that_no_dataset_can_have(splits: tuple[str, ...], tmp_path: Path
         ("--tokens t --mask m --tokenizer characters", "it goes with --text"),
         ("--tokens t --mask m --annotators all", "expected one of groups, majority"),
         ("--tokens t --mask m --split x", "expected SPLIT=FILE, found 'x'"),
-        ("--tokens t --mask m --split train=x.jsonl", "expected --from FILE (the split train)"),
+        ("--tokens t --mask m --split train=x.jsonl", "expected other splits than train, which is --from"),
     ],
 )  # fmt: skip
 def test_bad_usage(words: str, said: str, tmp_path: Path) -> None:
