@@ -8,7 +8,7 @@ TORCH  ?= torch==2.13.0
 JOBS   ?= 2
 PACKAGES := eraser_hub metrics papers records conversion datasets_scripts publishing scoring explain asking experiments reports samples
 
-.PHONY: help quickstart test test-fast bench bench-inference lint explain-table browser attack clean
+.PHONY: help quickstart test test-fast bench bench-inference lint explain-table reference browser attack clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
 	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (five minutes)"
 	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
+	@echo "make reference      docs/reference.md out of the docstrings"
 	@echo "make lint           ruff and mypy"
 	@echo "make attack N=5000  hostile input for every verb and module, kills, requests to serve; findings in attack.md"
 
@@ -61,6 +62,9 @@ bench-inference: $(VENV)/.installed-test
 
 explain-table: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.explain_table
+
+reference: $(VENV)/.installed-test
+	$(BIN)/python docs/reference.py
 
 # mypy sees the folders as the package that they are: build/typing/eraser_hub/X -> X
 lint: $(VENV)/.installed-test

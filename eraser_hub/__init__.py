@@ -5,6 +5,9 @@ Public names (loaded when first asked for, so that ``import eraser_hub`` stays c
 - ``tokens(row)``, ``mask(row)``: of each document of a row of any dataset its tokens, and which of them are rationale.
 - ``align(row, tokenizer)``, ``Collator(tokenizer)``: both in a model's sub-words, in windows, padded into batches.
 - ``collate(rows)``: rows as a batch, for a DataLoader.
+- ``token_scores(result, text)``, ``write_scores(path, rows, scores)``: what captum, ferret, inseq, interpreto, lime, shap and
+  transformers-interpret give, as a score a token, and as the file of ``explain --scores``.
+- ``explain_texts(model, texts)``: predictions with rationales for texts in memory.
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
 - ``import_corpus({"train": rows}, name, Columns(..), out)``: Datasets of rationales as a corpus folder, as `eraser-hub import` does.
@@ -28,6 +31,9 @@ _LAZY = {
     "align": ("eraser_hub.explain.alignment", "align"),
     "Collator": ("eraser_hub.explain.alignment", "Collator"),
     "collate": ("eraser_hub.explain.alignment", "collate"),
+    "token_scores": ("eraser_hub.explain.other_libraries.scores", "token_scores"),
+    "write_scores": ("eraser_hub.explain.other_libraries.scores", "write_scores"),
+    "explain_texts": ("eraser_hub.explain.api", "explain_texts"),
     "highlight": ("eraser_hub.reports.highlight", "highlight"),
     "Eraser": ("eraser_hub.datasets_scripts.eraser", "Eraser"),
     "BilingualPerturbation": ("eraser_hub.datasets_scripts.bilingual_perturbation", "BilingualPerturbation"),

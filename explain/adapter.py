@@ -22,6 +22,21 @@ from .erasure import Erased
 from .instances import Instance
 
 
+def array_of(numbers: Any) -> NDArray[np.float64]:
+    """Nested lists, any array, a data frame, or a torch tensor (which may carry a gradient or be bf16) as float64.
+
+    Raises:
+        TypeError, ValueError: no array of numbers.
+    """
+    plain = numbers.detach().cpu().double().numpy() if callable(getattr(numbers, "detach", None)) else numbers
+    if isinstance(plain, (list, tuple)) and any(callable(getattr(one, "detach", None)) for one in plain):
+        plain = [array_of(one) for one in plain]
+    values = np.asarray(plain)
+    if values.dtype.kind not in "biufO" or not values.ndim:
+        raise TypeError(f"expected an array of numbers, found {type(numbers).__name__}")
+    return values.astype(np.float64)
+
+
 @dataclass(slots=True)
 class View:
     """One erased input, ready for the model.

@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.errors import DataError, shown
 
@@ -27,7 +30,7 @@ def explain_texts(
     texts: Sequence[Text],
     *,
     queries: Sequence[str | Sequence[str]] = (),
-    scores: Sequence[Sequence[float]] = (),
+    scores: Sequence[Sequence[float] | NDArray[np.float64]] | NDArray[np.float64] = (),
     label_names: Sequence[str] = (),
     paper: str = "",
     on_passes: Callable[[int], None] | None = None,
@@ -41,8 +44,9 @@ def explain_texts(
         texts: each a string (cut at blanks and line ends, as the documents of the datasets), a list of tokens, or an :class:`Instance` (several documents, an own id).
         queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances, which
             carry their own.
-        scores: for each text a score of each token, from any attribution method; () computes them by ``method``. None of
-            them for Instances, which carry their own.
+        scores: for each text a score of each token, from any attribution method: lists, numpy arrays or torch tensors;
+            ``eraser_hub.token_scores`` takes them out of other libraries' results. () computes them by ``method``. None of them
+            for Instances, which carry their own.
         label_names: names of the model's outputs, in its order; () where the model names them itself.
         paper: ``eraser``, ``wang2022`` or ``carton2020``: that paper's choices where ``settings`` do not say otherwise. The last
             erases the rationales that Instances carry.
@@ -65,9 +69,9 @@ def explain_texts(
         raise DataError(f"expected a list of texts, found the string {shown(texts)}: put it into a list", field="texts")
     if isinstance(queries, str):
         raise DataError(f"expected a list of queries, found the string {shown(queries)}", field="queries")
-    if queries and len(queries) != len(texts):
+    if len(queries) and len(queries) != len(texts):
         raise DataError(f"expected one query for each of {len(texts)} texts, found {len(queries)}", field="queries")
-    if scores and len(scores) != len(texts):
+    if len(scores) and len(scores) != len(texts):
         raise DataError(f"expected scores for each of {len(texts)} texts, found {len(scores)}", field="scores")
     adapter = open_model(model, uses_query=True if queries else None)
     checked = settings_for(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
@@ -76,7 +80,7 @@ def explain_texts(
     align_labels(adapter, (), label_names)
     pairs = zip(texts, queries or [()] * len(texts), strict=True)
     instances = [_instance(number, text, query) for number, (text, query) in enumerate(pairs)]
-    if scores:
+    if len(scores):
         instances = [with_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
     if any(one.scores is not None for one in instances):
         checked = replace(checked, method=GIVEN)

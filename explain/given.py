@@ -18,6 +18,7 @@ from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, shown
 from eraser_hub.records.predictions import Rationale, instances, plain_rows
 
+from .adapter import array_of
 from .instances import Instance, in_any
 from .outputs import FORMATS
 from .settings import HUMAN
@@ -259,7 +260,7 @@ def with_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[n
     rows = []
     for name, tokens, values in zip(instance.names, instance.documents, scores, strict=True):
         try:
-            row = tuple(map(float, values))
+            row = tuple(array_of(values).tolist()) if len(values) else ()
         except (TypeError, ValueError):
             raise DataError(f"expected numbers, found {shown(values)}", instance=instance.id, field="scores") from None
         if len(row) != len(tokens) or not np.isfinite(row).all():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError
 
-from .adapter import Adapter, Encoded, View
+from .adapter import Adapter, Encoded, View, array_of
 from .erasure import Erased, full
 from .memory import out_of_memory, release_memory
 
@@ -230,14 +230,9 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
 
 
 def _array(output: Any, whose: str, instance: str) -> NDArray[np.float64]:
-    """A model's output as numbers; torch tensors may carry a gradient or be bf16."""
-    numbers = output.detach().cpu().double().numpy() if callable(getattr(output, "detach", None)) else output
+    """A model's output as numbers."""
     try:
-        values = np.asarray(numbers)
-        if values.dtype.kind in "biufO" and values.ndim:
-            return values.astype(np.float64)
+        return array_of(output)
     except (TypeError, ValueError):
-        pass
-    raise DataError(
-        f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}", instance=instance
-    )
+        words = f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}"
+        raise DataError(words, instance=instance) from None

@@ -1,0 +1,1 @@
+"""What other libraries' attribution methods give, as a score for each token."""
