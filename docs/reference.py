@@ -44,7 +44,9 @@ def markdown(text: str) -> str:
         elif section and line.startswith("    "):
             # what goes on from the line before, or a block after a line that ends in ::
             deeper = bool(lines) and (lines[-1].endswith("::") or lines[-1].startswith("      "))
-            lines.append(f"      {line.strip()}" if deeper else f"  {line.strip()}" if section != "Returns" else line.strip())
+            lines.append(
+                f"      {line.strip()}" if deeper else f"  {line.strip()}" if section != "Returns" else line.strip()
+            )
         else:
             section = "" if line and not line.startswith(" ") else section
             lines.append(line)
@@ -74,7 +76,9 @@ def entry(name: str, thing: Any) -> str:
 def _signature(name: str, thing: Any) -> str:
     words = f"{name}{inspect.signature(thing)}"
     words = re.sub(r"\bself, |'|<factory>|typing\.|eraser_hub\.[\w.]*\.", "", words)
-    return "```text\n" + "\n".join(textwrap.wrap(words, 118, subsequent_indent="    ", break_long_words=False)) + "\n```"
+    return (
+        "```text\n" + "\n".join(textwrap.wrap(words, 118, subsequent_indent="    ", break_long_words=False)) + "\n```"
+    )
 
 
 def page() -> str:

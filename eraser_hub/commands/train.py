@@ -38,7 +38,8 @@ Features = Annotated[str, typer.Option(help="Baselines: words, or characters (1-
 Joiner = Annotated[str | None, typer.Option(help="What stands between tokens; by default nothing for characters.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed.")]
 Limit = Annotated[
-    int | None, typer.Option(min=1, help="Train on so many instances, drawn by seed with each label's share.")
+    int | None,
+    typer.Option(min=1, help="Train, and evaluate, on so many instances, drawn by seed with each label's share."),
 ]
 Epochs = Annotated[
     float | None, typer.Option(min=0.0, help="Networks: epochs; by default the paper's, fine-tuning: 3.")

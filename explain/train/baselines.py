@@ -10,7 +10,6 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.explain.adapter import Adapter
 from eraser_hub.explain.dataset import Split, stratified
-from eraser_hub.explain.erasure import full
 from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.models.sklearn_model import BLANK_SPLIT, save_pipeline
-from eraser_hub.explain.runner import Runner
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
@@ -35,17 +30,7 @@ BASELINES = tuple(SIZE_OF)
 FOLDS = 5
 TREES = (16, 32, 64, 128, 256, 512)
 FEATURES = ("words", "characters")
-CHUNK = 64  # instances that are evaluated together
 LARGEST_SEED = 2**32 - 1  # scikit-learn's and numpy's
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """Accuracy and macro F1 (over the labels that occur) on a text: full, or the human rationale alone."""
-
-    accuracy: float
-    macro_f1: float
-    instances: int
 
 
 def examples(
@@ -203,25 +188,3 @@ def write_facts(facts: dict[str, Any], out: Path) -> None:
         beside.write_text(
             json.dumps({"eraser_hub": __version__, **facts}, indent=2, ensure_ascii=False) + "\n", "utf-8"
         )
-
-
-def evaluate_on(model: Adapter, split: Split, *, rationale_only: bool) -> Evaluation:
-    """How a trained model does on a split's full text or on its rationales alone."""
-    align_labels(model, split.label_names)
-    instances, gold = examples(split, rationale_only=rationale_only, uses_query=model.uses_query)
-    runner = Runner(model, "remove", batch_size=32)
-    guesses = []
-    for start in range(0, len(instances), CHUNK):
-        encoded = [model.encode(one) for one in instances[start : start + CHUNK]]
-        values = runner.run(encoded, [full(place) for place in range(len(encoded))])
-        guesses += [model.label_names[place] for place in values.argmax(axis=1)]
-        runner.forget()
-    return Evaluation(**figures_of(gold, guesses), instances=len(gold))
-
-
-def figures_of(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] | Sequence[int]) -> dict[str, float]:
-    """``accuracy``, and ``macro_f1`` over the labels that occur."""
-    from sklearn.metrics import accuracy_score, f1_score
-
-    macro_f1 = f1_score(gold, guesses, average="macro", zero_division=0)
-    return {"accuracy": float(accuracy_score(gold, guesses)), "macro_f1": float(macro_f1)}

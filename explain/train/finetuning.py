@@ -23,8 +23,9 @@ from eraser_hub.explain.transformers.pieces import Window
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
 from eraser_hub.explain.transformers.words import load_tokenizer, not_opened
 
-from .baselines import figures_of, write_facts
+from .baselines import write_facts
 from .data import Data, Labelled
+from .evaluation import figures_of
 from .fitting import Objective, Say, fit
 from .recipe import FINETUNING, MULTIPLE_CHOICE, Recipe
 from .unfinished import saving

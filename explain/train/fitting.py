@@ -24,6 +24,7 @@ from eraser_hub.explain.transformers.devices import runs_bf16
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
 
+from .evaluation import in_words
 from .unfinished import CHECKPOINT
 
 Example = TypeVar("Example")
@@ -259,15 +260,3 @@ def rate_at(step: int, total: int, hyper: Hyper) -> float:
     if step < hyper.warmup_steps:
         return step / hyper.warmup_steps
     return (total - step) / max(1, total - hyper.warmup_steps) if hyper.linear_decay else 1.0
-
-
-def in_words(seconds: float) -> str:
-    """A duration: ``45 s``, ``3 min 20 s``, ``2 h 5 min``.
-
-    >>> in_words(44.6), in_words(200), in_words(7500)
-    ('45 s', '3 min 20 s', '2 h 5 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -21,8 +21,9 @@ from eraser_hub.explain.transformers.devices import device_for
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 
-from .baselines import figures_of, write_facts
+from .baselines import write_facts
 from .data import Data
+from .evaluation import figures_of
 from .fitting import Objective, Progress, Say, fit
 from .recipe import Recipe
 from .unfinished import CHECKPOINT, saving

@@ -23,7 +23,7 @@ class Recipe:
         query: show the query; None: when queries differ.
         features, joiner: of the baselines: words or characters, and what stands between tokens.
         seed: of all that is drawn.
-        limit: train on so many instances, drawn by seed with each label's share.
+        limit: train, and evaluate, on so many instances, drawn by seed with each label's share.
         epochs, max_steps, batch_size, learning_rate: of networks; None: the paper's (:data:`FINETUNING` for fine-tuning).
             ``max_steps`` 0: as many as ``epochs`` ask for.
         window: sub-words that an encoder reads together; of fine-tuning the longest training example, None for the model's

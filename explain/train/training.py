@@ -19,9 +19,10 @@ from eraser_hub.papers.presets import PRESETS, preset
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 
-from .baselines import BASELINES, LARGEST_SEED, evaluate_on, examples, fit_baseline, save_baseline
+from .baselines import BASELINES, LARGEST_SEED, examples, fit_baseline, save_baseline
 from .carton import PAPER, fit_carton
 from .data import Data
+from .evaluation import evaluate_on
 from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, TASKS, Recipe
 from .unfinished import unfinished
 
@@ -70,12 +71,12 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
             if recipe.eval_split is None:
                 say("not evaluated: no other split with labels; --eval-split names one")
             return
-        yield from _figures(recipe, out, train_on, evaluated)
+        yield from _figures(recipe, out, train_on, evaluated, say)
         if regimes:
             other = "rationale" if train_on == "full" else "full"
             with unfinished(folder / "regime", {**identity, "train_on": other}, recipe.resume, say) as inner:
                 _fit(recipe, data, folder / "regime", inner, other, query, evaluated, say)
-                yield from _figures(recipe, folder / "regime", other, evaluated)
+                yield from _figures(recipe, folder / "regime", other, evaluated, say)
 
 
 def check_options(recipe: Recipe) -> None:
@@ -132,16 +133,19 @@ def evaluation_split(recipe: Recipe) -> Split | None:
     return split if has_labels(split) else None
 
 
-def _figures(recipe: Recipe, model: Path, train_on: str, split: Split) -> Iterator[str]:
+def _figures(recipe: Recipe, model: Path, train_on: str, split: Split, say: Callable[[str], None]) -> Iterator[str]:
+    adapter = open_model(model, trust_remote_code=recipe.trust_remote_code)
     for seen in ("full", "rationale"):
         name = REGIMES.get((train_on, seen))
-        if name is None:
+        if name is None or (seen == "rationale" and not has_rationales(split)):
             continue
-        if seen == "rationale" and not has_rationales(split):
-            continue
-        adapter = open_model(model, trust_remote_code=recipe.trust_remote_code)
-        figures = evaluate_on(adapter, split, rationale_only=seen == "rationale")
-        yield f"{name}: accuracy {figures.accuracy:.3f}, macro F1 {figures.macro_f1:.3f} ({figures.instances} instances)"
+        figures = evaluate_on(
+            adapter, split, rationale_only=seen == "rationale", limit=recipe.limit, seed=recipe.seed, say=say
+        )
+        drawn = "" if recipe.limit is None else f"at most {recipe.limit} by --limit: "
+        yield (
+            f"{name}: accuracy {figures.accuracy:.3f}, macro F1 {figures.macro_f1:.3f} ({drawn}{figures.instances} instances)"
+        )
 
 
 def all_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bool:
@@ -210,7 +214,9 @@ def _fit(
         need("torch", "transformers")
         unseen: tuple[list[Instance], list[str]] = ([], [])
         if evaluated is not None:
-            unseen = examples(evaluated, rationale_only=rationale_only, uses_query=query)
+            unseen = examples(
+                evaluated, rationale_only=rationale_only, uses_query=query, limit=recipe.limit, seed=recipe.seed
+            )
         whole = Data((instances, labels), unseen, facts["label_names"], query)
         if SYSTEMS[recipe.model].stages:
             from .pipelines import train_pipeline

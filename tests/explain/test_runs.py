@@ -429,6 +429,24 @@ def test_a_limit_takes_each_label_s_share(hub, tmp_path):
     done = call(*options, "--limit", "10", verb="train")
     assert done.exit_code == 0, done.output
     assert "--limit: 10 labelled instances, drawn by seed 1 with each label's share: 5 NEG, 5 POS" in done.stderr
+    done = call(*options[:-2], "--eval-split", "val", "--limit", "6", verb="train")
+    assert "(at most 6 by --limit: 6 instances)" in done.stdout
+
+
+def test_an_evaluation_tells_how_long_it_still_takes(hub, linear, monkeypatch):
+    from eraser_hub.explain.dataset import open_split
+    from eraser_hub.explain.open import open_model
+    from eraser_hub.explain.train import evaluation
+
+    monkeypatch.setattr(evaluation, "CHUNK", 5)
+    monkeypatch.setattr(evaluation, "QUIET_SECONDS", -1.0)
+    said = []
+    split = open_split(str(hub), "movies", "val")
+    whole = evaluation.evaluate_on(open_model(linear), split, rationale_only=False, say=said.append)
+    assert whole.instances == 21 and [words.split(",")[0] for words in said] == [
+        f"evaluated {number} of 21" for number in (5, 10, 15, 20)
+    ]
+    assert said[0].endswith(" s left")
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 10, 25])
