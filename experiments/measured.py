@@ -98,6 +98,8 @@ class Work:
             system.encoder == "required" or (system.encoder == "optional" and not plan.fast)
         )
         encoder = plan.encoder if wants else ""
+        if plan.encoder and system is not None and system.encoder == "optional" and not encoder:
+            self.notes.append(f"{self.row.system}: --fast: learned embeddings in the place of the encoder")
         over_words = system is not None and system.encoder != "required" and not encoder
         return Recipe(
             dataset=plan.dataset, config=plan.config, split="train", eval_split=None,
