@@ -217,6 +217,7 @@ def test_a_model_that_was_half_written_is_refused_and_trained_again(hub, tmp_pat
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_another_model_takes_a_folder_over(hub, tmp_path):
     for model in ("logistic-regression", "glove-lstm", "logistic-regression"):
         more = {} if model == "logistic-regression" else {"hyper": NETWORK, "max_steps": 1}
