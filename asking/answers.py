@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from eraser_hub.records.errors import shown
 
+from .probabilities import label_probabilities
+
 ANSWERED, REFUSAL, CUT, BROKEN = "answered", "refusal", "cut", "broken"
 OUTCOMES = (ANSWERED, REFUSAL, CUT, BROKEN)
+# how an answer names what it rests on, see `formats`
+QUOTED, OFFSETS, TOKENS, HIGHLIGHTED = FORMATS = ("quotes", "offsets", "tokens", "highlighted")
+Place: TypeAlias = tuple[int, int, int]  # of a span: the text's number from 1, its start, its end
 # more characters than any label and quotes take; what is longer is not looked through
 LONGEST = 1 << 20
 MOST_QUOTES = 1000
@@ -24,6 +29,17 @@ _REFUSAL = re.compile(
 )
 
 
+_SPAN = {
+    "type": "object", "properties": {name: {"type": "integer"} for name in ("text", "start", "end")},
+    "required": ["text", "start", "end"], "additionalProperties": False,
+}  # fmt: skip
+# the field of each format, and what its list holds
+_FIELDS: dict[str, tuple[str, dict[str, Any]]] = {
+    QUOTED: ("quotes", {"type": "string"}), OFFSETS: ("spans", _SPAN), TOKENS: ("spans", _SPAN),
+    HIGHLIGHTED: ("texts", {"type": "string"}),
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A model's answer.
@@ -31,36 +47,42 @@ class Answer:
     Attributes:
         outcome: one of `OUTCOMES`.
         label: one of the labels; None without an answer.
-        quotes: most important first.
+        quotes: most important first; of highlighted answers the copies of the texts.
+        places: in the place of quotes, by characters or tokens; most important first.
         reason: of an outcome other than "answered", in words.
+        probabilities: of each label, where the server gave log-probabilities.
     """
 
     outcome: str
     label: str | None = None
     quotes: tuple[str, ...] = ()
     reason: str = ""
+    probabilities: Mapping[str, float] | None = None
+    places: tuple[Place, ...] = ()
 
 
-def schema(labels: Sequence[str]) -> dict[str, Any]:
-    """The JSON schema of an answer."""
+def schema(labels: Sequence[str], answer: str = QUOTED) -> dict[str, Any]:
+    """The JSON schema of an answer in that format."""
     label: dict[str, Any] = {"type": "string"}
+    name, item = _FIELDS[answer]
     return {
         "type": "object",
         "properties": {
             "label": label | ({"enum": list(labels)} if labels else {}),
-            "quotes": {"type": "array", "items": {"type": "string"}},
+            name: {"type": "array", "items": item},
         },
-        "required": ["label", "quotes"],
+        "required": ["label", name],
         "additionalProperties": False,
     }
 
 
-def read_answer(choice: object, labels: Sequence[str]) -> Answer:
+def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> Answer:
     """The answer in a choice of a chat completion.
 
     Args:
         choice: ``choices[0]`` of the server's answer: ``message`` and ``finish_reason``.
         labels: those there are; () for any.
+        form: one of `FORMATS`.
     """
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
@@ -78,7 +100,8 @@ def read_answer(choice: object, labels: Sequence[str]) -> Answer:
             return Answer(CUT, reason="the answer ends at the most tokens allowed")
         outcome = REFUSAL if _REFUSAL.search(content[:300]) else BROKEN
         return Answer(outcome, reason=f"expected an object with label and quotes, found {shown(content)}")
-    return _checked(said, labels)
+    answer = _checked(said, labels, form)
+    return replace(answer, probabilities=label_probabilities(choice, labels)) if answer.label else answer
 
 
 def _object_in(content: str) -> dict[str, Any] | None:
@@ -96,17 +119,30 @@ def _object_in(content: str) -> dict[str, Any] | None:
     return objects[-1] if objects else None
 
 
-def _checked(said: dict[str, Any], labels: Sequence[str]) -> Answer:
-    label, quotes = said["label"], said.get("quotes")
-    quotes = [quotes] if isinstance(quotes, str) else quotes
-    if not isinstance(quotes, list) or not all(isinstance(quote, str) for quote in quotes):
-        return Answer(BROKEN, reason=f"quotes: expected a list of strings, found {shown(quotes)}")
+def _checked(said: dict[str, Any], labels: Sequence[str], form: str) -> Answer:
+    field, item = _FIELDS[form]
+    label, quotes = said["label"], said.get(field)
+    quotes = [quotes] if isinstance(quotes, str) and item is not _SPAN else quotes
+    places = [_place(one) for one in quotes] if isinstance(quotes, list) and item is _SPAN else []
+    sound = all(places) if item is _SPAN else isinstance(quotes, list) and all(isinstance(one, str) for one in quotes)
+    if not isinstance(quotes, list) or not sound:
+        expected = "spans {text, start, end} of whole numbers" if item is _SPAN else "strings"
+        return Answer(BROKEN, reason=f"{field}: expected a list of {expected}, found {shown(quotes)}")
     if len(quotes) > MOST_QUOTES:
-        return Answer(BROKEN, reason=f"quotes: expected at most {MOST_QUOTES}, found {len(quotes)}")
+        return Answer(BROKEN, reason=f"{field}: expected at most {MOST_QUOTES}, found {len(quotes)}")
     name = _label(label, labels)
     if name is None:
         return Answer(BROKEN, reason=f"label: expected one of {', '.join(labels)}, found {shown(label)}")
+    if item is _SPAN:
+        return Answer(ANSWERED, name, places=tuple(filter(None, places)))
     return Answer(ANSWERED, name, tuple(quotes))
+
+
+def _place(span: object) -> Place | None:
+    """A span's numbers; None where it has none."""
+    numbers = [span.get(name) for name in ("text", "start", "end")] if isinstance(span, dict) else []
+    sound = [one for one in numbers if isinstance(one, int) and not isinstance(one, bool)]
+    return (sound[0], sound[1], sound[2]) if len(sound) == 3 else None
 
 
 def _label(label: object, labels: Sequence[str]) -> str | None:

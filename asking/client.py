@@ -13,13 +13,17 @@ import openai
 
 from eraser_hub.records.errors import DataError, first_line, shown
 
-from .answers import BROKEN, Answer, read_answer, schema
+from .answers import BROKEN, QUOTED, Answer, read_answer, schema
 from .cache import Cache
 from .settings import AskSettings
 
 Message = dict[str, str]
 KEY_VARIABLE = "OPENAI_API_KEY"
+TOP_LOGPROBS = 20  # alternatives of a token; servers allow no more
 BYTES_A_TOKEN = 4  # of UTF-8, for estimates
+# what is asked for beside the answer, as notes name it, and what is done where a server does not take it
+NAMES = {"schema": "JSON schema", "log-probabilities": "log-probabilities"}
+INSTEAD = {"schema": "answers are read from the words", "log-probabilities": "answers come without them"}
 # what asking further does not mend
 _HOPELESS = (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError)
 # what is wrong with one request alone: too long for the model, or refused by a filter
@@ -96,6 +100,8 @@ class Client:
         self.settings, self.cache, self.bill = settings, cache, Bill(budget)
         self.key = os.environ.get(KEY_VARIABLE, "")
         self.structured = settings.structured != "none"
+        self.logprobs = bool(settings.again)
+        self.gives_probabilities = False
         self._client = openai.AsyncOpenAI(
             base_url=endpoint, api_key=self.key or "none", max_retries=attempts - 1, timeout=timeout
         )
@@ -119,7 +125,7 @@ class Client:
         kept = self.cache.get(request)
         if kept is not None:
             self.bill.from_cache += 1
-            return read_answer(kept["choices"][0] if kept["choices"] else None, labels)
+            return self._read(kept, labels)
         reserved = estimated_tokens(messages) + self.settings.max_tokens
         self.bill.reserve(reserved)
         try:
@@ -131,37 +137,51 @@ class Client:
         if isinstance(answer, Answer):
             return answer
         self.cache.put(request, answer)
-        return read_answer(answer["choices"][0], labels)
+        return self._read(answer, labels)
+
+    def _read(self, kept: dict[str, Any], labels: Sequence[str]) -> Answer:
+        choice = kept["choices"][0] if kept["choices"] else None
+        self.gives_probabilities |= isinstance(choice, dict) and bool(choice.get("logprobs"))
+        return read_answer(choice, labels, self.settings.answer)
 
     def _request(self, messages: Sequence[Message], labels: Sequence[str], sample: int) -> dict[str, Any]:
         """What decides an answer; it names the answer in the cache."""
         settings = self.settings
         return {
-            "model": settings.model, "messages": list(messages), "temperature": settings.temperature,
-            "seed": settings.seed + sample, "max_tokens": settings.max_tokens, "structured": settings.structured,
-            "labels": list(labels),
+            "model": settings.model, "messages": list(messages),
+            "temperature": settings.sample_temperature if sample else settings.temperature, "seed": settings.seed + sample, "max_tokens": settings.max_tokens, "structured": settings.structured,
+            "labels": list(labels), **({"top_logprobs": TOP_LOGPROBS} if settings.again and not sample else {}),
+            **({"answer": settings.answer} if settings.answer != QUOTED else {}),
         }  # fmt: skip
 
     async def _sent(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
-        """The server's answer as it is kept, with a schema where the server takes one."""
-        structured = self.structured
+        """The server's answer as it is kept, with a schema and log-probabilities where the server takes them."""
+        wanted = {"schema": self.structured, "log-probabilities": self.logprobs and "top_logprobs" in request}
+        extras = [name for name, on in wanted.items() if on]
+        optional = [name for name in extras if name != "schema" or self.settings.structured != "schema"]
         try:
-            raw = await self._raw(request, structured)
+            return self._kept(await self._raw(request, extras), messages)
         except _OF_THE_REQUEST as error:
-            if not structured or self.settings.structured == "schema":
-                raise
-            raw = await self._raw(request, False)  # where this fails too, the schema was not the reason
-            self.structured = False
-            self.bill.note(
-                f"the server takes no JSON schema ({self._words(error)[:80]}): answers are read from the words"
-            )
-        return self._kept(raw, messages)
+            first = error
+        for dropped in dict.fromkeys([*((name,) for name in optional), tuple(optional)]):
+            try:
+                raw = await self._raw(request, [name for name in extras if name not in dropped])
+            except _OF_THE_REQUEST:
+                continue  # these were not the reason
+            self.structured &= "schema" not in dropped
+            self.logprobs &= "log-probabilities" not in dropped
+            for name in dropped:
+                self.bill.note(f"the server takes no {NAMES[name]} ({self._words(first)[:80]}): {INSTEAD[name]}")
+            return self._kept(raw, messages)
+        raise first
 
-    async def _raw(self, request: dict[str, Any], structured: bool) -> str:
+    async def _raw(self, request: dict[str, Any], extras: Sequence[str]) -> str:
         body = {name: request[name] for name in ("model", "messages", "temperature", "seed", "max_tokens")}
-        if structured:
-            answer = {"name": "answer", "strict": True, "schema": schema(request["labels"])}
+        if "schema" in extras:
+            answer = {"name": "answer", "strict": True, "schema": schema(request["labels"], self.settings.answer)}
             body["response_format"] = {"type": "json_schema", "json_schema": answer}
+        if "log-probabilities" in extras:
+            body |= {"logprobs": True, "top_logprobs": request["top_logprobs"]}
         try:
             # as an extra body, which takes the place of the arguments: the client does not walk through it by its types
             response = await self._client.chat.completions.with_raw_response.create(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from eraser_hub.explain.erasure import ranking
 from eraser_hub.explain.instances import Instance
+from eraser_hub.metrics.fields import SCORE_FIELDS
 
 from .alignment import Quote
 from .answers import ANSWERED, Answer
+
+Erased: TypeAlias = Mapping[str, Mapping[str, float]]
+PAIR_FIELDS = {"sufficiency": "rationale_pred_proba", "comprehensiveness": "non_rationale_pred_proba"}
 
 
 def token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list[float]:
@@ -39,8 +43,8 @@ def spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
     return disjoint
 
 
-def eraser_line(instance: Instance, answer: Answer, quotes: Sequence[Quote]) -> dict[str, Any]:
-    """An instance of ERASER's results format, with ``quotes`` and ``outcome``."""
+def eraser_line(instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased) -> dict[str, Any]:
+    """An instance of ERASER's results format, with ``quotes`` and ``outcome``; `erased` holds the labels' probabilities, by side."""
     sizes = zip(instance.names, map(len, instance.documents), strict=True)
     rationales = [
         {
@@ -56,15 +60,18 @@ def eraser_line(instance: Instance, answer: Answer, quotes: Sequence[Quote]) -> 
         "annotation_id": instance.id,
         "rationales": rationales if answer.outcome == ANSWERED else [],
         "classification": answer.label,
+        **({SCORE_FIELDS["full"]: answer.probabilities} if answer.probabilities is not None else {}),
+        **{SCORE_FIELDS[side]: p for side, p in erased.items()},
         "quotes": [asdict(quote) for quote in quotes],
         "outcome": answer.outcome,
     }
 
 
 def pair_line(
-    instance: Instance, answer: Answer, quotes: Sequence[Quote], label_names: Sequence[str]
+    instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased, label_names: Sequence[str]
 ) -> dict[str, Any]:
-    """A row of the perturbation benchmark's results, with ``quotes`` and ``outcome``."""
+    """A row of the perturbation benchmark's results, with ``quotes`` and ``outcome``; `erased` as in `eraser_line`."""
+    sides = {"pred_proba": answer.probabilities} | {PAIR_FIELDS[side]: p for side, p in erased.items()}
     rationale, words = [], []
     for docid, tokens in zip(instance.names, instance.documents, strict=True):
         scores = token_scores(quotes, docid, len(tokens))
@@ -75,6 +82,7 @@ def pair_line(
         "pred_label": None if answer.label is None else list(label_names).index(answer.label),
         "rationale": rationale,
         "rationale_tokens": words,
+        **{field: [p[label] for label in label_names] for field, p in sides.items() if p is not None},
         "quotes": [asdict(quote) for quote in quotes],
         "outcome": answer.outcome,
     }

@@ -13,6 +13,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from eraser_hub.records.errors import DataError, first_line
 
+from .answers import QUOTED, TOKENS
 from .questions import Question
 
 FOLDER = Path(__file__).with_name("prompts")
@@ -51,29 +52,49 @@ class Prompt:
     template: Template
 
     def messages(
-        self, question: Question, labels: Sequence[str], shots: Sequence[tuple[Question, Sequence[str]]] = ()
+        self,
+        question: Question,
+        labels: Sequence[str],
+        shots: Sequence[tuple[Question, Sequence[str]]] = (),
+        answer: str = QUOTED,
     ) -> list[dict[str, str]]:
         """The messages that ask a question.
 
         Args:
             labels: those there are.
             shots: questions with the quotes that answer them.
+            answer: the format to answer in, one of `answers.FORMATS`.
         """
-        messages = [{"role": "system", "content": self._words("system", question, labels)}]
+        messages = [{"role": "system", "content": self._words("system", question, labels, answer)}]
         for example, quotes in shots:
-            answer = orjson.dumps({"label": example.instance.label, "quotes": list(quotes)}).decode()
-            messages.append({"role": "user", "content": self._words("user", example, labels)})
-            messages.append({"role": "assistant", "content": answer})
-        return [*messages, {"role": "user", "content": self._words("user", question, labels)}]
+            gold = orjson.dumps({"label": example.instance.label, "quotes": list(quotes)}).decode()
+            messages.append({"role": "user", "content": self._words("user", example, labels, answer)})
+            messages.append({"role": "assistant", "content": gold})
+        return [*messages, {"role": "user", "content": self._words("user", question, labels, answer)}]
 
-    def _words(self, part: str, question: Question, labels: Sequence[str]) -> str:
+    def _words(self, part: str, question: Question, labels: Sequence[str], answer: str) -> str:
         documents = [
-            {"docid": docid, "text": text} for docid, text in zip(question.instance.names, question.texts, strict=True)
+            {"docid": docid, "text": text}
+            for docid, text in zip(question.instance.names, _shown(question, answer), strict=True)
         ]
         try:
-            return self.template.render(part=part, labels=labels, documents=documents, query=question.query).strip("\n")
+            return self.template.render(
+                part=part, labels=labels, documents=documents, query=question.query, answer=answer
+            ).strip("\n")
         except TemplateError as error:
             raise DataError(f"--prompt: {first_line(error)}", file=self.name) from None
+
+
+def _shown(question: Question, answer: str) -> Sequence[str]:
+    """The texts; where tokens are asked for by number, each token behind its number."""
+    if answer != TOKENS:
+        return question.texts
+    shown = []
+    for text, document in zip(question.texts, question.instance.documents, strict=True):
+        whole = text == question.blank.join(document)  # of a changed question there are no tokens without blanks
+        tokens = text.split() if question.blank else document if whole else list(text)
+        shown.append(" ".join(f"[{number}]{token}" for number, token in enumerate(tokens)))
+    return shown
 
 
 def open_prompt(config: str, file: Path | None = None) -> Prompt:

@@ -14,13 +14,15 @@ import orjson
 
 from eraser_hub.explain.dataset import Split, open_split
 from eraser_hub.explain.outputs import Partial, check_format, refuse_other, run_path, write_predictions
+from eraser_hub.metrics.fields import AGAIN_FIELD
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 
-from .alignment import align
+from .again import Asker, as_json, erased_fields, standard_error
 from .answers import ANSWERED, OUTCOMES, Answer
 from .cache import Cache
 from .client import Client, OutOfBudgetError, UnreachableError, estimated_tokens, gather
+from .formats import located
 from .lines import eraser_line, pair_line
 from .prompts import GENERIC, Prompt, family_of, open_prompt
 from .questions import Question, examples, questions
@@ -40,6 +42,7 @@ class AskJob:
         split: its split.
         limit: the first so many instances; None for all.
         prompt: a file in place of the config's prompt.
+        simulate_endpoint: of the second model; "" for the first one's.
     """
 
     dataset: str
@@ -47,6 +50,7 @@ class AskJob:
     split: str = "test"
     limit: int | None = None
     prompt: Path | None = None
+    simulate_endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +77,18 @@ class Plan:
 
     def messages(self, question: Question) -> list[dict[str, str]]:
         """The prompt of a question."""
-        return self.prompt.messages(question, self.split.label_names, self.shots)
+        return self.prompt.messages(question, self.split.label_names, self.shots, self.settings.answer)
 
-    def line(self, question: Question, answer: Answer) -> dict[str, Any]:
-        """The prediction that an answer makes."""
-        how = {"threshold": self.settings.threshold, "several": self.settings.several}
-        quotes = align(answer.quotes, question.documents, **how)  # type: ignore[arg-type]
+    async def line(self, question: Question, answer: Answer, asker: Asker) -> dict[str, Any]:
+        """The prediction that an answer makes, and what is asked again."""
+        settings = self.settings
+        quotes = located(answer, question, settings)
+        answer, again = await asker.ask(question, answer, quotes)
         if self.split.kind == "perturbation":
-            return pair_line(question.instance, answer, quotes, self.split.label_names)
-        return eraser_line(question.instance, answer, quotes)
+            line = pair_line(question.instance, answer, quotes, erased_fields(again), self.split.label_names)
+        else:
+            line = eraser_line(question.instance, answer, quotes, erased_fields(again))
+        return line | ({AGAIN_FIELD: as_json(again)} if settings.again or settings.simulate_with else {})
 
     def header(self) -> dict[str, Any]:
         """What decides the results, as a run's record holds it."""
@@ -161,12 +168,18 @@ def ask(
         raise DataError(f"--out: expected a file ending in .jsonl, found {shown(out.name)}")
     plan = plan_of(job, settings)
     client = Client(endpoint, plan.settings, cache, budget, attempts, timeout)
+    simulator = None
+    if settings.simulate_with:
+        reading = replace(plan.settings, model=settings.simulate_with, again=(), samples=0)
+        simulator = Client(job.simulate_endpoint or endpoint, reading, cache, None, attempts, timeout)
+        simulator.bill = client.bill
+    asker = Asker(client, plan.settings, plan.prompt, plan.shots, plan.split.label_names, simulator)
     header = plan.header()
     if not force:
         refuse_other(out, header)
     partial = Partial(out, header, resume)
     try:
-        failures = asyncio.run(_asked(plan, client, partial, concurrency, on_progress))
+        failures = asyncio.run(_asked(plan, asker, partial, concurrency, on_progress))
         if failures:
             raise DataError(_failure_words(failures, len(partial.places), out))
         report = _written(out, partial, plan, client, header)
@@ -176,8 +189,9 @@ def ask(
         partial.close(remove=not partial.places)
 
 
-async def _asked(plan: Plan, client: Client, partial: Partial, concurrency: int, on_progress: OnProgress) -> list[str]:
+async def _asked(plan: Plan, asker: Asker, partial: Partial, concurrency: int, on_progress: OnProgress) -> list[str]:
     """Ask what is not answered yet; why instances have no answer."""
+    client = asker.client
     failures: list[str] = []
     waiting = ((number, one) for number, one in enumerate(plan.questions()) if number not in partial.places)
 
@@ -185,6 +199,7 @@ async def _asked(plan: Plan, client: Client, partial: Partial, concurrency: int,
         for number, question in waiting:
             try:
                 answer = await client.ask(plan.messages(question), plan.split.label_names)
+                line = await plan.line(question, answer, asker)
             except OutOfBudgetError:
                 failures.append(f"instance {shown(question.instance.id)}: the budget is used up")
                 return
@@ -193,7 +208,6 @@ async def _asked(plan: Plan, client: Client, partial: Partial, concurrency: int,
                 if len(failures) > MOST_TOLD + concurrency:
                     return
                 continue
-            line = plan.line(question, answer)
             facts = {
                 "outcome": answer.outcome,
                 "reason": answer.reason,
@@ -205,7 +219,8 @@ async def _asked(plan: Plan, client: Client, partial: Partial, concurrency: int,
     try:
         await gather([work() for _ in range(concurrency)])
     finally:
-        await client.close()
+        for one in filter(None, (client, asker.simulator)):
+            await one.close()
     return failures
 
 
@@ -232,6 +247,10 @@ def _written(out: Path, partial: Partial, plan: Plan, client: Client, header: di
         notes.append(
             f"no prompt is made for the config {plan.split.config}: a general one is used (--prompt gives another)"
         )
+    if samples := plan.settings.samples:
+        notes.append(
+            f"probabilities are shares of {samples} answers: a standard error of at most {standard_error(samples):.3f} each"
+        )
     notes.append(f"{bill.paid} tokens paid for {bill.requests} answers, {bill.from_cache} answers from the cache")
     report = AskReport(out, outcomes, statuses, notes, plan.settings.signature())
     write_predictions(
@@ -256,7 +275,8 @@ def dry_run(job: AskJob, settings: AskSettings) -> Iterator[str]:
             yield from (f"--- {message['role']}\n{message['content']}" for message in messages)
         total, count = total + estimated_tokens(messages), count + 1
     yield (
-        f"{count} prompts, about {total} tokens (UTF-8 bytes / 4), and at most {count * plan.settings.max_tokens} of answers; "
-        "nothing was asked"
+        f"{count} prompts, about {total} tokens (UTF-8 bytes / 4), and at most {count * plan.settings.max_tokens} of answers"
+        + (f", each up to {plan.settings.requests} times" if plan.settings.requests > 1 else "")
+        + "; nothing was asked"
     )
     yield plan.settings.signature()

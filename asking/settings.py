@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from eraser_hub.records.errors import DataError, shown
 
 from .alignment import SEVERAL, THRESHOLD
+from .answers import FORMATS, QUOTED
 
 STRUCTURED = ("auto", "schema", "none")
+# what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
+AGAIN = ("redacted", "removed", "alone", "random")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,11 @@ class AskSettings:
         threshold: least similarity of a quote that does not stand in the text as it is, see `alignment.align`.
         several: which place a quote with several has, see `alignment.align`.
         prompt: the prompt's name and digest.
+        again: which of `AGAIN` to ask after the first answer.
+        samples: answers whose shares are the labels' probabilities, where the server gives no log-probabilities; 0 for none.
+        sample_temperature: of these.
+        answer: the format of the answers, one of `answers.FORMATS`.
+        simulate_with: another model, which reads the quotes alone; "" for none.
     """
 
     model: str
@@ -34,6 +42,11 @@ class AskSettings:
     threshold: float = THRESHOLD
     several: str = "nearest"
     prompt: str = ""
+    again: tuple[str, ...] = ()
+    samples: int = 0
+    sample_temperature: float = 1.0
+    simulate_with: str = ""
+    answer: str = QUOTED
 
     def __post_init__(self) -> None:
         for option, good, expected, value in (
@@ -43,6 +56,22 @@ class AskSettings:
             ("--structured", self.structured in STRUCTURED, f"one of {', '.join(STRUCTURED)}", self.structured),
             ("--shots", self.shots >= 0, "at least 0", self.shots),
             ("--threshold", 0.5 <= self.threshold <= 1, "a number from 0.5 to 1", self.threshold),
+            (
+                "--shots",
+                not self.shots or self.answer == QUOTED,
+                f"0 with --answer {self.answer}: examples are quotes",
+                self.shots,
+            ),
+            ("--answer", self.answer in FORMATS, f"one of {', '.join(FORMATS)}", self.answer),
+            ("--again", _some_of(self.again, AGAIN), f"some of {', '.join(AGAIN)}, each once", ",".join(self.again)),
+            ("--samples", self.samples >= 0, "at least 0", self.samples),
+            ("--samples", not self.samples or self.again, "--again beside it", self.samples),
+            (
+                "--sample-temperature",
+                0 < self.sample_temperature <= 2,
+                "a number from 0 (excluded) to 2",
+                self.sample_temperature,
+            ),
             ("--several", self.several in SEVERAL, f"one of {', '.join(SEVERAL)}", self.several),
         ):
             if not good:
@@ -57,4 +86,20 @@ class AskSettings:
             f"seed:{self.seed}", f"max_tokens:{self.max_tokens}", f"structured:{self.structured}",
             f"quotes:{self.threshold:g},{self.several}", f"eraser-hub:{__version__}",
         ]  # fmt: skip
+        if self.answer != QUOTED:
+            parts.insert(-1, f"answer:{self.answer}")
+        if self.again:
+            sampled = f",samples:{self.samples}@{self.sample_temperature:g}" if self.samples else ""
+            parts.insert(-1, f"again:{','.join(self.again)}{sampled}")
+        if self.simulate_with:
+            parts.insert(-1, f"simulated:{self.simulate_with}")
         return "|".join(parts)
+
+    @property
+    def requests(self) -> int:
+        """How many answers an instance takes at most."""
+        return (1 + len(self.again)) * (1 + self.samples) + bool(self.simulate_with)
+
+
+def _some_of(values: tuple[str, ...], allowed: tuple[str, ...]) -> bool:
+    return len(set(values)) == len(values) and set(values) <= set(allowed)

@@ -74,6 +74,8 @@ _SIDES: Format = {SCORE_FIELDS[side]: LABELS for side in ERASED}
 OUTCOME_FIELD, ANSWERED = "outcome", "answered"
 # the quotes of a language model, and where they stand; `quote_faithfulness` alone reads them
 QUOTES_FIELD = "quotes"
+# what a language model answered to changed questions: without its quotes, with them alone, ..
+AGAIN_FIELD = "asked_again"
 INSTANCE: Format = {
     **dict.fromkeys(("annotation_id", "classification", "tokens_to_flip", OUTCOME_FIELD)),
     "rationales": {
@@ -88,6 +90,7 @@ INSTANCE: Format = {
     },
     OCCLUDED_FIELD: {"occlusion_rate": None, "trial": None, **_SIDES},
     QUOTES_FIELD: dict.fromkeys(("text", "status", "docid", "start_token", "end_token", "similarity")),
+    AGAIN_FIELD: dict.fromkeys(("kind", "classification", "outcome")),
 }
 # rows of the other modules
 ID_FIELDS = ("annotation_id", "id", "sent_id")
@@ -97,7 +100,7 @@ ERASED_ANSWERS = ("rationale_pred_label", "non_rationale_pred_label")
 PERTURBATION_ROW: Format = dict.fromkeys(
     (
         *ID_FIELDS, "pred_label", "rationale", "rationale_tokens", "ranked_tokens", "kd", *PROBABILITIES,
-        "empty_pred_proba", *ERASED_ANSWERS, "answer", "answer_proba", OUTCOME_FIELD, QUOTES_FIELD,
+        "empty_pred_proba", *ERASED_ANSWERS, "answer", "answer_proba", OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD,
     )
 )  # fmt: skip
 FIDELITY_ROW: Format = dict.fromkeys(

@@ -11,7 +11,7 @@ import numpy as np
 from .batches import Measured, info
 from .cells import as_list, as_number
 from .clusters import connected as connected
-from .fields import ANSWERED, HEADLINE, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
+from .fields import AGAIN_FIELD, ANSWERED, HEADLINE, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
@@ -21,10 +21,16 @@ from .sources import ERASER
 from .strangers import nearly as nearly
 from .tokens import sentence_sizes
 
+# what a model was asked again without, with, or by another model -> (the score, whether the label has to change)
+AGAIN = {
+    "redacted": ("label_flip_redacted", True), "removed": ("label_flip_removed", True),
+    "random": ("label_flip_random", True), "alone": ("label_kept_alone", False), "simulated": ("simulatability", False),
+}  # fmt: skip
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
 HIGHER_IS_BETTER: dict[str, bool | None] = {
     "in_text": True, "exact": True, "normalised": None, "fuzzy": None, "ambiguous": None, "invented": False,
     "instances_with_invented": False, "quotes_per_instance": None, "quote_length": None, "coverage": None, "answered": True,
+    "label_flip_redacted": True, "label_flip_removed": True, "label_flip_random": None, "label_kept_alone": True, "simulatability": True,
 }  # fmt: skip
 RANGES: dict[str, tuple[float | None, float | None]] = dict.fromkeys(HIGHER_IS_BETTER, (0.0, 1.0))
 RANGES |= dict.fromkeys(("quotes_per_instance", "quote_length"), (0.0, None))
@@ -38,7 +44,9 @@ _INPUTS_DESCRIPTION = """
 Args:
     predictions: instances {annotation_id, quotes, outcome}, as `eraser-hub ask` writes them: quotes is a list of {text, status,
         docid, start_token, end_token, similarity}, status one of exact, normalised, fuzzy, ambiguous, not_found, empty;
-        outcome other than "answered" (optional) says that there is no answer, and so no quote.
+        outcome other than "answered" (optional) says that there is no answer, and so no quote. Optional: classification with
+        asked_again, a list of {kind, classification, outcome}, kind one of redacted, removed, random, alone, simulated: what was
+        answered to the changed question; classification is null where there was no answer.
     references: optional; rows {annotation_id, documents} of the dataset, for coverage.
     only_predicted: references without an instance are left out, and the signature says how many were scored.
     per_instance, confidence_level, n_resamples, seed, ci_method, cluster_by, by, label_names: as in all modules of this
@@ -48,7 +56,10 @@ Returns:
     in_text, exact, normalised, fuzzy, ambiguous, invented in [0, 1]: shares of the quotes (empty ones left out);
     instances_with_invented in [0, 1]: share of the answered instances with any invented quote; quotes_per_instance;
     quote_length, tokens of a quote in the text; coverage in [0, 1] (NaN without references), share of the documents' tokens that quotes
-    cover; answered in [0, 1]; quotes and empty, counts; signature. NaN where nothing is there to divide by.
+    cover; answered in [0, 1]; of the answered instances that were asked again, in [0, 1]: label_flip_redacted,
+    label_flip_removed, label_flip_random, the share whose label changes (no answer is a change) without the quotes, or without
+    random spans of their lengths; label_kept_alone, whose label is the same with the quotes alone; simulatability, of which another
+    model gives the same label by the quotes (NaN where none was asked); quotes and empty, counts; signature. NaN where nothing is there to divide by.
 
 Raises:
     ValueError: wrong input; it names the instance and the field.
@@ -91,6 +102,12 @@ class Quotes:
             self._say(QUOTES_FIELD, "expected none, because the outcome is no answer")
         for at, quote in enumerate(quotes or ()):
             self._add(quote, f"{QUOTES_FIELD}[{at}]")
+        self.again = dict[str, bool]()
+        further = as_list(row.get(AGAIN_FIELD) or ())
+        if further is None:
+            self._say(AGAIN_FIELD, f"expected a list of answers, found {cut(row.get(AGAIN_FIELD))}")
+        for at, one in enumerate(further or ()):
+            self._add_again(one, f"{AGAIN_FIELD}[{at}]", row.get("classification"))
 
     def _say(self, field: str, message: str) -> None:
         self.offences.say_of("prediction", self.name, field, message)
@@ -112,6 +129,16 @@ class Quotes:
             return
         self.spans.append((str(quote.get("docid")), int(start), int(end)))
 
+    def _add_again(self, one: Any, where: str, label: object) -> None:
+        """Whether the score of its kind counts this further answer."""
+        kind = one.get("kind") if isinstance(one, Mapping) else None
+        if kind not in AGAIN or kind in self.again:
+            self._say(f"{where}.kind", f"expected one of {', '.join(AGAIN)}, each once, found {cut(kind)}")
+        elif not isinstance(label, str):
+            self._say("classification", f"expected a label beside {AGAIN_FIELD}, found {cut(label)}")
+        else:
+            self.again[kind] = (one.get("classification") == label) != AGAIN[kind][1]
+
     def covered(self, sizes: Mapping[str, int]) -> int:
         """How many tokens of documents of these sizes the quotes cover."""
         tokens = set[tuple[str, int]]()
@@ -128,7 +155,10 @@ class Quotes:
 
 
 # what is summed up per instance
-COLUMNS = (*STATUSES, "quotes", "placed", "quoted_tokens", "any_invented", "answered", "instances", "covered", "tokens")
+COLUMNS = (
+    *STATUSES, "quotes", "placed", "quoted_tokens", "any_invented", "answered", "instances", "covered", "tokens",
+    *(f"{part}_{kind}" for part in ("asked", "counted") for kind in AGAIN),
+)  # fmt: skip
 
 
 def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
@@ -139,6 +169,7 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
         "invented": ("not_found", "quotes"), "instances_with_invented": ("any_invented", "answered"),
         "quotes_per_instance": ("quotes", "answered"), "quote_length": ("quoted_tokens", "placed"), "coverage": ("covered", "tokens"),
         "answered": ("answered", "instances"),
+        **{key: (f"counted_{kind}", f"asked_{kind}") for kind, (key, _) in AGAIN.items()},
     }  # fmt: skip
     return {key: divide(column[part], column[whole], np.nan) for key, (part, whole) in parts.items()}
 
@@ -184,6 +215,8 @@ class QuoteFaithfulness(RowBatches, evaluate.Metric):
                 "quoted_tokens": sum(end - start for _, start, end in quotes.spans), "any_invented": counts["not_found"] > 0,
                 "answered": quotes.answered, "instances": 1, "covered": quotes.covered(sizes) if sizes else 0,
                 "tokens": sum(sizes.values()),
+                **{f"asked_{kind}": kind in quotes.again for kind in AGAIN},
+                **{f"counted_{kind}": quotes.again.get(kind, False) for kind in AGAIN},
             }  # fmt: skip
             values[at] = [counts[column] for column in COLUMNS]
         offences.stop()

@@ -26,6 +26,7 @@ import msgspec
 from msgspec import UNSET
 
 from eraser_hub.metrics.fields import (
+    AGAIN_FIELD,
     ERASED,
     HARD_FIELD,
     INSTANCE,
@@ -110,6 +111,7 @@ def _kind(absent: Any, rationale: Any = msgspec.Struct, instance: Any = msgspec.
     }
     erased[OCCLUDED_FIELD] = struct("Occluded", {"occlusion_rate": float, "trial": int, **sides})
     place = {"docid": str | int, "start_token": int, "end_token": int}
+    erased[AGAIN_FIELD] = struct("Again", {"kind": str, "classification": str, "outcome": str})
     erased[QUOTES_FIELD] = struct("Quote", {"text": str, "status": str, **place, "similarity": float})
     return struct(
         "Instance",

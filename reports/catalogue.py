@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PERFORMANCE, AGREEMENT, FAITHFULNESS = "performance", "agreement", "faithfulness"
-FAMILIES = (AGREEMENT, FAITHFULNESS, PERFORMANCE)  # alphabetical: no family comes first for its merit
+PERFORMANCE, AGREEMENT, FAITHFULNESS, QUOTES = "performance", "agreement", "faithfulness", "quotes"
+FAMILIES = (AGREEMENT, FAITHFULNESS, PERFORMANCE, QUOTES)  # alphabetical: no family comes first for its merit
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,22 @@ METRICS: dict[str, Metric] = {
         Metric("new_p", "New-P", FAITHFULNESS, "higher"),
         Metric("accuracy", "Accuracy", PERFORMANCE, "higher"),
         Metric("macro_f1", "Macro F1", PERFORMANCE, "higher"),
+        Metric("answered", "Answered", PERFORMANCE, "higher"),
+        Metric("in_text", "Quotes in the text", QUOTES, "higher"),
+        Metric("exact", "Quotes word for word", QUOTES, "higher"),
+        Metric("normalised", "Quotes but for case, blanks, marks", QUOTES),
+        Metric("fuzzy", "Quotes nearly in the text", QUOTES),
+        Metric("ambiguous", "Quotes in several places", QUOTES),
+        Metric("invented", "Invented quotes", QUOTES, "lower"),
+        Metric("instances_with_invented", "Instances with an invented quote", QUOTES, "lower"),
+        Metric("quotes_per_instance", "Quotes an instance", QUOTES),
+        Metric("quote_length", "Tokens a quote", QUOTES),
+        Metric("coverage", "Tokens quoted (share)", QUOTES),
+        Metric("label_flip_redacted", "Label flips, quotes redacted", FAITHFULNESS, "higher"),
+        Metric("label_flip_removed", "Label flips, quotes removed", FAITHFULNESS, "higher"),
+        Metric("label_flip_random", "Label flips, random spans redacted", FAITHFULNESS),
+        Metric("label_kept_alone", "Label kept by the quotes alone", FAITHFULNESS, "higher"),
+        Metric("simulatability", "Simulatability", FAITHFULNESS, "higher"),
     ]
 }
 

@@ -179,6 +179,8 @@ def _system(marked: MarkedInstance) -> dict[str, Any]:
         out["shared"] = sorted(set.intersection(*map(set, marked.tops)))
     if any(marked.ranks):
         out["ranks"] = [{str(token): rank for token, rank in ranks.items()} for ranks in marked.ranks]
+    if marked.quotes:
+        out["quotes"] = [list(quote) for quote in marked.quotes]
     if marked.probabilities:
         out["p"] = {name: round(p, 6) for name, p in marked.probabilities.items()}
     return out

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from eraser_hub.metrics.fields import QUOTES_FIELD
 from eraser_hub.metrics.tokens import mask, sentences_of
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
@@ -72,6 +73,14 @@ class MarkedDocument:
         return [min(levels - 1, int((score / 2 - low / 2) / width * levels)) for score in self.soft]
 
 
+class MarkedQuote(NamedTuple):
+    """A language model's quote: its words, how it was found, and where (nothing where it was not)."""
+
+    text: str
+    status: str
+    place: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class MarkedInstance:
     """An annotation, and what a model said of it.
@@ -93,6 +102,7 @@ class MarkedInstance:
     titles: tuple[str, ...] = ()
     tops: tuple[tuple[str, ...], ...] = ()
     ranks: tuple[Mapping[int, int], ...] = ()
+    quotes: tuple[MarkedQuote, ...] = ()
 
     @property
     def right(self) -> bool | None:
@@ -168,8 +178,28 @@ def mark(
         # a table of Arrow gives every label's key to every row, with null where it had none
         probabilities={str(name): float(p) for name, p in probabilities.items() if p is not None},
         groups=len(row["evidences"]),
+        quotes=quotes_of(instance),
         label_known=isinstance(value, str) or (label is not None and label_names is not None),
     )
+
+
+def quotes_of(instance: Mapping[str, Any] | None, side: str = "") -> tuple[MarkedQuote, ...]:
+    """The quotes of a model's output, in its order; ``side`` names the record of a pair.
+
+    Raises:
+        DataError: a quote without text or status.
+    """
+    marked = []
+    for at, quote in enumerate((instance or {}).get(QUOTES_FIELD) or ()):
+        text, status = (quote.get(name) if isinstance(quote, Mapping) else None for name in ("text", "status"))
+        if not isinstance(text, str) or not isinstance(status, str):
+            raise DataError(
+                f"expected a quote with text and status, found {shown(quote)}", field=f"{QUOTES_FIELD}[{at}]"
+            )
+        places = [quote.get(name) for name in ("docid", "start_token", "end_token")]
+        place = "" if None in places else f"{places[0]} {places[1]}–{places[2]}"
+        marked.append(MarkedQuote(text, status, " · ".join(filter(None, (side, place)))))
+    return tuple(marked)
 
 
 def _gold(row: Mapping[str, Any], identity: str, lengths: Mapping[str, int]) -> dict[str, list[tuple[int, int, int]]]:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eraser_hub.metrics.fields import ONLY_PREDICTED
+from eraser_hub.metrics.fields import AGAIN_FIELD, ONLY_PREDICTED, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError
 
 from .report_inputs import ReportedSplit, Rows, System, read_split
@@ -47,6 +48,8 @@ def score_system(
     _run_scorer(scores, system.path, split, {**options, **thresholds})
     if _fidelity_is_there(instances):
         _add(scores, "normalized_fidelity", instances, split.labelled(), system.path, split.ids, **options)
+    if not plain:
+        _add_quotes(scores, split, instances, system.path, settings)
     scores.signatures.extend(method_of(system.path))
     return scores
 
@@ -61,6 +64,27 @@ def score_runs(system: System, split: ReportedSplit, answers: Rows, settings: Re
     runs = [score(system, split, answers, settings)]
     runs += [score(run, split, list(run.predictions(split).values()), settings) for run in system.runs[1:]]
     return runs[0] if len(runs) == 1 else of_runs(runs)
+
+
+def _add_quotes(scores: SystemScores, split: ReportedSplit, rows: Rows, path: Path, settings: ReportSettings) -> None:
+    """What a language model's quotes say, where there are any (or answers that hold none)."""
+    if not _has(rows, QUOTES_FIELD):
+        return
+    quoted = [_quoted(row, split) for row in rows]
+    references = [{"annotation_id": split_id, **row} for split_id, row in zip(split.ids, split.labelled(), strict=True)]
+    options = {"per_instance": True, **settings.as_options()}
+    _add(scores, "quote_faithfulness", quoted, references, path, split.ids, **options)
+    module = metric_module("quote_faithfulness")
+    scores.statistics["quote_faithfulness"] = module.statistics(quoted, references, **settings.part)
+
+
+def _quoted(row: Mapping[str, Any], split: ReportedSplit) -> dict[str, Any]:
+    """The fields of a prediction that quotes are scored by; a pair's label by its name, as `asked_again` names it."""
+    label = row.get("classification", row.get("pred_label"))
+    if isinstance(label, int) and not isinstance(label, bool):
+        label = label_name(label, split.label_names, instance=row.get(split.id_field), field="pred_label")
+    fields = {field: row[field] for field in (QUOTES_FIELD, OUTCOME_FIELD, AGAIN_FIELD) if row.get(field) is not None}
+    return {"annotation_id": str(row[split.id_field]), "classification": label, **fields}
 
 
 def _thresholds(instances: Rows) -> dict[str, tuple[float, ...]]:
@@ -112,6 +136,7 @@ def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: Repo
         else:
             _add(scores, module, predictions, references, system.path, split.ids, **options)
             scores.statistics[module] = metric_module(module).statistics(predictions, references, **settings.of_pairs)
+    _add_quotes(scores, split, rows, system.path, settings)
     scores.signatures.extend(method_of(system.path))
     return scores
 

@@ -9,7 +9,7 @@ from eraser_hub.metrics.token_rows import one_token, runs
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
 
-from .marks import MarkedDocument, MarkedInstance
+from .marks import MarkedDocument, MarkedInstance, quotes_of
 
 MOST_TOP = 10
 
@@ -84,25 +84,20 @@ def _answered(
 
 
 def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Original and perturbed rows, in the originals' order.
-
-    Raises:
-        DataError: a perturbed record that is not among the rows.
-    """
+    """Original and perturbed rows, in the originals' order; `lost_partners` are left out."""
     known = {str(row["id"]): row for row in rows}
-    out = []
-    for row in rows:
-        if row["sample_type"] != "ori":
-            continue
-        for other in row.get("rel_ids") or ():
-            if str(other) not in known:
-                raise DataError(
-                    f"expected the perturbed record {shown(str(other))} among the rows, found none",
-                    instance=row["id"],
-                    field="rel_ids",
-                )
-            out.append((row, known[str(other)]))
-    return out
+    return [(row, known[other]) for row, other in _named(rows) if other in known]
+
+
+def lost_partners(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The perturbed records that originals name and that are not among the rows (parts of a release lack some)."""
+    known = {str(row["id"]) for row in rows}
+    return [other for _, other in _named(rows) if other not in known]
+
+
+def _named(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str]]:
+    originals = (row for row in rows if row["sample_type"] == "ori")
+    return [(row, str(other)) for row in originals for other in row.get("rel_ids") or ()]
 
 
 def marked_pair(
@@ -137,6 +132,7 @@ def marked_pair(
         tops=tuple(top for _, top, _ in sides) if outputs is not None else (),
         ranks=tuple(ranks for _, _, ranks in sides) if outputs is not None else (),
         language=str(original.get("language") or ""),
+        quotes=(*quotes_of(instances[0], "original"), *quotes_of(instances[1], "perturbed")),
         titles=tuple(
             name + ", no prediction" * lacks for name, lacks in zip(("original", "perturbed"), without, strict=True)
         ),
@@ -159,6 +155,7 @@ def marked_record(
         tops=(top,) if instance is not None else (),
         ranks=(ranks,) if instance is not None else (),
         language=str(row.get("language") or ""),
+        quotes=quotes_of(instance),
     )
 
 

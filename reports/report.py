@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.hub import place_of
 
 from .documents import browse
 from .marks import MarkedInstance, mark, marked_by
 from .metric_runs import score_runs, score_system
 from .page import ReportContent, json_text, write_report
-from .pair_marks import marked_pair, pairs_of
+from .pair_marks import lost_partners, marked_pair, pairs_of
 from .report_inputs import ReportedSplit, System, read_split, systems_words
 from .report_tables import instance_values
 from .sections import (
@@ -218,6 +218,10 @@ def _unmarked_pairs(split: ReportedSplit, systems: Sequence[System], answers: Se
         for system, held in zip(systems, answers, strict=True)
         if all(row.get("rationale") is None for row in held.values())
     ]
+    if lost := lost_partners(split.rows):
+        missing.append(
+            f"{len(lost)} perturbed records are named and not among the rows ({shown(lost[0])} first): no pairs of them."
+        )
     if all(not row.get("rationale_ids") for row in split.rows):
         missing.append("No gold rationales are marked: this release of the benchmark has none.")
     return missing

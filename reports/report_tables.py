@@ -8,7 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, interval_text, metric, number, small_print
+from .catalogue import (
+    AGREEMENT,
+    FAITHFULNESS,
+    FAMILIES,
+    PERFORMANCE,
+    QUOTES,
+    interval_text,
+    metric,
+    number,
+    small_print,
+)
 from .figures import Figure
 from .system_scores import SystemScores
 
@@ -17,6 +27,7 @@ _TITLES = {
     AGREEMENT: "Agreement with the human rationales",
     FAITHFULNESS: "Faithfulness to the model",
     PERFORMANCE: "Performance on the task",
+    QUOTES: "Quotes",
     "other": "Further scores",
 }
 

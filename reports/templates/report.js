@@ -163,9 +163,20 @@
     byId("view").classList.toggle("haspair", Boolean(row.pair));
     view.className = "documents" + (row.pair ? " pair" : "");
     view.replaceChildren(...row.docs.map((d, place) => drawDocument(data, row, said, d, place)));
+    if (said && said.quotes) view.append(quoteList(said.quotes));
     state.drawn = i;
     byId("place").textContent = (state.at + 1) + " / " + state.order.length;
     try { history.replaceState(null, "", "#doc=" + encodeURIComponent(index.ids[i])); } catch { /* a page without a history */ }
+  }
+  function quoteList(quotes) {
+    const node = make("section", "quotes"), list = make("ol");
+    for (const [text, status, place] of quotes) {
+      const li = make("li", status);
+      li.append(make("b", "", status.replace("_", " ")), " ", make("q", "", visible(text)), make("span", "quiet", place ? " " + visible(place) : ""));
+      list.append(li);
+    }
+    node.append(make("h4", "", "quotes, as the model gave them, most important first"), list);
+    return node;
   }
   function drawDocument(data, row, said, d, place) {
     const doc = data.docs[d], node = make("article", "document");

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ class Asking:
         self.hub, self.out, self.cache = hub, folder / "quotes.jsonl", Cache(folder / "cache")
 
     def __call__(self, script: Script, limit: int | None = 1, **how: object) -> list[dict]:
-        options = {name: how.pop(name) for name in ("temperature", "structured", "max_tokens") if name in how}
+        names = {one.name for one in fields(AskSettings)}
+        options = {name: how.pop(name) for name in [*how] if name in names}
         settings = AskSettings("scripted", **{"max_tokens": 50} | options)
         with ScriptedServer(script, how.pop("latency", 0.0)) as server:
             self.server = server

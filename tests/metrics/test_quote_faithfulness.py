@@ -71,3 +71,37 @@ def test_the_invented_rate_has_an_interval_over_instances():
 def test_what_is_refused(row, words):
     with pytest.raises(ValueError, match=words):
         compute({"annotation_id": "x", **row}, references=REFERENCES[:1])
+
+
+def asked(label: str, **kinds: str | None) -> dict:
+    again = [{"kind": kind, "classification": other, "outcome": "answered"} for kind, other in kinds.items()]
+    return {"classification": label, "quotes": [], "asked_again": again}
+
+
+def test_answers_to_changed_questions_by_hand():
+    result = compute(
+        {"annotation_id": "x", **asked("A", redacted="B", alone="A", random="A", simulated="A")},
+        {"annotation_id": "y", **asked("A", redacted=None, alone=None, random="B", simulated="B")},
+        {"annotation_id": "z", **asked("B", redacted="B", alone="B", random="B", simulated="B")},
+        {"annotation_id": "u", "quotes": [], "outcome": "refusal", "classification": None, "asked_again": []},
+    )
+    keys = ("label_flip_redacted", "label_kept_alone", "label_flip_random", "simulatability")
+    assert [result[key] for key in keys] == pytest.approx([2 / 3, 2 / 3, 1 / 3, 2 / 3])
+    assert result["label_flip_removed"] != result["label_flip_removed"]  # nobody was asked
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (asked("A", quoted="B"), r"asked_again\[0\].kind: expected one of redacted, .*found 'quoted'"),
+        (
+            {"quotes": [], "asked_again": asked("A", alone="A")["asked_again"]},
+            "classification: expected a label beside",
+        ),
+        ({"quotes": [], "classification": "A", "asked_again": asked("A", alone="A")["asked_again"] * 2}, "each once"),
+        ({"quotes": [], "classification": "A", "asked_again": "alone"}, "asked_again: expected a list of answers"),
+    ],
+)
+def test_further_answers_that_are_none(row, words):
+    with pytest.raises(ValueError, match=words):
+        compute({"annotation_id": "x", **row})

@@ -208,6 +208,7 @@ def test_hostile_text_is_shown_and_never_run(browser, row, instance, tmp_path):
     row["annotation_id"] = instance["annotation_id"] = row["query"] = HOSTILE
     instance["classification"] = "__proto__"
     instance["classification_scores"] = {"__proto__": 0.75, HOSTILE: 0.25}
+    instance["quotes"] = [{"text": HOSTILE, "status": "not_found"}]
     path = tmp_path / "index.html"
     write_report(
         path,
@@ -226,6 +227,8 @@ def test_hostile_text_is_shown_and_never_run(browser, row, instance, tmp_path):
         browser.execute_script("return document.images.length + document.querySelectorAll('main script').length") == 0
     )
     text = browser.execute_script("return document.querySelectorAll('#documents .text')[1].textContent")
+    quote = browser.execute_script("return document.querySelector('#documents .quotes li').textContent")
+    assert quote.startswith("not found ") and "onerror=" in quote
     assert "onerror=" in text and "<U+202E>evil" in text and "␛[31m" in text and "&lt;b&gt;" in text
     assert browser.get_log("browser") == []
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eraser_hub.records.errors import DataError
 from eraser_hub.reports.documents import CHUNK_TOKENS, browse, embedded_json, pack, unpack
 from eraser_hub.reports.marks import MarkedDocument, MarkedInstance, mark
 from eraser_hub.reports.page import ReportContent, write_files, write_report
@@ -52,6 +53,19 @@ def test_browse(row, instance):
     assert chunk["rows"][0]["systems"][0]["hard"] == [[0, 2, 5]]
     assert chunk["rows"][0]["systems"][0]["soft"][0] == "00102030405060708099"
     assert chunk["rows"][0]["empty"] == 1
+
+
+def test_quotes_stand_with_their_status_and_place(row, instance):
+    place = {"docid": "d1", "start_token": 1, "end_token": 3, "similarity": 1.0}
+    said = {
+        **instance,
+        "quotes": [{"text": "fine film", "status": "exact", **place}, {"text": "a <b>gem", "status": "not_found"}],
+    }
+    (chunk,) = map(unpack, browse([[mark(row, said, label_names=("NEG", "POS"))]], ["s"]).packed)
+    assert chunk["rows"][0]["systems"][0]["quotes"] == [["fine film", "exact", "d1 1–3"], ["a <b>gem", "not_found", ""]]
+    for quote in ("fine film", {"text": "fine film"}, {"text": 3, "status": "exact"}):
+        with pytest.raises(DataError, match=r"quotes\[0\].*expected a quote with text and status"):
+            mark(row, {**instance, "quotes": [quote]}, label_names=("NEG", "POS"))
 
 
 def test_chunks_are_bounded():

@@ -10,7 +10,7 @@ from eraser_hub.metrics.token_rows import runs
 from eraser_hub.records.errors import DataError
 from eraser_hub.reports.documents import browse, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
-from eraser_hub.reports.pair_marks import marked_pair, pairs_of, pairs_with
+from eraser_hub.reports.pair_marks import lost_partners, marked_pair, pairs_of, pairs_with
 from eraser_hub.reports.report import make_report
 from eraser_hub.reports.report_inputs import named_systems, read_split
 from eraser_hub.reports.system_scores import ReportSettings
@@ -110,8 +110,12 @@ def test_outputs_that_do_not_fit(change, words):
 
 
 def test_a_perturbed_record_that_is_not_there():
-    with pytest.raises(DataError, match="among the rows"):
-        pairs_of([{"id": "1", "tokens": [["a"]], "sample_type": "ori", "rel_ids": ["2"]}])
+    """A part of a release names records that it lacks: their pairs are left out, which the report says."""
+    rows = [
+        {"id": "1", "tokens": [["a"]], "sample_type": "ori", "rel_ids": ["2", "3"]},
+        {"id": "3", "tokens": [["a"]], "sample_type": "disturb", "rel_ids": []},
+    ]
+    assert pairs_of(rows) == [(rows[0], rows[1])] and lost_partners(rows) == ["2"]
 
 
 def test_runs():

@@ -1,0 +1,84 @@
+"""Answer formats: quotes, or places by characters or tokens, or copies of the texts with marks; all become `Quote`s.
+
+"offsets" and "tokens" are spans {text, start, end}: the number of the text from 1, its first character (token) from 0, and the
+one behind its last. "highlighted" is a copy of each text with ``<r>`` and ``</r>`` around what the answer rests on.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from .alignment import Document, Quote, align, key_of
+from .answers import HIGHLIGHTED, OFFSETS, Answer, Place
+from .questions import Question
+from .settings import AskSettings
+
+_TAG = re.compile(r"(</?r>)")
+
+
+def located(answer: Answer, question: Question, settings: AskSettings) -> list[Quote]:
+    """Where the quotes of an answer stand, in whatever format it is; a place that the texts do not have is "not_found"."""
+    documents = question.documents
+    if settings.answer == OFFSETS:
+        return [_by_characters(place, question, documents) for place in answer.places]
+    if settings.answer == HIGHLIGHTED:
+        return [one for at, copy in enumerate(answer.quotes) for one in _of_copy(at, copy, documents, settings)]
+    if answer.places:
+        return [_by_tokens(place, documents) for place in answer.places]
+    return align(answer.quotes, documents, threshold=settings.threshold, several=settings.several)
+
+
+def _by_tokens(place: Place, documents: Sequence[Document]) -> Quote:
+    number, start, end = place
+    if not (0 < number <= len(documents) and 0 <= start < end <= len(documents[number - 1].tokens)):
+        return Quote(f"{number}:{start}-{end}", "not_found")
+    document = documents[number - 1]
+    return Quote(document.text(start, end), "exact", document.docid, start, end, 1.0)
+
+
+def _by_characters(place: Place, question: Question, documents: Sequence[Document]) -> Quote:
+    """The tokens that the characters lie in; "normalised" where they begin or end inside one, blanks aside."""
+    number, start, end = place
+    if not (0 < number <= len(documents) and 0 <= start < end <= len(question.texts[number - 1])):
+        return Quote(f"{number}:{start}-{end}", "not_found")
+    text, document = question.texts[number - 1], documents[number - 1]
+    words, bounds, at = text[start:end], [], 0
+    for token in document.tokens:
+        at = text.index(token, at)
+        bounds.append((at, at + len(token)))
+        at += len(token)
+    first = bisect_right([last for _, last in bounds], start)
+    behind = bisect_left([low for low, _ in bounds], end)
+    if not words.strip() or first >= behind:
+        return Quote(words, "empty")
+    begins, ends = start + len(words) - len(words.lstrip()), end - len(words) + len(words.rstrip())
+    status = "exact" if (begins, ends) == (bounds[first][0], bounds[behind - 1][1]) else "normalised"
+    return Quote(words, status, document.docid, first, behind, 1.0)
+
+
+def _of_copy(at: int, copy: str, documents: Sequence[Document], settings: AskSettings) -> list[Quote]:
+    """The marked passages of a copy: by their place where the copy is the text (but for what a key leaves out), else as quotes."""
+    parts = _TAG.split(copy)
+    plain = key_of("".join(part for part in parts if not _TAG.fullmatch(part)))
+    same = at < len(documents) and plain == documents[at].key
+    quotes: list[Quote] = []
+    inside, before = False, ""
+    for part in parts:
+        if _TAG.fullmatch(part):
+            inside = part == "<r>"
+            continue
+        start, before = len(key_of(before)), before + part
+        if not inside or not key_of(part):
+            continue
+        if same:
+            document, end = documents[at], len(key_of(before))
+            first = bisect_right(document.starts, start) - 1
+            behind = bisect_left(document.starts, end)
+            verbatim = document.text(first, behind) == document.blank.join(part.split())
+            quotes.append(Quote(part, "exact" if verbatim else "normalised", document.docid, first, behind, 1.0))
+        else:
+            near = documents[at : at + 1] or documents
+            quotes += align([part], near, threshold=settings.threshold, several=settings.several)
+    return quotes

@@ -1,0 +1,234 @@
+"""Asking again without the quotes, with them alone, without random spans, and another model by the quotes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
+pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
+
+from eraser_hub.asking.again import changed, erased_fields, flags_of, random_flags, with_quotes_alone
+from eraser_hub.asking.alignment import Quote
+from eraser_hub.asking.probabilities import label_probabilities
+from eraser_hub.asking.questions import Question
+from eraser_hub.explain.instances import Instance
+from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
+from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
+from eraser_hub.records.errors import DataError
+
+from .scripted_server import Reply, answer, error
+from .test_client import Asking
+
+TEXT = "the film is fine .\nthe end is not ."
+ONE = Question(Instance("7", (), ("d",), (tuple(TEXT.split()),)), (TEXT,), "", " ")
+QUOTES = [Quote("film is FINE", "normalised", "d", 1, 4, 1.0), Quote("a masterpiece", "not_found")]
+
+
+@pytest.fixture
+def asking(hub, tmp_path) -> Asking:
+    return Asking(hub, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("redacted", "the [REDACTED] [REDACTED] [REDACTED] .\nthe end is not ."),
+        ("removed", "the .\nthe end is not ."),
+        ("alone", "film is fine"),
+    ],
+)
+def test_what_a_changed_question_says(kind, text):
+    assert changed(ONE, flags_of(ONE, QUOTES), kind).texts == (text,)
+
+
+def test_random_spans_are_as_long_and_elsewhere():
+    flags = flags_of(ONE, QUOTES)
+    seen = Counter[int]()
+    for seed in range(200):
+        (marked,) = random_flags(ONE, flags, seed)
+        assert sum(marked) == 3 and [marked] != flags
+        seen.update(at for at, flag in enumerate(marked) if flag)
+    assert set(seen) == set(range(10))
+    assert random_flags(ONE, flags, 5) == random_flags(ONE, flags, 5)
+
+
+def test_a_second_model_reads_the_quotes_as_they_were_given():
+    assert with_quotes_alone(ONE, QUOTES).texts == ("film is FINE\na masterpiece",)
+
+
+def test_chinese_is_redacted_without_blanks():
+    one = Question(Instance("1", (), ("d",), (("很", "好", "看"),)), ("很好看",), "", "")
+    assert changed(one, [[False, True, False]], "redacted").texts == ("很█看",)
+
+
+# --- probabilities -----------------------------------------------------------------------------------------------
+
+
+def step(token: str, **others: float) -> dict:
+    top = [{"token": name, "logprob": math.log(p)} for name, p in others.items()]
+    return {
+        "token": token,
+        "logprob": next((one["logprob"] for one in top if one["token"] == token), -1.0),
+        "top_logprobs": top,
+    }
+
+
+def logprobs(*steps: dict) -> dict:
+    return {"logprobs": {"content": list(steps)}}
+
+
+def test_probabilities_of_labels_that_one_token_tells_apart():
+    choice = logprobs(step('{"label": '), step('"'), step("N", N=0.6, P=0.2, X=0.2), step("EG", EG=1.0), step('"}'))
+    assert label_probabilities(choice, ["NEG", "POS"]) == pytest.approx({"NEG": 0.75, "POS": 0.25})
+
+
+def test_labels_that_begin_alike_are_told_apart_further_on():
+    labels = ["SUPPORTS", "SUPPRESSES", "REFUTES"]
+    choice = logprobs(
+        step('{"label":"SU', **{'{"label":"SU': 0.8, '{"label":"RE': 0.1, "x": 0.1}),
+        step("PP", PP=0.5, IT=0.5),
+        step("O", O=0.75, R=0.25),
+        step('RTS"'),
+    )
+    # .8 x .5 stays with SUPP; what goes to SUIT is nobody's
+    expected = {"SUPPORTS": 0.3, "SUPPRESSES": 0.1, "REFUTES": 0.1}
+    assert label_probabilities(choice, labels) == pytest.approx({label: p / 0.5 for label, p in expected.items()})
+
+
+def test_a_label_that_begins_another():
+    choice = logprobs(
+        step('{"label": "'), step("not", **{"not": 0.9, "yes": 0.1}), step('"', **{'"': 0.5, " sure": 0.5})
+    )
+    assert label_probabilities(choice, ["not", "not sure", "yes"]) == pytest.approx(
+        {"not": 0.45, "not sure": 0.45, "yes": 0.1}
+    )
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {}, {"logprobs": None}, {"logprobs": {"content": None}}, {"logprobs": {"content": [3]}}, logprobs(step("no label")),
+        logprobs(step('{"label": "'), step("Q", Q=1.0)), logprobs(step('{"label": "'), {"token": "NEG", "logprob": "x"}),
+    ],
+)  # fmt: skip
+def test_no_probabilities(choice):
+    assert label_probabilities(choice, ["NEG", "POS"]) is None
+
+
+# --- whole runs --------------------------------------------------------------------------------------------------
+
+QUOTED = "the dialogue is painfully flat"
+
+
+def with_probabilities(reply: Reply, label: str, p: float) -> Reply:
+    body = json.loads(reply.body)
+    other = {"NEG": "POS", "POS": "NEG"}[label]
+    body["choices"][0]["logprobs"] = logprobs(step('{"label": "'), step(label, **{label: p, other: 1 - p}))["logprobs"]
+    return reply._replace(body=json.dumps(body).encode())
+
+
+def reader(request: dict, before: int) -> Reply:
+    """Says NEG as long as it reads of a ladder, and quotes that."""
+    text = request["messages"][-1]["content"].casefold()
+    label, p = ("NEG", 0.9) if "ladder" in text else ("POS", 0.6)
+    reply = answer(label, *(["a ladder"] if "a ladder" in text else []))
+    return with_probabilities(reply, label, p) if request.get("logprobs") else reply
+
+
+def test_flips_and_probabilities_of_a_model_that_reads_its_quotes(asking):
+    lines = asking(reader, limit=None, again=("redacted", "removed", "alone", "random"), simulate_with="another")
+    marked = [line for line in lines if line["classification"] == "NEG"]
+    for line in marked:
+        again = {one["kind"]: one["classification"] for one in line["asked_again"]}
+        assert again == {"redacted": "POS", "removed": "POS", "alone": "NEG", "random": "NEG", "simulated": "NEG"}
+        assert line["classification_scores"] == pytest.approx({"NEG": 0.9, "POS": 0.1})
+        assert line["comprehensiveness_classification_scores"]["NEG"] == pytest.approx(0.4)
+        assert line["sufficiency_classification_scores"]["NEG"] == pytest.approx(0.9)
+    share = len(marked) / len(lines)  # the others quote nothing, so nothing is taken from them
+    scores = EraserFaithfulness().compute(predictions=lines)
+    assert 0 < share < 1 and scores["comprehensiveness"] == pytest.approx(0.5 * share)
+    quotes = QuoteFaithfulness().compute(predictions=lines)
+    assert (quotes["label_flip_redacted"], quotes["label_flip_random"]) == (share, 0)
+    assert (quotes["label_kept_alone"], quotes["simulatability"]) == (1, 1)
+    assert {request["model"] for request in asking.server.requests} == {"scripted", "another"}
+    assert "|again:redacted,removed,alone,random|simulated:another|" in asking.report.signature
+
+
+def test_everything_that_was_asked_again_is_in_the_cache(asking):
+    asking(reader, limit=3, again=("redacted", "alone"))
+    asked = len(asking.server.requests)
+    assert 3 < asked <= 9
+    lines = asking(lambda request, before: error(500, "no"), limit=3, again=("redacted", "alone"))
+    assert len(lines) == 3 and not asking.server.requests
+
+
+def test_samples_where_there_are_no_log_probabilities(asking):
+    seeds = set()
+
+    def script(request, before):
+        seeds.add((request["seed"], request["temperature"]))
+        return answer("NEG" if request["seed"] % 4 else "POS", QUOTED)
+
+    (line,) = asking(script, again=("removed",), samples=4)
+    assert seeds == {(1, 0.0), *((seed, 1.0) for seed in range(2, 6))}
+    assert line["classification_scores"] == {"NEG": 0.75, "POS": 0.25}
+    assert "comprehensiveness_classification_scores" in line and "sufficiency_classification_scores" not in line
+    assert "shares of 4 answers: a standard error of at most 0.250 each" in "\n".join(asking.report.lines())
+
+
+def test_without_either_labels_alone_are_compared_and_that_is_said(asking):
+    def script(request, before):
+        if "logprobs" in request:
+            return error(400, "logprobs are not supported")
+        return answer("NEG", QUOTED) if before == 0 else answer("NEG")
+
+    lines = asking(script, limit=2, again=("redacted",))
+    assert all("classification_scores" not in line and line["asked_again"][0]["kind"] == "redacted" for line in lines)
+    said = "\n".join(asking.report.lines())
+    assert "the server takes no log-probabilities (" in said and "label flips alone" in said
+    assert "JSON schema" not in said  # it was not the reason
+
+
+def test_no_answer_is_a_flip_and_not_kept(asking):
+    def script(request, before):
+        text = request["messages"][-1]["content"]
+        return answer("NEG", text.split()[20]) if "[REDACTED]" not in text and len(text) > 100 else Reply(body=b"{}")
+
+    (line,) = asking(script, again=("redacted", "alone"))
+    assert [(one["classification"], one["outcome"]) for one in line["asked_again"]] == [(None, "broken")] * 2
+    result = QuoteFaithfulness().compute(predictions=[line])
+    assert (result["label_flip_redacted"], result["label_kept_alone"]) == (1, 0)
+
+
+def test_an_instance_without_answer_is_not_asked_again(asking):
+    (line,) = asking(lambda request, before: Reply(body=b"{}"), again=("redacted",))
+    assert line["asked_again"] == [] and len(asking.server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"again": ("erased",)},
+            "--again: expected some of redacted, removed, alone, random, each once, found 'erased'",
+        ),
+        ({"again": ("alone", "alone")}, "each once"),
+        ({"samples": 3}, "--samples: expected --again beside it"),
+        ({"again": ("alone",), "sample_temperature": 0.0}, "--sample-temperature"),
+    ],
+)
+def test_bad_options(asking, options, words):
+    with pytest.raises(DataError, match=words):
+        asking(reader, **options)
+
+
+def test_removed_goes_before_redacted_for_comprehensiveness():
+    from eraser_hub.asking.again import Again
+
+    p = {"A": 1.0}
+    again = [Again("redacted", "A", "answered", {"A": 0.0}), Again("removed", "A", "answered", p)]
+    assert erased_fields(again) == {"comprehensiveness": p}

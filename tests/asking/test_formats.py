@@ -1,0 +1,142 @@
+"""Answers in other formats than quotes: places by characters and tokens, copies with marks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
+pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
+
+from eraser_hub.asking.alignment import Quote
+from eraser_hub.asking.answers import ANSWERED, Answer, read_answer, schema
+from eraser_hub.asking.formats import located
+from eraser_hub.asking.prompts import open_prompt
+from eraser_hub.asking.questions import Question
+from eraser_hub.asking.settings import AskSettings
+from eraser_hub.explain.instances import Instance
+from eraser_hub.records.errors import DataError
+
+from .scripted_server import completion
+from .test_client import Asking
+
+TEXTS = ("the film is fine .\nthe end is not .", "short one")
+ONE = Question(Instance("7", (), ("d", "e"), tuple(tuple(text.split()) for text in TEXTS)), TEXTS, "", " ")
+
+
+@pytest.fixture
+def asking(hub, tmp_path) -> Asking:
+    return Asking(hub, tmp_path)
+
+
+def placed(form: str, *places: tuple[int, int, int]) -> list[Quote]:
+    return located(Answer(ANSWERED, "A", places=places), ONE, AskSettings("m", answer=form))
+
+
+@pytest.mark.parametrize(
+    ("place", "status", "span"),
+    [
+        ((1, 4, 16), "exact", ("d", 1, 4)),
+        ((1, 3, 17), "exact", ("d", 1, 4)),  # blanks around it
+        ((1, 5, 14), "normalised", ("d", 1, 4)),  # from inside a token to inside another
+        ((1, 17, 22), "exact", ("d", 4, 6)),  # over the line's end
+        ((2, 0, 9), "exact", ("e", 0, 2)),
+        ((1, 3, 4), "empty", (None, None, None)),
+        ((3, 0, 1), "not_found", (None, None, None)),
+        ((0, 0, 1), "not_found", (None, None, None)),
+        ((1, 4, 4), "not_found", (None, None, None)),
+        ((1, -3, 4), "not_found", (None, None, None)),
+        ((2, 0, 10), "not_found", (None, None, None)),
+    ],
+)
+def test_characters(place, status, span):
+    (quote,) = placed("offsets", place)
+    assert (quote.status, (quote.docid, quote.start_token, quote.end_token)) == (status, span)
+
+
+@given(st.integers(0, 9), st.integers(1, 10))
+def test_any_span_of_characters_of_tokens_comes_back(start, length):
+    tokens = TEXTS[0].split()
+    end = min(start + length, len(tokens))
+    at, bounds = 0, []
+    for token in tokens:
+        at = TEXTS[0].index(token, at)
+        bounds.append((at, at + len(token)))
+        at += len(token)
+    (quote,) = placed("offsets", (1, bounds[start][0], bounds[end - 1][1]))
+    assert (quote.status, quote.start_token, quote.end_token) == ("exact", start, end)
+
+
+def test_tokens():
+    one, two, three = placed("tokens", (1, 1, 4), (2, 0, 2), (2, 0, 3))
+    assert one == Quote("film is fine", "exact", "d", 1, 4, 1.0)
+    assert (two.docid, three.status, three.docid) == ("e", "not_found", None)
+
+
+def highlighted(*copies: str) -> list[tuple]:
+    quotes = located(Answer(ANSWERED, "A", copies), ONE, AskSettings("m", answer="highlighted"))
+    return [(quote.status, quote.docid, quote.start_token, quote.end_token) for quote in quotes]
+
+
+def test_copies_are_read_by_their_place():
+    # "is" stands twice: the copy says which
+    assert highlighted("the film is fine .\nthe end <r>is</r> not .", "short one") == [("exact", "d", 7, 8)]
+    assert highlighted("The film <r>IS</r>  fine. The end is not.", "<r>short one</r>") == [
+        ("normalised", "d", 2, 3),
+        ("exact", "e", 0, 2),
+    ]
+
+
+def test_copies_that_differ_from_the_text_are_read_as_quotes():
+    assert highlighted("the movie <r>is fine .</r> really") == [("exact", "d", 2, 5)]
+    assert highlighted("<r>a wonderful masterpiece</r>") == [("not_found", None, None, None)]
+    assert highlighted("the film", "short one") == []
+    assert highlighted("x", "y", "<r>film is fine</r>") == [("exact", "d", 1, 4)]  # a copy too many
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "words"),
+    [
+        (
+            "offsets",
+            {"spans": [{"text": 1, "start": 0}]},
+            "expected a list of spans {text, start, end} of whole numbers",
+        ),
+        ("tokens", {"spans": [{"text": 1, "start": 0, "end": True}]}, "spans: expected"),
+        ("tokens", {"spans": "1-2"}, "spans: expected"),
+        ("tokens", {"quotes": ["film"]}, "spans: expected"),
+        ("highlighted", {"texts": [1]}, "texts: expected a list of strings"),
+    ],
+)
+def test_what_is_no_answer_of_the_format(form, value, words):
+    answer = read_answer({"message": {"content": json.dumps({"label": "A", **value})}}, ["A"], form)
+    assert answer.outcome == "broken" and words in answer.reason
+
+
+def test_what_is_asked_for():
+    for form, words in (
+        ("quotes", '"quotes"'),
+        ("offsets", "first\ncharacter"),
+        ("tokens", "first\ntoken"),
+        ("highlighted", "<r>"),
+    ):
+        for config in ("movies", "senti_ch"):
+            system, user = open_prompt(config).messages(ONE, ["A", "B"], (), form)
+            assert config == "senti_ch" or words in system["content"]
+            assert ("[1]film" in user["content"]) == (form == "tokens")
+            assert form == "tokens" or TEXTS[0] in user["content"]
+    assert schema(["A"], "tokens")["properties"]["spans"]["items"]["required"] == ["text", "start", "end"]
+
+
+def test_a_run_with_token_indices(asking):
+    span = {"text": 1, "start": 2, "end": 5}
+    (line,) = asking(lambda request, before: completion(json.dumps({"label": "NEG", "spans": [span]})), answer="tokens")
+    assert line["rationales"][0]["hard_rationale_predictions"] == [{"start_token": 2, "end_token": 5}]
+    assert "|answer:tokens|" in asking.report.signature
+    with pytest.raises(DataError, match="--shots: expected 0 with --answer tokens"):
+        AskSettings("m", answer="tokens", shots=1)
+    with pytest.raises(DataError, match="--answer: expected one of quotes, offsets, tokens, highlighted, found 'xml'"):
+        AskSettings("m", answer="xml")

@@ -1,0 +1,108 @@
+"""Ask, score and report on real corpora: a server quotes gold evidence, mangled by a seed, and its offsets come back."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
+pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
+
+from benchmarks.asking import Gold, verdict
+from benchmarks.mangling import NORMALISATIONS
+from eraser_hub.__main__ import _register, app
+from eraser_hub.asking.alignment import Quote, key_of
+from eraser_hub.asking.cache import Cache
+from eraser_hub.asking.questions import Question
+from eraser_hub.asking.run import AskJob, Plan, ask, plan_of
+from eraser_hub.asking.settings import AskSettings
+from eraser_hub.conversion import HUB_DATASETS
+
+from .scripted_server import Reply, ScriptedServer, answer
+
+ERASER = ("movies", "multirc", "fever", "evidence_inference")
+PAIRS = ("senti_en", "senti_ch", "similarity_en", "similarity_ch", "mrc_en", "mrc_ch")
+SETTINGS = AskSettings("scripted")
+
+
+def spans_of(question: Question, chance: random.Random) -> Iterator[Gold]:
+    """The runs of gold tokens; of records without gold (the public files of the pairs) some runs by chance."""
+    flags = question.instance.rationale
+    for at, (docid, tokens) in enumerate(zip(question.instance.names, question.instance.documents, strict=True)):
+        length = min(chance.randint(4, 8), len(tokens))
+        first = chance.randint(0, len(tokens) - length)
+        # as people quote, a run by chance begins and ends with words
+        words = [place for place in range(first, first + length) if any(map(str.isalnum, tokens[place]))]
+        marked = flags[at] if flags else [bool(words) and words[0] <= n <= words[-1] for n in range(len(tokens))]
+        start = None
+        for place, flag in enumerate([*marked, False]):
+            if flag and start is None:
+                start = place
+            elif not flag and start is not None:
+                if len(key_of(question.blank.join(tokens[start:place]))) > 3:
+                    yield docid, start, place
+                start = None
+
+
+class GoldServer:
+    """Answers each question of a plan with its label and its gold quotes, each mangled in one way."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.labels: dict[str, str] = {}
+        self.gold: dict[str, dict[str, Gold]] = {}
+        self.texts: dict[str, list[str]] = {}
+        for number, question in enumerate(plan.questions()):
+            chance, prompt = random.Random(number), plan.messages(question)[-1]["content"]
+            documents = dict(zip(question.instance.names, question.instance.documents, strict=True))
+            said = {}
+            for docid, start, end in spans_of(question, chance):
+                kind = chance.choice(sorted(NORMALISATIONS))
+                said[NORMALISATIONS[kind](question.blank.join(documents[docid][start:end]), chance)] = (
+                    docid,
+                    start,
+                    end,
+                )
+            self.gold[question.instance.id] = said
+            self.texts[prompt] = [*said]
+            self.labels[prompt] = question.instance.label or plan.split.label_names[0]
+
+    def __call__(self, request: dict, before: int) -> Reply:
+        prompt = request["messages"][-1]["content"]
+        return answer(self.labels[prompt], *self.texts[prompt])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", [*ERASER, *PAIRS])
+def test_gold_quotes_of_real_corpora_come_back(corpora, tmp_path, config):
+    _register()
+    name = "eraser" if config in ERASER else "bilingual_perturbation"
+    source = corpora if config in ERASER else corpora / "luge"
+    HUB_DATASETS[name].build([config], out=tmp_path, source=source)
+    split, out = ("validation" if config in ERASER else "test"), tmp_path / "quotes.jsonl"
+    job = AskJob(str(tmp_path / name), config, split, 100 if config in ERASER else None)
+    server = GoldServer(plan_of(job, SETTINGS))
+    with ScriptedServer(server) as served:
+        report = ask(job, SETTINGS, served.endpoint, out, Cache(tmp_path / "cache"))
+    assert report.outcomes.total() == report.outcomes["answered"] == len(server.gold)
+    verdicts = Counter[str]()
+    for line in map(json.loads, out.read_text(encoding="utf-8").splitlines()):
+        quotes = {quote["text"]: Quote(**quote) for quote in line["quotes"]}
+        for text, gold in server.gold[str(line.get("annotation_id", line.get("id")))].items():
+            verdicts[verdict(quotes.get(text, Quote(text, "not_found")), gold)] += 1
+    print(config, dict(verdicts))
+    assert verdicts.total() >= 5
+    # a quote wrapped in marks may mean those of the text; what stands in several places may be another's
+    assert verdicts["offsets"] + verdicts["other place"] >= 0.98 * verdicts.total()
+    assert verdicts["false"] <= 0.005 * verdicts.total()
+    where = ["--dataset", tmp_path / name, "--config", config, "--split", split, "--only-predicted"]
+    for words in (
+        ["score", *where, "--results", out],
+        ["report", *where, "--predictions", out, "--resamples", 5, "--out", tmp_path / "report"],
+    ):
+        done = CliRunner().invoke(app, list(map(str, words)))
+        assert done.exit_code == 0, (done.output, done.exception)

@@ -1,0 +1,100 @@
+"""A real server: `transformers serve` with a tiny random model. Its words are noise: what is tested is the protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
+pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
+pytest.importorskip("torch", reason="skipped: no torch, which `transformers serve` needs")
+pytest.importorskip("fastapi", reason="skipped: no fastapi, which `transformers serve` needs")
+pytest.importorskip("uvicorn", reason="skipped: no uvicorn, which `transformers serve` needs")
+
+from eraser_hub.asking.cache import Cache
+from eraser_hub.asking.run import AskJob, ask
+from eraser_hub.asking.settings import AskSettings
+
+START_SECONDS = 240
+
+
+def save_model(folder: Path) -> None:
+    """A Llama of one layer with random weights, over the bytes of UTF-8."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    alphabet = ["<s>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    tokenizer = Tokenizer(models.BPE({letter: at for at, letter in enumerate(alphabet)}, []))
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="</s>")
+    fast.chat_template = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
+    fast.save_pretrained(folder)
+    config = LlamaConfig(
+        vocab_size=len(alphabet), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2,
+        max_position_embeddings=8192, bos_token_id=0, eos_token_id=1, pad_token_id=1,
+    )  # fmt: skip
+    LlamaForCausalLM(config).save_pretrained(folder)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """(endpoint, model) of a running server."""
+    command = shutil.which("transformers", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    runner = [command] if command else [sys.executable, "-c", "from transformers.cli.transformers import main; main()"]
+    folder, port = tmp_path_factory.mktemp("server"), free_port()
+    save_model(folder / "model")
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [*runner, "serve", "--host", "127.0.0.1", "--port", str(port), "--device", "cpu", str(folder / "model")],
+            stdout=log, stderr=log, env={**os.environ, "HF_HUB_OFFLINE": "1"}, cwd=folder,
+        )  # fmt: skip
+    try:
+        until = time.monotonic() + START_SECONDS
+        while not answers(port):
+            if server.poll() is not None or time.monotonic() > until:
+                last = (folder / "log").read_text(errors="replace").strip().rpartition("\n")[2][:200]
+                pytest.skip(f"skipped: `transformers serve` does not start here: {last}")
+            time.sleep(0.5)
+        yield f"http://127.0.0.1:{port}/v1", str(folder / "model")
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
+def test_ask_and_score_a_real_server(served, hub, tmp_path):
+    endpoint, model = served
+    settings = AskSettings(model, max_tokens=12, again=("redacted",), simulate_with=model)
+    out, cache = tmp_path / "quotes.jsonl", Cache(tmp_path / "cache")
+    report = ask(AskJob(str(hub), "esnli", "test", 2), settings, endpoint, out, cache, concurrency=2, timeout=200)
+    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == report.outcomes.total() == 2
+    assert {line["outcome"] for line in lines} <= {"broken", "cut", "refusal", "answered"}
+    assert "2 answers" in "\n".join(report.lines())
+    again = ask(AskJob(str(hub), "esnli", "test", 2), settings, "http://127.0.0.1:9/v1", tmp_path / "b.jsonl", cache)
+    assert (tmp_path / "b.jsonl").read_bytes() == out.read_bytes()  # nobody was asked
+    assert "0 tokens paid for 0 answers" in "\n".join(again.lines())

@@ -1,0 +1,78 @@
+"""A language model's quotes in reports: scored by quote_faithfulness, beside the same scores as any system has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eraser_hub.reports.metric_runs import score_pairs, score_system
+from eraser_hub.reports.report_inputs import System, read_split
+from eraser_hub.reports.system_scores import ReportSettings, compare_systems
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+SETTINGS = ReportSettings(n_resamples=20)
+PLACE = {"start_token": 0, "end_token": 2, "similarity": 1.0}
+
+
+def written(path: Path, rows: list[dict]) -> System:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return System(path.stem, path)
+
+
+@pytest.fixture
+def movies(hub, tmp_path) -> tuple:
+    """A split, and a system that quotes in three of four instances, in one of two something invented."""
+    split = read_split(hub / "eraser", "movies", "validation")
+    rows = [json.loads(line) for line in (SAMPLES / "predictions/eraser/movies.val.jsonl").read_text().splitlines()]
+    for at, row in enumerate(rows):
+        quote = {"text": "q", "docid": row["rationales"][0]["docid"], **PLACE}
+        invented = {"text": "never", "status": "not_found", "docid": None, "start_token": None, "end_token": None}
+        row["quotes"] = ([{**quote, "status": "exact"}] if at % 4 else []) + ([invented] if at % 2 else [])
+        row["outcome"] = "answered"
+        other = "NEG" if row["classification"] == "POS" else "POS"
+        row["asked_again"] = [{"kind": "redacted", "classification": other if at % 2 else row["classification"],
+                               "outcome": "answered"}]  # fmt: skip
+    return split, rows
+
+
+def test_quotes_are_scored_and_compared(movies, tmp_path):
+    split, rows = movies
+    one = written(tmp_path / "one.jsonl", rows)
+    two = written(tmp_path / "two.jsonl", [{**row, "quotes": row["quotes"][:1]} for row in rows])
+    scored = [score_system(s, split, list(s.predictions(split).values()), SETTINGS) for s in (one, two)]
+    scores = scored[0].scores
+    count = len(rows)
+    assert scores["in_text"] == pytest.approx(0.6) and scores["invented"] == pytest.approx(0.4)
+    assert (scores["instances_with_invented"], scores["label_flip_redacted"], scores["answered"]) == (0.5, 0.5, 1)
+    assert 0 < scores["coverage"] < 1 and scores["quotes"] == count * 5 / 4
+    assert scored[0].intervals["invented"][0] < 0.4 < scored[0].intervals["invented"][1]
+    assert any(line.startswith("quote_faithfulness|") for line in scored[0].signatures)
+    assert "token_macro_f1" in scores and "comprehensiveness" in scores
+    compared = compare_systems(scored, SETTINGS)
+    assert "invented" in json.dumps(compared["scores"])
+
+
+def test_predictions_without_quotes_have_no_such_scores(hub):
+    split = read_split(hub / "eraser", "movies", "validation")
+    system = System("s", SAMPLES / "predictions/eraser/movies.val.jsonl")
+    scored = score_system(system, split, list(system.predictions(split).values()), SETTINGS)
+    assert "in_text" not in scored.scores and "quote_faithfulness" not in scored.statistics
+
+
+def test_quotes_of_pairs(tmp_path):
+    from eraser_hub.conversion import HUB_DATASETS
+
+    HUB_DATASETS["bilingual_perturbation"].build(["senti_ch"], out=tmp_path, source=SAMPLES / "bilingual_perturbation")
+    split = read_split(tmp_path / "bilingual_perturbation", "senti_ch", "test")
+    path = SAMPLES / "predictions/bilingual_perturbation/senti_ch.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        row["quotes"] = [{"text": "q", "status": "fuzzy", "docid": "sequence_0", **PLACE}]
+        name = split.label_names[row["pred_label"]]
+        row["asked_again"] = [{"kind": "alone", "classification": name, "outcome": "answered"}]
+    system = written(tmp_path / "p.jsonl", rows)
+    scored = score_pairs(system, split, list(system.predictions(split).values()), SETTINGS)
+    assert (scored.scores["fuzzy"], scored.scores["label_kept_alone"]) == (1, 1)
+    assert "map" in scored.scores and scored.missing == []
