@@ -120,10 +120,11 @@ class Agreement:
         add_coverage(self.pool, *group_coverage(r.group_instance, tokens, covered, len(r.ids)))
         if self.sentences_by_spans:
             gold, touched = touched_sentences(r, p, joined, keys, documents)
-            counts = np.stack(token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size))
+            sentences = np.stack(token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size))
             kept = self._with_sentences(part, keys.owner, keys.doc)
             if kept.any():
-                add_prf(self.pool, "sentence", tuple(counts * kept), keys.owner, SENTENCES_BY_SPANS)
+                hits, gold_size, predicted_size = sentences * kept
+                add_prf(self.pool, "sentence", (hits, gold_size, predicted_size), keys.owner, SENTENCES_BY_SPANS)
 
     def _with_sentences(self, part: Part, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
         """Which (annotation, document) pairs count in the precision and recall of sentences: bool.

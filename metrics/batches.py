@@ -149,9 +149,9 @@ class Batches(ABC, Generic[Kept]):
             ValueError: wrong input; names the instance and the field.
         """
         sides = (("prediction", predictions), ("reference", references))
-        kept = [[] if data is None else [self._keep(data, side)] for side, data in sides]
+        kept, others = ([] if data is None else [self._keep(data, side)] for side, data in sides)
         self._check_settings(settings)
-        measured = self._measured(*kept, **settings)
+        measured = self._measured(kept, others, **settings)
         return clustered(measured.statistics, measured.columns, cluster_by)
 
     def __len__(self) -> int:

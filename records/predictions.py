@@ -244,8 +244,8 @@ def _converted(row: dict[str, Any], strangers: Strangers) -> tuple[Instance, Seq
         except msgspec.ValidationError as error:
             wrong.append(_place(error))
     name = row.get("annotation_id")
-    sound = isinstance(name, str | int) and not isinstance(name, bool)
-    return _Instance(annotation_id=name if sound else ""), wrong
+    identity = name if isinstance(name, str | int) and not isinstance(name, bool) else ""
+    return _Instance(annotation_id=identity), wrong
 
 
 def _known(value: Any, known: Format) -> Any:

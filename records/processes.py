@@ -11,6 +11,10 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.popen_spawn_posix import Popen
 
 
 def cores() -> int:
@@ -47,9 +51,9 @@ def _without_working_directory() -> Iterator[None]:
 
 class _Process(SpawnProcess):
     @staticmethod
-    def _Popen(process_obj: BaseProcess) -> object:
+    def _Popen(process_obj: BaseProcess) -> Popen:
         with _without_working_directory():
-            return SpawnProcess._Popen(process_obj)  # type: ignore[attr-defined]
+            return SpawnProcess._Popen(process_obj)
 
 
 class _Context(SpawnContext):

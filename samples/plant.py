@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -50,7 +50,7 @@ class Planting:
 
     text: Text
     places: Places
-    choices: list[tuple[tuple[str, ...], str]]
+    choices: Sequence[tuple[tuple[str, ...], str]]
 
 
 def word(random: Random, text: Text) -> Planting:

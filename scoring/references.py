@@ -235,7 +235,7 @@ def _of_dataset(inputs: Inputs, columns: Sequence[str]) -> Gold:
         first += table.num_rows
     references = concatenate(parts) if parts else ReferenceFlattener(offences, labels.names).finish()
     if "classification" in values:
-        names = [*references.labels, None]
-        values["classification"] = [names[code] for code in references.classification.tolist()]
+        label_of = [*references.labels, None]
+        values["classification"] = [label_of[code] for code in references.classification.tolist()]
     raise_offences(offences, {"reference": files[0]})
     return Gold(references, Documents(references), files[0], range(1, first), labels.names, values, labels.note)

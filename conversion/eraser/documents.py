@@ -120,7 +120,7 @@ class DocumentLines(Documents):
         data, sizes = bytearray(), [np.zeros(0, np.int64)]
         for batch, records in read_document_lines(path, first):
             texts = strings([record.document for record in records])
-            data += memoryview(string_data(texts))
+            data += string_data(texts).data
             sizes.append(string_sizes(texts))
             self.final_newline = batch.ends_with_newline
             advance(len(batch.data))
