@@ -165,7 +165,8 @@ def parted(source: Source, shares: Mapping[str, float], texts: Sequence[str]) ->
         return blake2b(content, digest_size=8).digest()
 
     digests = sorted({digest(row) for row in source.rows()})
-    splits, first = {}, 0
+    splits: dict[bytes, str] = {}
+    first = 0
     for split, share in shares.items():
         size = max(1, round(share * len(digests)))
         splits |= dict.fromkeys(digests[first : first + size], split)
