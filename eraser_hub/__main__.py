@@ -19,7 +19,7 @@ VERBS = (
     "import", "build", "check", "stats", "export",
     "score", "compare",
     "train", "explain", "ask",
-    "reproduce",
+    "reproduce", "benchmark-scores",
     "report", "highlight", "board",
     "publish", "serve", "quickstart",
 )  # fmt: skip
@@ -57,7 +57,7 @@ def _register(names: tuple[str, ...] = VERBS) -> None:
     present = {command.name for command in app.registered_commands}
     for verb in names:
         if verb not in present:
-            function = "import_corpus" if verb == "import" else verb
+            function = "import_corpus" if verb == "import" else verb.replace("-", "_")
             module = importlib.import_module(f"eraser_hub.commands.{function}")
             app.command(name=verb)(getattr(module, function))
 

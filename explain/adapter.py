@@ -21,6 +21,8 @@ from eraser_hub.records.errors import DataError
 from .erasure import Erased
 from .instances import Instance
 
+BLACK_BOX = ("occlusion", "lime", "shapley", "kernel-shap")  # methods that ask for probabilities and no more
+
 
 def array_of(numbers: Any) -> NDArray[np.float64]:
     """Nested lists, any array, a data frame, or a torch tensor (which may carry a gradient or be bf16) as float64.
@@ -177,7 +179,7 @@ class Adapter(ABC):
 
     def supports(self, method: str) -> bool:
         """Whether the attribution method can be computed for this model."""
-        return method in ("random", "occlusion", "lime")
+        return method in ("random", *BLACK_BOX)
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
@@ -193,6 +195,16 @@ class Adapter(ABC):
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         """The rationale of each instance by a model of :attr:`selects`."""
         raise DataError(f"--rationales model: {self.description} selects no tokens")
+
+    def masked_elements(
+        self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """p of a label where each number of a token's embedding stays by chance, shape (draws,).
+
+        Args:
+            keep: for each token the probability that a number of its embedding stays; the others are 0.
+        """
+        raise DataError(f"--soft-masks elements: {self.description} has no embeddings of tokens to mask")
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
         """The words that a model of :attr:`gives_answers` answers with, and their probability."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.tokens import tokens_of
+from eraser_hub.metrics.tokens import sentence_sizes, tokens_of
 from eraser_hub.records.errors import DataError, shown
 
 from .adapter import Adapter
@@ -84,6 +84,7 @@ def explain_texts(
         instances = [with_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
     if any(one.scores is not None for one in instances):
         checked = replace(checked, method=GIVEN)
+    checked = checked.for_kind("eraser")
     bare = next(
         (one.id for one in instances if checked.method == SPANS and checked.scores != OWN and one.rationale is None),
         None,
@@ -98,7 +99,8 @@ def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:
         if query:
             raise DataError("expected no query beside an Instance, which carries its own", instance=text.id)
         return text
-    return Instance(str(number), _tokens(query, number), (str(number),), (_tokens(text, number),))
+    sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
+    return Instance(str(number), _tokens(query, number), (str(number),), (_tokens(text, number),), sentences=sentences)
 
 
 def _tokens(text: str | Sequence[str], number: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""One score per word token: the nine attribution methods.
+"""One score per word token: the attribution methods.
 
 Scores explain the model's predicted label. They are signed where the method is (a token that speaks against the label
 has a negative score and ranks last); gradient norms and attention are not. The same seed gives the same scores,
@@ -19,6 +19,8 @@ from eraser_hub.records.errors import DataError
 from . import erasure
 from .adapter import Encoded, Notes
 from .extras import need
+from .games.play import games_of, played
+from .games.shapley import kernel_shapley, permutation_shapley
 from .runner import Runner
 from .settings import GIVEN, METHODS, ExplainSettings
 
@@ -63,6 +65,8 @@ def attribute(
         rows = occlusion_scores(runner, encoded, predicted, probability)
     elif method == "lime":
         rows = lime_scores(runner, encoded, predicted, settings, by_sequence)
+    elif method in ("shapley", "kernel-shap"):
+        rows = shapley_scores(runner, encoded, predicted, probability, settings)
     else:
         model.choices = settings.choices
         rows = model.scores(method, encoded, predicted, settings.steps)
@@ -122,6 +126,37 @@ def occlusion_scores(
     values = runner.run(encoded, erased)
     rows = np.split(values, np.cumsum(sizes)[:-1])
     return [p - row[:, label] for p, row, label in zip(probability, rows, predicted, strict=True)]
+
+
+def shapley_scores(
+    runner: Runner,
+    encoded: Sequence[Encoded],
+    predicted: Sequence[int],
+    probability: Sequence[float],
+    settings: ExplainSettings,
+) -> list[NDArray[np.float64]]:
+    """Shapley values of the units (see :mod:`games.shapley`), each shared equally by its unit's tokens."""
+    games = games_of(encoded, predicted, probability, settings.units)
+    searches = []
+    for game, one in zip(games, encoded, strict=True):
+        random = erasure.generator(settings.seed, one.instance.id, settings.method)
+        if settings.method == "shapley":
+            searches.append(permutation_shapley(game.size, settings.shapley_draws, random))
+        else:
+            searches.append(kernel_shapley(game.size, settings.shap_samples, random, _least_squares))
+    results = played(runner, encoded, games, searches, settings.choices.filler)
+    for result in results:
+        if result.standard_error > 0:
+            runner.model.notes.largest("largest standard error of a Shapley value", result.standard_error)
+    return [game.of_tokens(result.values) for game, result in zip(games, results, strict=True)]
+
+
+def _least_squares(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The least-squares solution of smallest norm, by one thread: the same on any number of processors."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        return np.asarray(np.linalg.lstsq(left, right, rcond=None)[0])
 
 
 def lime_scores(

@@ -21,6 +21,8 @@ from eraser_hub.records.errors import DataError, shown
 from . import erasure
 from .adapter import Adapter, Encoded
 from .attribution import attribute
+from .games.measures import Ranked, measures
+from .games.play import games_of
 from .instances import Instance
 from .runner import Runner
 from .settings import OWN, SPANS, TARGETS, ExplainSettings
@@ -37,7 +39,8 @@ class _Work:
     encoded: Sequence[Encoded]
     full: NDArray[np.float64]
     predicted: list[int]
-    scores: list[NDArray[np.float64]]  # empty where the rationales are given
+    targets: list[int]  # the label that scores explain; empty where the rationales are given
+    scores: list[NDArray[np.float64]]  # likewise
     hard: list[NDArray[np.int64]]
     sentences: list[tuple[tuple[float, ...], ...] | None] | None = None  # scores, of a model that selects sentences
 
@@ -83,6 +86,7 @@ def explain_chunk(
     full = runner.run(encoded, [erasure.full(number) for number in range(len(instances))], settings.choices.filler)
     predicted = full.argmax(axis=1).tolist()
     sentences = None
+    targets: list[int] = []
     scores: list[NDArray[np.float64]] = []
     if settings.method == SPANS and settings.scores == OWN:
         selections = runner.model.selections(encoded)
@@ -98,7 +102,7 @@ def explain_chunk(
         scores = list(map(rounded, attribute(runner, encoded, targets, probability, settings, by_sequence=pairs)))
         pick = top_of_each if pairs else top_of_all
         hard = [pick(one, row, settings) for one, row in zip(instances, scores, strict=True)]
-    work = _Work(encoded, full, predicted, scores, hard, sentences)
+    work = _Work(encoded, full, predicted, targets, scores, hard, sentences)
     return _pair_predictions(runner, work, settings) if pairs else _eraser_predictions(runner, work, settings)
 
 
@@ -166,7 +170,17 @@ def _eraser_predictions(runner: Runner, work: _Work, settings: ExplainSettings) 
                 for trial in range(settings.fidelity_trials)
             ]
         predictions.append(prediction)
+    if any(settings.of_rankings.values()):
+        for prediction, fields in zip(predictions, _measures(runner, work, settings), strict=True):
+            prediction |= fields
     return predictions
+
+
+def _measures(runner: Runner, work: _Work, settings: ExplainSettings) -> list[dict[str, Any]]:
+    """What the ranking of each instance is asked besides."""
+    full = work.full[np.arange(len(work.targets)), work.targets].tolist()
+    games = games_of(work.encoded, work.targets, full, settings.units)
+    return measures(Ranked(runner, work.encoded, work.scores, games, settings))
 
 
 def _by_label(names: Sequence[str], row: Sequence[float]) -> dict[str, float]:

@@ -17,7 +17,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.metrics.fields import ERASED_ANSWERS
+from eraser_hub.metrics.fields import ERASED_ANSWERS, LEAVE_ONE_OUT, NUMBER_FIELDS, OBJECT_FIELDS
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.locks import exclusive
@@ -248,8 +248,18 @@ def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any])
             "tokens_to_flip": pa.int64(),
             "random_rationales": pa.list_(pa.struct(pair)),
             "occluded_scores": pa.list_(pa.struct([("occlusion_rate", pa.float64()), ("trial", pa.int64()), *pair])),
+            **{name: _object(name) for name in OBJECT_FIELDS},
+            LEAVE_ONE_OUT: pa.list_(pa.float64()),
+            **dict.fromkeys(("sensitivity_max", "infidelity", "infidelity_normalized"), pa.float64()),
         }
     return pa.schema([(name, kind_) for name, kind_ in fields.items() if name in example])
+
+
+def _object(name: str) -> pa.DataType:
+    """An object of numbers, and of what it says besides."""
+    numbers = [(number.path[1], pa.float64()) for number in NUMBER_FIELDS.values() if number.path[0] == name]
+    arrow = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    return pa.struct([*numbers, *((more, arrow[kind]) for more, kind in OBJECT_FIELDS[name].items())])
 
 
 def _pair_fields(answers: bool) -> dict[str, pa.DataType]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,6 +24,8 @@ from .adapter import Adapter, Notes
 from .attribution import ALL_ZERO
 from .dataset import Split, kd_of, open_split, queries_differ
 from .engine import NEVER_FLIPPED, chunks_of
+from .games.costs import PROBED, cost_in_words, inputs_of_all, rate_of
+from .games.measures import NO_SPAN
 from .given import Given, GivenScores, HumanRationales, given_rationales
 from .instances import Instance
 from .labels import align_labels
@@ -30,7 +33,7 @@ from .open import has_embeddings, selects, training_facts
 from .outputs import Partial, check_format, refuse_other, refuse_stopped, run_path, write_predictions
 from .ray_engine import explain_on_ray
 from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, settings_for
-from .work import Job, Worker, model_of
+from .work import ChunkResult, Job, Worker, model_of
 
 ENGINES = ("local", "ray")
 OnProgress = Callable[[int, int], None]
@@ -119,6 +122,7 @@ class RunReport:
             "questions cut at their end",
             NEVER_FLIPPED,
             ALL_ZERO,
+            NO_SPAN,
         ):
             if name in counts:
                 words.append(f"{counts[name]} {name}")
@@ -137,6 +141,8 @@ def explain(
     engine: str = "local",
     workers: int = 2,
     model: Adapter | None = None,
+    max_inputs: int | None = None,
+    on_cost: Callable[[str], None] = lambda words: None,
     on_progress: OnProgress = lambda instances, passes: None,
 ) -> RunReport:
     """Explain a split and write predictions.
@@ -148,11 +154,14 @@ def explain(
         engine: ``local``, or ``ray`` for workers of a Ray cluster.
         workers: of the engine ``ray``, each with a model.
         model: an opened model in place of ``job.model`` (local engine alone).
+        max_inputs: how many inputs the run may take at most.
+        on_cost: called before the run with a line on what it costs, where ``max_inputs`` or something that may cost much is
+            asked for.
         on_progress: called with (instances, forward passes) as they are done.
 
     Raises:
         DataError: anything wrong with data, model or settings; a stopped run, or without ``force`` a result, that was made
-            otherwise.
+            otherwise; more than ``max_inputs`` inputs.
     """
     check_format(out)
     if engine not in ENGINES:
@@ -172,17 +181,10 @@ def explain(
     partial = Partial(out, header, resume)
     try:
         resumed = sum(record["instances"] for record in partial.records())
-        chunks = chunks_of(plan.instances(), settings.chunk)
-        todo = (chunk for chunk in chunks if chunk[0] not in partial.places)
-        on_passes = functools.partial(on_progress, 0)
-        if model is None:
-            folder = partial.path.with_name(out.name + ".ray")
-            results = explain_on_ray(plan.job, plan.settings, plan.split, todo, folder, workers, on_passes)
-        else:
-            worker = Worker(model, plan.settings, plan.split.kind, on_passes)
-            results = (worker.explain(*chunk) for chunk in todo)
+        if max_inputs is not None or plan.settings.may_cost_much:
+            on_cost(_cost(plan, partial, model, max_inputs))
         start, inputs, passes = time.perf_counter(), 0, 0
-        for result in results:
+        for result in _results(plan, partial, model, workers, functools.partial(on_progress, 0)):
             partial.append(result.number, result.lines, result.facts)
             inputs += result.facts["inputs"]
             passes += result.facts["passes"]
@@ -219,6 +221,40 @@ def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSetti
     if options.get("kd") is None and settings.method != SPANS and not by_paper:
         settings = replace(settings, kd=kd_of(rows))
     return settings, rows.size
+
+
+def _open_chunks(plan: Plan, partial: Partial) -> Iterator[tuple[int, list[Instance]]]:
+    """The chunks that are not done yet."""
+    chunks = chunks_of(plan.instances(), plan.settings.chunk)
+    return (chunk for chunk in chunks if chunk[0] not in partial.places)
+
+
+def _results(
+    plan: Plan, partial: Partial, model: Adapter | None, workers: int, on_passes: Callable[[int], None]
+) -> Iterator[ChunkResult]:
+    """The open chunks, explained: by this process's model, or without one by workers of Ray."""
+    todo = _open_chunks(plan, partial)
+    if model is None:
+        folder = partial.path.with_name(partial.path.stem + ".ray")
+        return explain_on_ray(plan.job, plan.settings, plan.split, todo, folder, workers, on_passes)
+    worker = Worker(model, plan.settings, plan.split.kind, on_passes)
+    return (worker.explain(*chunk) for chunk in todo)
+
+
+def _cost(plan: Plan, partial: Partial, model: Adapter | None, max_inputs: int | None) -> str:
+    """What the open chunks of a run cost; how long, where the model is in this process.
+
+    Raises:
+        DataError: more than ``max_inputs`` inputs.
+    """
+    settings, kind = plan.settings, plan.split.kind
+    counts, first = Counter[str](), list[Instance]()
+    for _, chunk in _open_chunks(plan, partial):
+        counts.update(inputs_of_all(chunk, settings, kind))
+        first = first or list(chunk[:PROBED])
+    cost_in_words(counts, None, max_inputs)  # too many are refused before the model is asked
+    rate = None if model is None or model.gives_answers or not first else rate_of(model, first, settings)
+    return cost_in_words(counts, rate, None)
 
 
 def plan_of(job: Job, settings: ExplainSettings, split: Split) -> Plan:
@@ -329,6 +365,8 @@ def explain_draws(
     force: bool = False,
     engine: str = "local",
     workers: int = 2,
+    max_inputs: int | None = None,
+    on_cost: Callable[[str], None] = lambda words: None,
     on_progress: OnProgress = lambda instances, passes: None,
 ) -> list[RunReport]:
     """One file per path in ``outs``, the seed one higher each time; the model is opened once.
@@ -348,7 +386,7 @@ def explain_draws(
     return [
         explain(
             job, replace(settings, seed=settings.seed + draw), out, resume=resume, force=force, engine=engine, workers=workers,
-            model=model, on_progress=on_progress,
+            model=model, max_inputs=max_inputs, on_cost=on_cost, on_progress=on_progress,
         )
         for draw, out in enumerate(outs)
     ]  # fmt: skip

@@ -10,9 +10,11 @@ from eraser_hub.papers.presets import PRESETS, Choices, preset
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.version import __version__
 
+from .games.units import MASKS, UNITS
+
 METHODS = (
     "random", "occlusion", "gradient", "simple-gradient", "input-x-gradient", "integrated-gradients", "attention", "lime",
-    "coefficients",
+    "coefficients", "shapley", "kernel-shap", "deeplift",
 )  # fmt: skip
 GIVEN = "given"  # no method of ours: the scores come with the instances
 SPANS = "rationales"  # no scores at all: the rationales come with the instances
@@ -50,6 +52,15 @@ class ExplainSettings:
         chunk: instances in a chunk.
         scores: methods ``given`` and ``rationales``: which they are (``human``, ``model`` for those that the model
             selects itself, or the file's digest), for the signature.
+        units: what is erased together by Shapley values and by the scores below: ``tokens``, or ``sentences``.
+        shapley_draws: permutations, each with its reverse, of ``shapley`` above :data:`games.play.EXACT_UNITS` units.
+        shap_samples: sets of ``kernel-shap`` above as many units; 0: 2 n + 2048.
+        aopc_bounds: find the least and the greatest AOPC of all orders of erasure.
+        beam: orders that are followed together in that search above :data:`games.play.EXACT_UNITS` units.
+        soft_masks: what they erase by chance: ``tokens`` (units), or ``elements`` of the tokens' embeddings.
+        soft_draws: masks of soft comprehensiveness, and of soft sufficiency, above eight units; 0: neither score.
+        leave_one_out: p(label) minus p without it, of each unit.
+        infidelity_draws, sensitivity_draws: perturbed inputs of infidelity and of the largest sensitivity; 0: none.
     """
 
     paper: str = ""
@@ -71,6 +82,16 @@ class ExplainSettings:
     batch_size: int = 32
     chunk: int = 16
     scores: str = ""
+    units: str = "tokens"
+    shapley_draws: int = 10
+    shap_samples: int = 0
+    aopc_bounds: bool = False
+    beam: int = 5
+    soft_draws: int = 0
+    soft_masks: str = "tokens"
+    leave_one_out: bool = False
+    infidelity_draws: int = 0
+    sensitivity_draws: int = 0
 
     def __post_init__(self) -> None:
         rates = self.fidelity_rates
@@ -79,6 +100,10 @@ class ExplainSettings:
             ("--method", self.method in (*METHODS, GIVEN, SPANS), f"one of {', '.join(METHODS)}", self.method),
             ("--erase", self.erase in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", self.erase),
             ("--random-kind", self.random_kind in RANDOM_KINDS, " or ".join(RANDOM_KINDS), self.random_kind),
+            ("--units", self.units in UNITS, " or ".join(UNITS), self.units),
+            ("--soft-masks", self.soft_masks in MASKS, " or ".join(MASKS), self.soft_masks),
+            ("--soft-masks", self.soft_draws or self.soft_masks == MASKS[0], "--soft-draws beside it", self.soft_masks),
+            ("--soft-draws", self.soft_draws != 1, "0, or at least 2, whose spread can be told", self.soft_draws),
             ("--kd", 0 <= self.kd <= 1, "a share from 0 to 1", self.kd),
             ("--kd", _shares(self.kd_of_sequences), "shares from 0 to 1", self.kd_of_sequences),
             ("--bins", _shares(self.bins) and _different(self.bins), "different shares from 0 to 1", self.bins),
@@ -97,10 +122,16 @@ class ExplainSettings:
             ("--steps", self.steps, 1), ("--lime-samples", self.lime_samples, 2), ("--lime-tokens", self.lime_tokens, 0),
             ("--batch-size", self.batch_size, 1), ("--random-draws", self.random_draws, 0),
             ("--fidelity-trials", self.fidelity_trials, 0), ("--chunk", self.chunk, 1), ("--seed", self.seed, 0),
+            ("--shapley-draws", self.shapley_draws, 1), ("--shap-samples", self.shap_samples, 0), ("--beam", self.beam, 1),
+            ("--soft-draws", self.soft_draws, 0), ("--infidelity", self.infidelity_draws, 0),
+            ("--sensitivity", self.sensitivity_draws, 0),
         ):  # fmt: skip
             if not least <= number <= LARGEST:
                 bound = f"at least {least}" if number < least else f"at most {LARGEST}"
                 raise DataError(f"{option}: expected {bound}, found {shown(number)}")
+        if self.units != UNITS[0] and not self.may_cost_much:
+            options = ", ".join(("--method shapley or kernel-shap", *self.of_rankings))
+            raise DataError(f"--units {self.units}: expected beside one of {options}; all else goes by tokens")
 
     @property
     def choices(self) -> Choices:
@@ -130,12 +161,46 @@ class ExplainSettings:
             parts.append("flip:evidence-documents")
         if self.fidelity_trials:
             parts.append(f"fidelity:{self.fidelity_trials}x{len(self.fidelity_rates)},{choices.occlusion}")
+        parts += self._games()
         if choices.filler:
             parts.append(f"filler:{choices.filler}")
         if model:
             parts.append(f"model:{model}")
         ties = "position" if choices.ties == "first" else "last-position"
         return "|".join([*parts, f"ties:{ties}", f"eraser-hub:{__version__}"])
+
+    @property
+    def of_rankings(self) -> dict[str, int]:
+        """What was asked for beside the erasure of rationales, by option; all of it needs scores of every token."""
+        return {
+            "--aopc-bounds": int(self.aopc_bounds), "--soft-draws": self.soft_draws,
+            "--leave-one-out": int(self.leave_one_out), "--infidelity": self.infidelity_draws,
+            "--sensitivity": self.sensitivity_draws,
+        }  # fmt: skip
+
+    @property
+    def may_cost_much(self) -> bool:
+        """Whether something is asked for that may take many inputs an instance."""
+        return self.method in ("shapley", "kernel-shap") or any(self.of_rankings.values())
+
+    def _games(self) -> list[str]:
+        """What the signature says of Shapley values and of :attr:`of_rankings`."""
+        parts = []
+        if self.method == "shapley":
+            parts.append(f"shapley:{self.shapley_draws}")
+        if self.method == "kernel-shap":
+            parts.append(f"shap:{self.shap_samples or '2n+2048'}")
+        if self.aopc_bounds:
+            parts.append(f"aopc-bounds:beam{self.beam}")
+        if self.soft_draws:
+            parts.append(f"soft:{self.soft_draws}" + (f",{self.soft_masks}" if self.soft_masks != MASKS[0] else ""))
+        if self.leave_one_out:
+            parts.append("leave-one-out")
+        if self.infidelity_draws:
+            parts.append(f"infidelity:{self.infidelity_draws}")
+        if self.sensitivity_draws:
+            parts.append(f"sensitivity:{self.sensitivity_draws}")
+        return [*parts, f"units:{self.units}"] if parts and self.units != "tokens" else parts
 
     def for_kind(self, kind: str) -> ExplainSettings:
         """The settings for a kind of dataset, without what its results have no place for.
@@ -151,12 +216,17 @@ class ExplainSettings:
                 raise DataError("--tokens-to-flip: given rationales rank no tokens")
             if self.target != "predicted":
                 raise DataError("--target: given rationales explain no label")
+            for option, value in self.of_rankings.items():
+                if value:
+                    raise DataError(f"{option}: given rationales rank no tokens")
             self = replace(self, bins=())
+        if self.method == GIVEN and self.sensitivity_draws:
+            raise DataError("--sensitivity: given scores cannot be computed anew for other inputs")
         if kind != "perturbation":
             return self
         for option, value in (
             ("--tokens-to-flip", self.tokens_to_flip), ("--random-draws", self.random_draws),
-            ("--fidelity-trials", self.fidelity_trials),
+            ("--fidelity-trials", self.fidelity_trials), *self.of_rankings.items(),
         ):  # fmt: skip
             if value and value != preset(self.paper).settings.get(option[2:].replace("-", "_")):
                 raise DataError(f"{option}: the perturbation benchmark's results have no place for it")

@@ -11,12 +11,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .fields import ERASED, HARD_FIELD, LIST_FIELDS, PROBABILITY_SLACK, SCORE_FIELDS, SOFT_FIELDS
+from .fields import (
+    ERASED,
+    HARD_FIELD,
+    LEAVE_ONE_OUT,
+    LIST_FIELDS,
+    NUMBER_FIELDS,
+    PROBABILITY_SLACK,
+    SCORE_FIELDS,
+    SOFT_FIELDS,
+)
 from .flat import Predictions, References
 from .joining import Documents, Join
 from .offences import Offences
 
 ROWS_AT_ONCE = 1 << 16
+# by which a bound of differences of probabilities may be passed: a sum of some thousand of them rounds to less
+BOUND_SLACK = 1e-9
 
 
 def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | None, offences: Offences) -> None:
@@ -264,14 +275,42 @@ def check_draws(p: Predictions, count: int, offences: Offences) -> None:
     offences.say_all("prediction", bad, "random_rationales", lambda k: f"expected {count} draws, found {draws[bad[k]]}")
 
 
-def check_flips(p: Predictions, offences: Offences) -> None:
-    """tokens_to_flip is a finite number, not negative."""
-    value = p.tokens_to_flip
-    with np.errstate(invalid="ignore"):
-        bad = np.flatnonzero((value < 0) | np.isinf(value))
+def check_numbers(p: Predictions, offences: Offences) -> None:
+    """The numbers of instances are finite and in their ranges; the bounds of an AOPC are in order."""
+    for name, number in NUMBER_FIELDS.items():
+        value = p.number(name)
+        with np.errstate(invalid="ignore"):
+            bad = np.flatnonzero(
+                (value < number.low - BOUND_SLACK) | (value > number.high + BOUND_SLACK) | np.isinf(value)
+            )
+        expected = f"from {number.low:g} to {number.high:g}" if np.isfinite(number.high) else f"from {number.low:g} on"
+        if name == "tokens_to_flip":
+            expected = "of tokens"
+        _say_numbers(offences, bad, number.field, expected, value)
+    for side in ERASED:
+        lower, upper = p.number(f"{side}_lower"), p.number(f"{side}_upper")
+        with np.errstate(invalid="ignore"):
+            bad = np.flatnonzero(lower > upper)
+        field = NUMBER_FIELDS[f"{side}_upper"].field
+        _say_numbers(offences, bad, field, "that is not below the lower bound", upper)
+
+
+def _say_numbers(offences: Offences, bad: np.ndarray, field: str, expected: str, value: np.ndarray) -> None:
+    offences.say_all("prediction", bad, field, lambda k: f"expected a number {expected}, found {value[bad[k]]}")
+
+
+def check_leave_one_out(p: Predictions, offences: Offences) -> None:
+    """One finite value for each soft score of the instance's rationales."""
+    n, sizes = len(p.ids), p.leave_one_out
+    soft = np.bincount(p.instance, weights=np.maximum(p.soft, 0), minlength=n).astype(np.int64)
+    bad = np.flatnonzero((sizes >= 0) & (sizes != soft))
     offences.say_all(
-        "prediction", bad, "tokens_to_flip", lambda k: f"expected a number of tokens, found {value[bad[k]]}"
-    )
+        "prediction", bad, LEAVE_ONE_OUT,
+        lambda k: f"expected {soft[bad[k]]} values, one for each soft score, found {sizes[bad[k]]}",
+    )  # fmt: skip
+    wrong = np.flatnonzero(~np.isfinite(p.leave_one_out_scores))
+    owner = np.searchsorted(np.cumsum(np.maximum(sizes, 0)), wrong, side="right")
+    offences.say_all("prediction", np.unique(owner), LEAVE_ONE_OUT, "expected finite numbers, found NaN or infinity")
 
 
 @dataclass(frozen=True)
@@ -286,9 +325,10 @@ class Used:
     comprehensiveness: bool
     sufficiency: bool
     null: bool
-    tokens_to_flip: bool
     thresholds: bool
     draws: bool
+    leave_one_out: bool
+    numbers: frozenset[str]  # of `fields.NUMBER_FIELDS`
 
 
 class Fields:
@@ -313,9 +353,10 @@ class Fields:
         """The fields so far."""
         fields = {"hard": _of_rationale(HARD_FIELD)}
         fields |= {name: _of_rationale(soft.field) for name, soft in SOFT_FIELDS.items()}
-        fields |= {name: name for name in ("classification", "tokens_to_flip")} | SCORE_FIELDS
+        fields |= {name: name for name in ("classification", LEAVE_ONE_OUT)} | SCORE_FIELDS
         fields |= {name: several.field for name, several in LIST_FIELDS.items()}
-        return Used(**{name: self.present.get(field, False) for name, field in fields.items()})
+        numbers = frozenset(name for name, number in NUMBER_FIELDS.items() if self.present.get(number.field, False))
+        return Used(numbers=numbers, **{name: self.present.get(field, False) for name, field in fields.items()})
 
     def check(self, p: Predictions) -> None:
         """Look at a part; what is no answer has no fields."""
@@ -327,7 +368,9 @@ class Fields:
         for name, soft in SOFT_FIELDS.items():
             self._presence(getattr(p, name) >= 0, p.instance, _of_rationale(soft.field))
         self._presence(p.classification >= 0, rows, "classification")
-        self._presence(~np.isnan(p.tokens_to_flip), rows, "tokens_to_flip")
+        for name, number in NUMBER_FIELDS.items():
+            self._presence(~np.isnan(p.number(name)), rows, number.field)
+        self._presence(p.leave_one_out >= 0, rows, LEAVE_ONE_OUT)
         for name, several in LIST_FIELDS.items():
             self._presence(getattr(p, name) >= 0, rows, several.field)
         for name, field in SCORE_FIELDS.items():
@@ -423,7 +466,7 @@ def check_documents(
 
 
 class Classes:
-    """All rules on labels, probabilities, tokens_to_flip and random rationales, whichever part is looked at.
+    """All rules on labels, probabilities, numbers of instances and random rationales, whichever part is looked at.
 
     Args:
         r: the references, or None.
@@ -453,7 +496,9 @@ class Classes:
             check_probabilities(p, getattr(p, name), rows, field, self.probabilities)
         for matrix, owner, field in _erased_entries(p):
             check_probabilities(p, matrix, owner, field, self.probabilities)
-        check_flips(p, self.probabilities)
+        check_numbers(p, self.probabilities)
+        if used.leave_one_out and used.soft:
+            check_leave_one_out(p, self.probabilities)
         if used.draws:
             if self.draws is None:
                 self.draws = max(int(p.draws[int(p.answered.argmax())]), 1)

@@ -23,6 +23,7 @@ from .joining import Documents
 from .offences import Offences, Rules
 from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Part, Parts, fields_of, left_out_said
 from .pool import Statistics as Statistics
+from .rank_correlation import kendall_tau as kendall_tau
 from .resampling import intervals as intervals
 from .results import plain
 from .results import report as report
@@ -44,7 +45,10 @@ Args:
         "classification": label, "classification_scores": {label: p}, and of these what is to be scored:
         "comprehensiveness_classification_scores" (p without the rationale), "sufficiency_classification_scores" (p on
         the rationale alone), "thresholded_scores": [{"threshold", and the same two}], "tokens_to_flip": int,
-        "random_rationales": [{the same two}]}. A field stands in all instances or in none.
+        "random_rationales": [{the same two}], "aopc_bounds": {"lower", "upper", "sufficiency_lower", "sufficiency_upper",
+        and the AOPC that they bound, "comprehensiveness", "sufficiency": without, the one over the thresholds},
+        "soft_scores": {"comprehensiveness", "sufficiency"}, "leave_one_out": [number per token], "sensitivity_max",
+        "infidelity", "infidelity_normalized"}. A field stands in all instances or in none.
     references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1), documents and
         evidences (for tokens_to_flip_ratio); ids are compared as strings.
     aopc_thresholds: those that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.
@@ -62,7 +66,8 @@ Args:
 Returns:
     comprehensiveness (higher is better) and sufficiency (lower is better), both in [-1, 1]; *_entropy, the difference of
     entropies; *_kl, KL(erased || full) in nats; aopc_thresholds, *_aopc, *_aopc_points; with references accuracy,
-    macro_f1, tokens_to_flip_ratio; with random_rationales *_chance: p_value, win_rate, effect_size; signature.
+    macro_f1, tokens_to_flip_ratio; naopc_comprehensiveness and soft_* (higher is better), naopc_sufficiency (lower is
+    better), tau_loo in [-1, 1], sensitivity_max and infidelity (lower is better); with random_rationales *_chance: p_value, win_rate, effect_size; signature.
 
 Raises:
     ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.

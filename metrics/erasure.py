@@ -20,6 +20,8 @@ AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 # thresholds this close are one: 0.1 + 0.2 is 0.3
 SAME_THRESHOLD = 1e-9
+# so are the bounds of an AOPC: what is between them is rounding
+SAME_BOUNDS = 1e-9
 
 
 def drop(full: np.ndarray, erased: np.ndarray, label: np.ndarray) -> np.ndarray:
@@ -86,6 +88,17 @@ def tokens_to_flip_ratio(tokens: np.ndarray, evidence_tokens: np.ndarray) -> np.
     """
     total = np.asarray(evidence_tokens, dtype=np.float64)
     return np.divide(tokens, total, out=np.full(total.shape, np.nan), where=total > 0)
+
+
+def normalised_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """``(AOPC - lower) / (upper - lower)`` per instance, NaN where both bounds are equal within 1e-9: float64 (n,).
+
+    In [0, 1] where the bounds are those of all orders; a beam's may be passed by a little.
+
+    Source: Edin et al. 2025, normalised AOPC.
+    """
+    span = upper - lower
+    return divide(area - lower, np.where(span > SAME_BOUNDS, span, 0.0), empty=np.nan)
 
 
 def threshold_columns(thresholds: np.ndarray, offsets: np.ndarray, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -232,6 +245,14 @@ DESCRIBED: dict[str, tuple[bool | None, float | None, float | None]] = {
     "accuracy": (True, 0.0, 1.0),
     "macro_f1": (True, 0.0, 1.0),
     "tokens_to_flip_ratio": (False, 0.0, None),
+    "naopc_comprehensiveness": (True, None, None),
+    "naopc_sufficiency": (False, None, None),
+    "soft_comprehensiveness": (True, 0.0, 1.0),
+    "soft_sufficiency": (True, 0.0, 1.0),
+    "tau_loo": (True, -1.0, 1.0),
+    "sensitivity_max": (False, 0.0, None),
+    "infidelity": (False, 0.0, None),
+    "infidelity_normalized": (False, 0.0, None),
 }
 
 

@@ -5,7 +5,7 @@ This is the one path from instances to faithfulness, whether all come at once or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,15 +19,20 @@ from .erasure import (
     drop,
     entropy_difference,
     kl_divergence,
+    normalised_aopc,
     threshold_columns,
     tokens_to_flip_ratio,
 )
-from .fields import ERASED, LIST_FIELDS, SCORE_FIELDS
+from .fields import ERASED, LIST_FIELDS, NUMBER_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from .flat import Predictions
 from .parts import LeftOut, Part, Parts
 from .pool import Pool
+from .rank_correlation import kendall_tau
 from .resampling import against_chance
 
 ROWS_AT_ONCE = 1 << 16
+# numbers of instances whose mean is the score
+MEASURED = ("soft_comprehensiveness", "soft_sufficiency", "sensitivity_max", "infidelity", "infidelity_normalized")
 
 
 class Faithfulness:
@@ -56,6 +61,7 @@ class Faithfulness:
         self.classes = Classes(parts.r, label_names, self.rules["labels"], self.rules["probabilities"])
         self.asked = sorted({float(threshold) for threshold in aopc_thresholds})
         # erased side -> of each part the annotations, the drop, and the drop of each random rationale
+        self.unbounded: dict[str, int] = {}  # erased side -> instances whose bounds are equal: they have no NAOPC
         self.drawn: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
 
     def add(self, part: Part) -> None:
@@ -78,22 +84,42 @@ class Faithfulness:
                 self.pool.add_mean(side, drop(full, erased, label))
                 self.pool.add_mean(f"{side}_entropy", entropy_difference(full, erased))
                 self.pool.add_mean(f"{side}_kl", kl_divergence(erased, full))
-        if used.thresholds:
-            self._add_curves(part, full, label)
-        if used.tokens_to_flip and part.documents.tokens.size:
-            ratio = tokens_to_flip_ratio(p.tokens_to_flip[rows], part.documents.evidence_tokens(part.r))
+        curves = self._add_curves(part, full, label) if used.thresholds else {}
+        if "tokens_to_flip" in used.numbers and part.documents.tokens.size:
+            ratio = tokens_to_flip_ratio(p.number("tokens_to_flip")[rows], part.documents.evidence_tokens(part.r))
             self.pool.add_mean("tokens_to_flip_ratio", ratio)
+        self._add_rankings(part, curves)
         if used.draws:
             self._add_draws(part, full, label)
 
-    def _add_curves(self, part: Part, full: np.ndarray, label: np.ndarray) -> None:
+    def _add_rankings(self, part: Part, curves: Mapping[str, np.ndarray]) -> None:
+        """What rankings were asked besides; ``curves``: the AOPC of each instance over the thresholds, by side."""
+        p, rows, used = part.p, part.joined.row, self.parts.fields.used
+        for name in MEASURED:
+            if name in used.numbers:
+                self.pool.add_mean(name, p.number(name)[rows])
+        for side in ERASED:
+            if {f"{side}_lower", f"{side}_upper"} <= used.numbers:
+                bounded = f"{side}_bounded" in used.numbers
+                area = p.number(f"{side}_bounded")[rows] if bounded else curves.get(side)
+                if area is not None:
+                    bounds = (p.number(f"{side}_{end}")[rows] for end in ("lower", "upper"))
+                    values = normalised_aopc(area, *bounds)
+                    self.unbounded[side] = self.unbounded.get(side, 0) + int(np.isnan(values).sum())
+                    self.pool.add_mean(f"naopc_{side}", values)
+        if used.leave_one_out and used.soft:
+            self.pool.add_mean("tau_loo", taus_of(p)[rows])
+
+    def _add_curves(self, part: Part, full: np.ndarray, label: np.ndarray) -> dict[str, np.ndarray]:
+        """Add both curves; gives the AOPC of each instance, by side."""
         p, rows = part.p, part.joined.row
         offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
         positions, good = threshold_columns(p.threshold, offsets, np.array(self.asked))
         good |= p.answered == 0
         check_thresholds(good, self.asked, p, self.rules["thresholds"])
+        areas: dict[str, np.ndarray] = {}
         if not good.all():
-            return
+            return areas
         for side in ERASED:
             matrix = getattr(p, f"threshold_{side}")
             if not np.isnan(matrix).all():
@@ -101,7 +127,10 @@ class Faithfulness:
                     aopc(full[some], np.nan_to_num(matrix[positions[rows[some]]], nan=0.0), label[some])
                     for some in (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
                 ]
-                add_curve(self.pool, f"{side}_aopc", np.concatenate(drops))
+                each = np.concatenate(drops)
+                add_curve(self.pool, f"{side}_aopc", each)
+                areas[side] = each.mean(axis=1)
+        return areas
 
     def _add_labels(self, part: Part) -> None:
         label = part.p.classification[part.joined.row]
@@ -131,7 +160,15 @@ class Faithfulness:
         if self.parts.r is not None:
             whose = " in the references" if used.classification else ""
             needs["accuracy, macro F1"] = used.classification and bool(self.classes.gold), f"classification{whose}"
-            needs["tokens_to_flip_ratio"] = used.tokens_to_flip, "tokens_to_flip"
+            needs["tokens_to_flip_ratio"] = "tokens_to_flip" in used.numbers, "tokens_to_flip"
+        if used.leave_one_out:
+            needs["tau_loo"] = used.soft, SOFT_FIELDS["soft"].field
+        for side in ERASED:
+            bounds, area = [f"{side}_lower", f"{side}_upper"], f"{side}_bounded"
+            if not used.numbers.isdisjoint([*bounds, area]):
+                lacking = [name for name in bounds if name not in used.numbers]
+                lacking += [] if area in used.numbers or used.thresholds else [area]
+                needs[f"naopc_{side}"] = not lacking, NUMBER_FIELDS[lacking[0]].field if lacking else ""
         return [LeftOut(scores, field) for scores, (there, field) in needs.items() if not there]
 
     def finish(self) -> None:
@@ -156,7 +193,24 @@ class Faithfulness:
     def signature_settings(self) -> dict[str, object]:
         """The settings that made a difference, as the signature has them."""
         aopc = {"aopc": self.asked, "aopc_mean": "bins"} if self.parts.fields.used.thresholds else {}
-        return {"log": "e"} | aopc | self.parts.signature_settings()
+        n = self.parts.instances
+        without = {f"naopc_{side}": f"{n - count}/{n}" for side, count in self.unbounded.items() if count}
+        return {"log": "e"} | aopc | without | self.parts.signature_settings()
+
+
+def taus_of(p: Predictions) -> np.ndarray:
+    """Kendall's tau-b of each instance's soft scores and its leave-one-out values: float64 (n,); NaN where one side is
+    constant."""
+    n = len(p.ids)
+    owner = np.repeat(p.instance, np.maximum(p.soft, 0))
+    scores = p.soft_scores[np.argsort(owner, kind="stable")]
+    ends = np.cumsum(np.bincount(owner, minlength=n))
+    values = np.split(p.leave_one_out_scores, np.cumsum(np.maximum(p.leave_one_out, 0))[:-1])
+    taus = np.full(n, np.nan)
+    for row, (own, left) in enumerate(zip(np.split(scores, ends[:-1]), values, strict=True)):
+        if len(own) == len(left):
+            taus[row] = kendall_tau(own, left)
+    return taus
 
 
 def _answers(part: Part) -> Part:

@@ -5,6 +5,7 @@ Keys are the names that the flat arrays of `flat.Predictions` have, values what 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -52,6 +53,42 @@ LIST_FIELDS = {
 }
 # the same of inputs of which rationales lack a share of their tokens; `normalized_fidelity` alone reads it
 OCCLUDED_FIELD = "occluded_scores"
+# what a ranking was asked besides: the bounds of its AOPC, its soft scores, and p minus p without each token
+AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
+
+
+class NumberField(NamedTuple):
+    """A number of an instance: the field, or the field of an object in it; its least and largest value."""
+
+    path: tuple[str, ...]
+    low: float
+    high: float = math.inf
+
+    @property
+    def field(self) -> str:
+        """As offences name it."""
+        return ".".join(self.path)
+
+
+NUMBER_FIELDS = {
+    "tokens_to_flip": NumberField(("tokens_to_flip",), 0.0),
+    "sensitivity_max": NumberField(("sensitivity_max",), 0.0),
+    "infidelity": NumberField(("infidelity",), 0.0),
+    "infidelity_normalized": NumberField(("infidelity_normalized",), 0.0),
+    "soft_comprehensiveness": NumberField((SOFT_MASKS, "comprehensiveness"), 0.0, 1.0),
+    "soft_sufficiency": NumberField((SOFT_MASKS, "sufficiency"), 0.0, 1.0),
+    "comprehensiveness_lower": NumberField((AOPC_BOUNDS, "lower"), -1.0, 1.0),
+    "comprehensiveness_upper": NumberField((AOPC_BOUNDS, "upper"), -1.0, 1.0),
+    "comprehensiveness_bounded": NumberField((AOPC_BOUNDS, "comprehensiveness"), -1.0, 1.0),
+    "sufficiency_lower": NumberField((AOPC_BOUNDS, "sufficiency_lower"), -1.0, 1.0),
+    "sufficiency_upper": NumberField((AOPC_BOUNDS, "sufficiency_upper"), -1.0, 1.0),
+    "sufficiency_bounded": NumberField((AOPC_BOUNDS, "sufficiency"), -1.0, 1.0),
+}
+# the objects, and what they say besides of how their numbers were found
+OBJECT_FIELDS = {
+    AOPC_BOUNDS: {"method": str, "beam": int},
+    SOFT_MASKS: {"draws": int, "standard_error": float},
+}
 # the matrices with a column per label
 LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.values() for side in ERASED))
 
@@ -77,7 +114,12 @@ QUOTES_FIELD = "quotes"
 # what a language model answered to changed questions: without its quotes, with them alone, ..
 AGAIN_FIELD = "asked_again"
 INSTANCE: Format = {
-    **dict.fromkeys(("annotation_id", "classification", "tokens_to_flip", OUTCOME_FIELD)),
+    **dict.fromkeys(("annotation_id", "classification", OUTCOME_FIELD, LEAVE_ONE_OUT)),
+    **{number.path[0]: None for number in NUMBER_FIELDS.values() if len(number.path) == 1},
+    **{
+        name: dict.fromkeys([*(number.path[1] for number in NUMBER_FIELDS.values() if number.path[0] == name), *more])
+        for name, more in OBJECT_FIELDS.items()
+    },
     "rationales": {
         "docid": None,
         HARD_FIELD: dict.fromkeys(("start_token", "end_token")),

@@ -14,7 +14,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from .fields import LABELLED
+from .fields import LABELLED, NUMBER_FIELDS
 
 Item = TypeVar("Item")
 
@@ -90,7 +90,9 @@ class Predictions(FlatRecord):
     comprehensiveness: np.ndarray
     sufficiency: np.ndarray
     null: np.ndarray
-    tokens_to_flip: np.ndarray  # (n,) NaN: absent
+    numbers: np.ndarray  # (n, NUMBER_FIELDS) NaN: absent
+    leave_one_out: np.ndarray  # (n,) how many values, one a token; -1: absent
+    leave_one_out_scores: np.ndarray
     thresholds: np.ndarray  # (n,) how many thresholded scores; -1: absent
     threshold: np.ndarray
     threshold_comprehensiveness: np.ndarray  # (.., labels)
@@ -102,6 +104,10 @@ class Predictions(FlatRecord):
     CODED: ClassVar = {"doc": "docids", "classification": "labels"}
     SHIFTED: ClassVar = {"instance": "ids"}
     LABELLED: ClassVar = LABELLED
+
+    def number(self, name: str) -> np.ndarray:
+        """One of `fields.NUMBER_FIELDS` of each instance, float64 (n,); NaN: absent."""
+        return self.numbers[:, list(NUMBER_FIELDS).index(name)]
 
 
 @dataclass
@@ -173,6 +179,7 @@ def blank(kind: type[Record], ids: Sequence[str]) -> Record:
     columns |= {"ids": ids, "classification": np.full(len(ids), -1)}
     if "answered" in columns:
         columns["answered"] = np.ones(len(ids), dtype=np.int64)
+        columns["numbers"] = np.full((len(ids), len(NUMBER_FIELDS)), np.nan)
     return kind(**columns)  # type: ignore[arg-type]
 
 

@@ -18,7 +18,9 @@ from .fields import (
     ERASED,
     HARD_FIELD,
     INSTANCE,
+    LEAVE_ONE_OUT,
     LIST_FIELDS,
+    NUMBER_FIELDS,
     OUTCOME_FIELD,
     SCORE_FIELDS,
     SOFT_FIELDS,
@@ -229,10 +231,9 @@ def _predictions(table: pa.Table) -> Flat:
         labels, out["classification"] = _strings(label)
     codes = {name: code for code, name in enumerate(labels)}
     parts = {name: (_scores(_column(table, where), codes), n) for name, where in SCORE_FIELDS.items()}
-    flips = _column(table, "tokens_to_flip")
-    out["tokens_to_flip"] = np.full(n, np.nan) if flips is None else _numbers(flips, nulls=True)
-    if flips is not None and np.isnan(out["tokens_to_flip"]).sum() != flips.null_count:
-        raise _Unknown
+    out["numbers"] = np.column_stack([_number(table, number.path, n) for number in NUMBER_FIELDS.values()])
+    out["leave_one_out"], values = _list(_column(table, LEAVE_ONE_OUT), n)
+    out["leave_one_out_scores"] = np.zeros(0) if values is None else _numbers(values)
     for name, (where, entry) in LIST_FIELDS.items():
         out[name], entries = _list(_column(table, where), n)
         if entry == "threshold":
@@ -243,6 +244,19 @@ def _predictions(table: pa.Table) -> Flat:
             parts[f"{entry}_{side}"] = (_scores(scores, codes), 0 if entries is None else len(entries))
     out |= {name: _matrix(columns, size, codes) for name, (columns, size) in parts.items()}
     return out | {"labels": list(codes)}
+
+
+def _number(table: pa.Table, path: Sequence[str], n: int) -> np.ndarray:
+    """A number of each of n instances, or of an object in it; NaN where there is none."""
+    array = _column(table, path[0])
+    if array is not None and not t.is_null(array.type):
+        array = _field(array, path[1]) if len(path) > 1 else array
+    if array is None:
+        return np.full(n, np.nan)
+    values = _numbers(array, nulls=True)
+    if np.isnan(values).sum() != array.null_count:
+        raise _Unknown
+    return values
 
 
 def _rationales(rationales: pa.Array | None, n: int) -> Flat:

@@ -18,7 +18,9 @@ from .fields import (
     HARD_FIELD,
     INSTANCE,
     LABELLED,
+    LEAVE_ONE_OUT,
     LIST_FIELDS,
+    NUMBER_FIELDS,
     OUTCOME_FIELD,
     SCORE_FIELDS,
     SOFT_FIELDS,
@@ -211,7 +213,8 @@ class PredictionFlattener(Flattener[Predictions]):
         self.hard, self.start, self.end = _ints(), _ints(), _ints()
         self.soft, self.sentence, self.thresholds, self.draws = _ints(), _ints(), _ints(), _ints()
         self.soft_scores, self.sentence_scores = array("d"), array("d")
-        self.tokens_to_flip, self.threshold = array("d"), array("d")
+        self.leave_one_out, self.leave_one_out_scores = _ints(), array("d")
+        self.number, self.threshold = array("d"), array("d")
         self.tables = {name: ScoreTable(self.layouts) for name in LABELLED}
         # field of a rationale -> its sizes and its scores
         self.soft_fields = [
@@ -250,7 +253,11 @@ class PredictionFlattener(Flattener[Predictions]):
             self.numbered = self.numbered or _is_integer(label)  # told once: then all are
         for table, where in SCORE_FIELDS.items():
             self._scores(table, get(where), where)
-        self._flip(get("tokens_to_flip"))
+        self._numbers(row)
+        if (values := get(LEAVE_ONE_OUT)) is None:
+            self.leave_one_out.append(-1)
+        else:
+            self._floats(values, LEAVE_ONE_OUT, self.leave_one_out, self.leave_one_out_scores)
         for name, (where, entry) in LIST_FIELDS.items():
             self._several(where, get(where), entry, getattr(self, name))
         self.n += 1
@@ -337,18 +344,29 @@ class PredictionFlattener(Flattener[Predictions]):
         if wrong is not None:
             self.say(where, wrong)
 
-    def _flip(self, tokens: object) -> None:
-        if tokens is None:
-            self.tokens_to_flip.append(np.nan)
-        elif type(tokens) is int or _is_number(tokens):
-            try:
-                self.tokens_to_flip.append(tokens)  # type: ignore[arg-type]
-                return
-            except OverflowError:
-                self.tokens_to_flip.append(np.inf)
-        else:
-            self.tokens_to_flip.append(np.nan)
-            self.say("tokens_to_flip", f"expected a number, found {cut(tokens)}")
+    def _numbers(self, row: Mapping[str, Any]) -> None:
+        for number in NUMBER_FIELDS.values():
+            value: Any = row
+            for depth, name in enumerate(number.path):
+                value = value.get(name)
+                if value is None:
+                    break
+                if depth + 1 < len(number.path) and not isinstance(value, Mapping):
+                    self.say(name, f"expected an object, found {cut(value)}")
+                    value = None
+                    break
+            self._number(value, number.field)
+
+    def _number(self, value: Any, where: str) -> None:
+        if value is None or not (type(value) is float or _is_number(value)):
+            self.number.append(np.nan)
+            if value is not None:
+                self.say(where, f"expected a number, found {cut(value)}")
+            return
+        try:
+            self.number.append(value)
+        except OverflowError:
+            self.number.append(np.inf)
 
     def _several(self, where: str, value: Any, kind: str, sizes: array) -> None:
         entries = None if value is None else as_list(value)
@@ -381,7 +399,9 @@ class PredictionFlattener(Flattener[Predictions]):
                 if type(label) is not str:
                     self.offences.say("prediction", 0, "classification_scores", f"label {cut(label)} is no string")
                 self.labels.setdefault(label, len(self.labels))
-        return self._record(Predictions, **{name: table.matrix(self.labels) for name, table in self.tables.items()})
+        numbers = _flat(self.number).reshape(-1, len(NUMBER_FIELDS))
+        tables = {name: table.matrix(self.labels) for name, table in self.tables.items()}
+        return self._record(Predictions, numbers=numbers, **tables)
 
 
 class ReferenceFlattener(Flattener[References]):

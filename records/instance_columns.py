@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.metrics.fields import ANSWERED, ERASED, HARD_FIELD, LABELLED, LIST_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from eraser_hub.metrics.fields import (
+    ANSWERED,
+    ERASED,
+    HARD_FIELD,
+    LABELLED,
+    LEAVE_ONE_OUT,
+    LIST_FIELDS,
+    NUMBER_FIELDS,
+    SCORE_FIELDS,
+    SOFT_FIELDS,
+    NumberField,
+)
 from eraser_hub.metrics.flat import Predictions
 from eraser_hub.metrics.flatten_rows import ScoreTable
 from eraser_hub.metrics.offences import Offences, Rows
@@ -28,11 +39,13 @@ class InstanceColumns:
             name: array("q")
             for name in (
                 "answered", "rationales", "classification", "doc", "hard", "start", "end", *SOFT_FIELDS, *LIST_FIELDS,
+                LEAVE_ONE_OUT,
             )
         }  # fmt: skip
         self.floats = {
-            name: array("d") for name in ("tokens_to_flip", "threshold", *map("{}_scores".format, SOFT_FIELDS))
+            name: array("d") for name in ("threshold", *map("{}_scores".format, (*SOFT_FIELDS, LEAVE_ONE_OUT)))
         }
+        self.numbers = {name: array("d") for name in NUMBER_FIELDS}
         self.tables = {name: ScoreTable(self.layouts) for name in LABELLED}
         self.first = 0  # of the instances that are being added
 
@@ -62,9 +75,12 @@ class InstanceColumns:
             [-1 if one.classification is None else codes.setdefault(one.classification, len(codes)) for one in several]
         )
         self.integers["answered"].fromlist([one.outcome is None or one.outcome == ANSWERED for one in several])
-        self.floats["tokens_to_flip"].fromlist(
-            [np.nan if one.tokens_to_flip is None else one.tokens_to_flip for one in several]
-        )
+        for name, number in NUMBER_FIELDS.items():
+            self.numbers[name].fromlist(_values(several, number))
+        lists = list(map(attrgetter(LEAVE_ONE_OUT), several))
+        self.integers[LEAVE_ONE_OUT].fromlist(_sizes(lists))
+        for values in filter(None, lists):
+            self.floats[f"{LEAVE_ONE_OUT}_scores"].fromlist(values)
         for name, field in SCORE_FIELDS.items():
             self._scores(name, list(map(attrgetter(field), several)), field)
         for name, (field, entry) in LIST_FIELDS.items():
@@ -164,6 +180,7 @@ class InstanceColumns:
             instance=np.repeat(np.arange(len(self.ids)), np.maximum(columns["rationales"], 0)),
             docids=list(self.docs),
             labels=list(self.labels),
+            numbers=np.column_stack([_flat(values) for values in self.numbers.values()]),
             **columns,
             **{name: table.matrix(self.labels) for name, table in self.tables.items()},
         )
@@ -178,6 +195,13 @@ class InstanceColumns:
 def _flat(values: array) -> np.ndarray:
     """The array's own memory, which nobody appends to any more."""
     return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
+
+
+def _values(several: Sequence[Any], number: NumberField) -> list[float]:
+    """A number of each of some instances; NaN where there is none."""
+    for name in number.path:
+        several = [None if one is None else getattr(one, name) for one in several]
+    return [np.nan if value is None else value for value in several]
 
 
 class _Places(Sequence[tuple[int, str]]):

@@ -30,7 +30,10 @@ from eraser_hub.metrics.fields import (
     ERASED,
     HARD_FIELD,
     INSTANCE,
+    LEAVE_ONE_OUT,
     LIST_FIELDS,
+    NUMBER_FIELDS,
+    OBJECT_FIELDS,
     OCCLUDED_FIELD,
     OUTCOME_FIELD,
     QUOTES_FIELD,
@@ -78,12 +81,11 @@ class Rationale(msgspec.Struct, gc=False):
 
 
 class Instance(msgspec.Struct, gc=False):
-    """A model's output for an annotation; as it is read it has those of `SCORE_FIELDS` and `LIST_FIELDS` besides."""
+    """A model's output for an annotation; as it is read it has the others of `INSTANCE` besides."""
 
     annotation_id: str | int = None  # type: ignore[assignment]
     rationales: list[Rationale] | None = None
     classification: str | None = None
-    tokens_to_flip: float | None = None
 
 
 def _kind(absent: Any, rationale: Any = msgspec.Struct, instance: Any = msgspec.Struct) -> Any:
@@ -119,13 +121,20 @@ def _kind(absent: Any, rationale: Any = msgspec.Struct, instance: Any = msgspec.
             "annotation_id": str | int,
             "rationales": list[rationale],  # type: ignore[valid-type]
             "classification": str,
-            "tokens_to_flip": float,
+            LEAVE_ONE_OUT: list[float],
             OUTCOME_FIELD: str,
+            **{number.path[0]: float for number in NUMBER_FIELDS.values() if len(number.path) == 1},
+            **{name: struct(name, _numbers_of(name) | more) for name, more in OBJECT_FIELDS.items()},
             **dict.fromkeys(SCORE_FIELDS.values(), scores),
             **{field: list[kind] for field, kind in erased.items()},  # type: ignore[valid-type]
         },
         instance,
     )
+
+
+def _numbers_of(name: str) -> dict[str, Any]:
+    """The numbers of an object."""
+    return {number.path[1]: float for number in NUMBER_FIELDS.values() if number.path[0] == name}
 
 
 _Instance: type[Instance] = _kind(None, Rationale, Instance)
@@ -228,7 +237,8 @@ def _strings(objects: Sequence[Any], known: Format, absent: object) -> int:
         if inner is None:
             count += list(map(type, values)).count(str)
         elif inner:
-            count += _strings([one for own in values if own for one in own], inner, absent)
+            several = ([own] if isinstance(own, msgspec.Struct) else own for own in values if own)
+            count += _strings([one for own in several for one in own], inner, absent)
         else:
             count += sum(map(len, filter(None, values)))
     return count

@@ -12,6 +12,7 @@ from eraser_hub.records.hub import place_of
 
 from .documents import browse
 from .marks import MarkedInstance, mark, marked_by
+from .method_agreement import agreement_section
 from .metric_runs import score_runs, score_system
 from .page import ReportContent, json_text, write_report
 from .pair_marks import lost_partners, marked_pair, pairs_of
@@ -36,6 +37,8 @@ DISTRIBUTIONS = (
     "sufficiency",
     "comprehensiveness_aopc",
     "sufficiency_aopc",
+    "naopc_comprehensiveness",
+    "naopc_sufficiency",
 )
 BY_CLASS = (
     "accuracy",
@@ -139,6 +142,7 @@ def _of_annotations(
             comparison_section(scored, settings),
             aopc_section(scored, chance),
             fidelity_section(scored),
+            agreement_section([system.name for system in systems], of_all_runs(systems, answers, split)),
             distribution_section(scored, DISTRIBUTIONS),
             class_section(scored, BY_CLASS, "There are no scores by class."),
         ],
@@ -146,6 +150,14 @@ def _of_annotations(
         values=instance_values(scored, places),
         documents_missing=_unmarked(systems, answers),
     )
+
+
+def of_all_runs(systems: Sequence[System], answers: Sequence[Answers], split: ReportedSplit) -> list[list[Answers]]:
+    """The predictions of each run of each system; ``answers`` are those of its first."""
+    return [
+        [first, *(run.predictions(split) for run in system.runs[1:])]
+        for system, first in zip(systems, answers, strict=True)
+    ]
 
 
 def _of_all(count: int, total: int) -> str:

@@ -21,7 +21,9 @@ LAYERS = (  # lowest first; the door, eraser_hub/, uses them all
 )  # fmt: skip
 MOST_FILES = 20
 MOST_LINES = 70
-BASE = ("eraser_hub.version", "eraser_hub.samples")  # a number and files; whoever wants them may have them
+# a number, files and how they are written; whoever wants them may have them
+BASE = ("eraser_hub.version", "eraser_hub.samples", "eraser_hub.samples.plant")
+LISTS = ("metrics", "eraser_hub/commands")  # `evaluate` wants its modules flat; a file a verb
 
 
 @cache
@@ -105,7 +107,7 @@ def test_every_folder_of_the_architecture_stands():
 
 def test_no_folder_is_crowded():
     files = Counter(path.parent.relative_to(ROOT).as_posix() for path in modules().values())
-    assert not {folder: count for folder, count in files.items() if count > MOST_FILES and folder != "metrics"}
+    assert not {folder: count for folder, count in files.items() if count > MOST_FILES and folder not in LISTS}
 
 
 def test_no_function_is_too_long_to_read():

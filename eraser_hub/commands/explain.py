@@ -24,7 +24,7 @@ Method = Annotated[
     str | None,
     typer.Option(
         help="random, occlusion (the default), gradient, simple-gradient, input-x-gradient, integrated-gradients, "
-        "attention, lime or coefficients."
+        "attention, lime, coefficients, shapley, kernel-shap or deeplift."
     ),
 ]
 Paper = Annotated[
@@ -65,6 +65,34 @@ LimeSamples = Annotated[int | None, typer.Option(min=2, help="LIME: perturbed sa
 LimeTokens = Annotated[
     int | None, typer.Option(min=0, help="LIME: tokens in each sample, K; 0, the default: a uniformly drawn number.")
 ]
+Units = Annotated[
+    str, typer.Option(help="What shapley, kernel-shap and the options below erase together: tokens, or sentences.")
+]
+ShapleyDraws = Annotated[int, typer.Option(min=1, help="--method shapley: permutations, each with its reverse.")]
+ShapSamples = Annotated[int, typer.Option(min=0, help="--method kernel-shap: sets of units (0: 2 n + 2048).")]
+AopcBounds = Annotated[
+    bool, typer.Option("--aopc-bounds", help="Find the least and the greatest AOPC, for normalised AOPC (NAOPC).")
+]
+Beam = Annotated[
+    int, typer.Option(min=1, help="--aopc-bounds of more than 10 units: orders that are followed together.")
+]
+SoftDraws = Annotated[
+    int, typer.Option(min=0, help="Soft comprehensiveness and sufficiency: masks of more than 8 units (0: neither).")
+]
+SoftMasks = Annotated[
+    str,
+    typer.Option(
+        help="--soft-draws: what masks erase, tokens (units), or elements of their embeddings (transformers)."
+    ),
+]
+LeaveOneOut = Annotated[
+    bool, typer.Option("--leave-one-out", help="p(label) minus p without it, of each unit, for tau_loo.")
+]
+Infidelity = Annotated[int, typer.Option(min=0, help="Infidelity: perturbed inputs of each instance (0: none).")]
+Sensitivity = Annotated[
+    int, typer.Option(min=0, help="Largest sensitivity: perturbed inputs whose scores are computed anew (0: none).")
+]
+MaxInputs = Annotated[int | None, typer.Option(min=1, help="Refuse a run that may take more inputs of the model.")]
 Task = Annotated[str, typer.Option(help="transformers: auto, classification, multiple-choice or question-answering.")]
 Labels = Annotated[str | None, typer.Option(help="The dataset's name of each of the model's outputs: 'NEG,POS'.")]
 Query = Annotated[
@@ -99,7 +127,10 @@ def explain(
     paper: Paper = None, scores: Scores = None, rationales: Rationales = None, target: Target = "predicted",
     seed: Seed = 1, draws: Draws = 1, kd: Kd = None, bins: Bins = None, erase: Erase = None, tokens_to_flip: TokensToFlip = False, random_draws: RandomDraws = 0,
     random_kind: RandomKind = "tokens", fidelity_trials: FidelityTrials = None, fidelity_rates: FidelityRates = None,
-    steps: Steps = None, lime_samples: LimeSamples = None, lime_tokens: LimeTokens = None, task: Task = "auto",
+    steps: Steps = None, lime_samples: LimeSamples = None, lime_tokens: LimeTokens = None, units: Units = "tokens",
+    shapley_draws: ShapleyDraws = 10, shap_samples: ShapSamples = 0, aopc_bounds: AopcBounds = False, beam: Beam = 5,
+    soft_draws: SoftDraws = 0, soft_masks: SoftMasks = "tokens", leave_one_out: LeaveOneOut = False, infidelity: Infidelity = 0, sensitivity: Sensitivity = 0,
+    max_inputs: MaxInputs = None, task: Task = "auto",
     labels: Labels = None, query: Query = None, window: Window = None, device: Device = None,
     precision: Precision = "auto", trust_pickle: TrustPickle = False,
     trust_remote_code: TrustRemoteCode = False, batch_size: BatchSize = 32, chunk: Chunk = 16,
@@ -126,6 +157,8 @@ def explain(
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --rationales human --fidelity-trials 5 --out human.jsonl
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --paper eraser --out eraser.jsonl
+
+        eraser-hub explain --dataset hub/eraser --config movies --model model/ --units sentences --method shapley --aopc-bounds --leave-one-out --soft-draws 50 --max-inputs 100000 --out shapley.jsonl
     """
     from eraser_hub.explain.run import draw_path, settings_for_job
     from eraser_hub.explain.work import Job
@@ -134,7 +167,7 @@ def explain(
     together = [name for name, value in sources.items() if value is not None]
     if len(together) > 1:
         raise typer.BadParameter(f"expected {' or '.join(together)}, found both", param_hint=together[1])
-    _refuse_unknown(method, erase, task, engine, precision, random_kind, paper)
+    _refuse_unknown(method, erase, task, engine, precision, random_kind, paper, units, soft_masks)
     _refuse(out, draws, method, kd)
     job = Job(
         dataset=at_revision(dataset, revision), config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
@@ -147,17 +180,28 @@ def explain(
         bins=None if bins is None else percents(bins, "--bins"), erase=erase, tokens_to_flip=tokens_to_flip,
         random_draws=random_draws, random_kind=random_kind, fidelity_trials=fidelity_trials,
         fidelity_rates=None if fidelity_rates is None else percents(fidelity_rates, "--fidelity-rates"), steps=steps,
-        lime_samples=lime_samples, lime_tokens=lime_tokens, batch_size=batch_size, chunk=chunk,
+        lime_samples=lime_samples, lime_tokens=lime_tokens, units=units, shapley_draws=shapley_draws,
+        shap_samples=shap_samples, aopc_bounds=aopc_bounds, beam=beam, soft_draws=soft_draws, soft_masks=soft_masks, leave_one_out=leave_one_out,
+        infidelity_draws=infidelity, sensitivity_draws=sensitivity, batch_size=batch_size, chunk=chunk,
     )  # fmt: skip
     outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
     total = min((number for number in (size, limit, sample) if number is not None), default=None)
     bar = Bar(None if total is None else total * draws, quiet)
-    _run(job, settings, outs, bar, resume=resume, force=force, engine=engine, workers=workers)
+    _run(job, settings, outs, bar, resume=resume, force=force, engine=engine, workers=workers, max_inputs=max_inputs)
 
 
 def _refuse_unknown(
-    method: str | None, erase: str | None, task: str, engine: str, precision: str, random_kind: str, paper: str | None
+    method: str | None,
+    erase: str | None,
+    task: str,
+    engine: str,
+    precision: str,
+    random_kind: str,
+    paper: str | None,
+    units: str,
+    soft_masks: str,
 ) -> None:
+    from eraser_hub.explain.games.units import MASKS, UNITS
     from eraser_hub.explain.open import TASKS
     from eraser_hub.explain.run import ENGINES
     from eraser_hub.explain.settings import ERASE_MODES, METHODS, RANDOM_KINDS
@@ -167,7 +211,8 @@ def _refuse_unknown(
     for option, value, allowed in (
         ("--method", method, METHODS), ("--erase", erase, ERASE_MODES), ("--task", task, TASKS),
         ("--engine", engine, ENGINES), ("--precision", precision, PRECISIONS), ("--random-kind", random_kind, RANDOM_KINDS),
-        ("--paper", paper, PRESETS),
+        ("--paper", paper, PRESETS), ("--units", units, UNITS),
+        ("--soft-masks", soft_masks, MASKS),
     ):  # fmt: skip
         if value is not None and value not in allowed:
             raise typer.BadParameter(f"expected one of {', '.join(allowed)}; found {value!r}", param_hint=option)
@@ -192,7 +237,7 @@ def _run(job: Job, settings: ExplainSettings, outs: list[Path], bar: Bar, **how:
     from eraser_hub.explain.run import explain_draws
 
     try:
-        reports = explain_draws(job, settings, outs, on_progress=bar.show, **how)
+        reports = explain_draws(job, settings, outs, on_progress=bar.show, on_cost=say, **how)
     except KeyboardInterrupt:
         bar.close()
         kept = [path for path in outs if path.is_file() or partial_path(path).is_file()]

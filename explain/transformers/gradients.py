@@ -6,6 +6,7 @@ gradient with respect to a sub-word is the sum over the windows that hold it, di
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from eraser_hub.explain.adapter import Adapter
 from eraser_hub.explain.attribution import points_of
 from eraser_hub.explain.extras import need
-from eraser_hub.explain.memory import in_halves
+from eraser_hub.explain.memory import in_halves, out_of_memory
 from eraser_hub.records.errors import DataError
 
 from .devices import whole
@@ -73,6 +74,8 @@ def embedding_scores(
             * len(points),
             range(max(rows, 1)), model.notes, all_of=False,
         )[0]  # fmt: skip
+    elif method == "deeplift":
+        scores = deeplift(model, probability, embedded, more)
     else:
         need("captum")
         import captum.attr
@@ -167,6 +170,49 @@ def integrated_gradients(
     return scores
 
 
+def deeplift(model: SequenceModel, logit: Callable[..., Any], embedded: Any, more: tuple[Any, ...] = ()) -> Any:
+    """DeepLIFT (Shrikumar et al., 2017, the rescale rule) by captum, from the all-zero embeddings.
+
+    What is explained is the label's logit minus the mean of all labels' (their section 3.6), and not the probability:
+    captum's rule for a softmax mixes the inputs of a batch. Captum has the rule for ReLU, ELU, sigmoid, tanh and softplus
+    modules; whatever else bends (GELU, attention, layer normalisation) passes plain gradients on, and the scores then miss
+    the difference by the convergence delta, which is kept in the model's notes.
+
+    Returns:
+        A tensor of shape (inputs, .., places).
+
+    Raises:
+        DataError: the network uses one module twice, which captum cannot follow.
+    """
+    need("captum")
+    import captum.attr
+    import torch
+
+    class Whole(torch.nn.Module):
+        """The network, whose modules captum finds."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = model.network
+
+        def forward(self, vectors: Any, *values: Any) -> Any:
+            return logit(vectors, *values)
+
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Setting forward, backward hooks")
+            products, deltas = captum.attr.DeepLift(Whole()).attribute(
+                embedded, torch.zeros_like(embedded), additional_forward_args=more, return_convergence_delta=True
+            )
+    except (AssertionError, RuntimeError) as error:
+        if out_of_memory(error):
+            raise
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise DataError(f"--method deeplift: {model.description} does not allow it: {reason}") from error
+    model.notes.largest("largest convergence delta", float(deltas.abs().max()))
+    return products.sum(dim=-1)
+
+
 def baseline_of(model: SequenceModel, ids: Any) -> Any:
     """Embeddings from which integrated gradients start, by the paper's choice; None for zeros.
 
@@ -205,7 +251,9 @@ def gradient_scores(
 
         def probability(embedded: Any, explained: Any, *values: Any) -> Any:
             logits = output_of(model, embedded, dict(zip(inputs, values, strict=True))).logits
-            return torch.softmax(whole(logits), dim=-1).gather(1, explained)[:, 0]
+            values = whole(logits)
+            explainable = values - values.mean(dim=-1, keepdim=True) if centred else torch.softmax(values, dim=-1)
+            return explainable.gather(1, explained)[:, 0]
 
         with torch.no_grad():
             embedded = embedding(inputs["input_ids"])
@@ -215,6 +263,7 @@ def gradient_scores(
         start_at = baseline_of(model, inputs["input_ids"]) if single else None
         return list(embedding_scores(model, probability, embedded, method, steps, rows, more, start_at))
 
+    centred = method == "deeplift"  # logits, see `deeplift`
     # the points of one integral fill a batch by themselves
     single = method == "integrated-gradients"
     for batch in [[number] for number in range(len(windows))] if single else batches(model, windows):
@@ -223,6 +272,37 @@ def gradient_scores(
             row = row[model.inside(windows[number], len(row))] / parts[owner[number]]
             add_to_words(scores[owner[number]], encoded[owner[number]], windows[number], row)
     return scores
+
+
+def p_of_masked_elements(
+    model: SequenceModel,
+    one: Pieces,
+    column: int,
+    keep: NDArray[np.float64],
+    draws: int,
+    random: np.random.Generator,
+) -> NDArray[np.float64]:
+    """p of an output column where each number of a sub-word's embedding stays with its token's probability, shape (draws,).
+
+    Special tokens and the query stay whole; overlapping windows share a sub-word's mask, and p is the mean over windows.
+    """
+    import torch
+
+    windows, embedding = one.whole(), model.network.get_input_embeddings()
+    p = np.zeros((len(windows), draws))
+    of_piece = keep[one.owner][:, None]
+    for draw in range(draws):
+        stays = random.random((len(one.ids), embedding.weight.shape[1])) < of_piece
+        for number, window in enumerate(windows):
+            inputs = model.tensors([window])
+            with torch.inference_mode():
+                embedded = embedding(inputs["input_ids"]).clone()
+                mask = np.ones(embedded.shape[1:], dtype=bool)
+                erasable = window.piece >= 0
+                mask[model.inside(window, len(mask))][erasable] = stays[window.piece[erasable]]
+                logits = output_of(model, embedded * torch.from_numpy(mask).to(embedded), inputs).logits
+                p[number, draw] = float(torch.softmax(whole(logits).double(), dim=-1)[0, column])
+    return np.asarray(p.mean(axis=0))
 
 
 def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[NDArray[np.float64]]:

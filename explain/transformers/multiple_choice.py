@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.explain.adapter import Encoded, View
+from eraser_hub.explain.adapter import BLACK_BOX, Encoded, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
@@ -105,7 +105,7 @@ class ChoiceModel(SequenceModel):
         return self.network(**{name: rows.unsqueeze(1) for name, rows in self.tensors(windows).items()}).logits[0]
 
     def supports(self, method: str) -> bool:
-        return method in ("random", "occlusion", "lime", *GRADIENT_METHODS)
+        return method in ("random", *BLACK_BOX, *GRADIENT_METHODS)
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int

@@ -18,7 +18,7 @@ from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
 from .devices import device_for, heads_in_float32, in_bf16, placed, whole
-from .gradients import attention_scores, gradient_scores
+from .gradients import attention_scores, gradient_scores, p_of_masked_elements
 from .pieces import Pieces, Window, padded, window_of
 from .words import Words
 
@@ -157,7 +157,7 @@ class SequenceModel(Adapter):
         return outputs.cpu().numpy()  # type: ignore[no-any-return]
 
     def supports(self, method: str) -> bool:
-        return method in (*GRADIENT_METHODS, "attention") or super().supports(method)
+        return method in (*GRADIENT_METHODS, "deeplift", "attention") or super().supports(method)
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
@@ -166,6 +166,13 @@ class SequenceModel(Adapter):
         if method == "attention":
             return attention_scores(self, pieces)
         return gradient_scores(self, pieces, [self.column(target) for target in targets], method, steps)
+
+    def masked_elements(
+        self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
+    ) -> NDArray[np.float64]:
+        if not isinstance(encoded, Pieces):
+            return super().masked_elements(encoded, target, keep, draws, random)
+        return p_of_masked_elements(self, encoded, self.column(target), keep, draws, random)
 
 
 def longest_input(config: Any, tokenizer: Any) -> int:

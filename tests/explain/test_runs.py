@@ -629,3 +629,50 @@ def worker_processes(parent: int) -> list[int]:
         if "MapWorker" in titles.get(process, ""):
             found.append(process)
     return found
+
+
+# what rankings are asked besides, beside a method that draws
+ASKED = ExplainSettings(
+    method="shapley", chunk=4, units="sentences", aopc_bounds=True, soft_draws=4, leave_one_out=True, infidelity_draws=3,
+    sensitivity_draws=2,
+)  # fmt: skip
+
+
+def test_asked_rankings_go_on_to_the_same_bytes_and_say_their_cost(job, tmp_path):
+    lines: list[str] = []
+    whole, out = tmp_path / "whole.jsonl", tmp_path / "p.jsonl"
+    report = explain(job, ASKED, whole, on_cost=lines.append)
+    assert len(lines) == 1 and lines[0].startswith("cost: at most ") and lines[0].endswith("inputs/s")
+    stated = int(lines[0].removeprefix("cost: at most ").partition(" ")[0].replace(",", ""))
+    assert report.passes <= stated
+    with pytest.raises(Stop):
+        explain(job, ASKED, out, on_progress=stop_after(8))
+    lines.clear()
+    explain(job, ASKED, out, resume=True, on_cost=lines.append)
+    assert out.read_bytes() == whole.read_bytes()
+    left = int(lines[0].removeprefix("cost: at most ").partition(" ")[0].replace(",", ""))
+    assert left < stated  # of what is still to be done
+
+
+def test_more_inputs_than_allowed_are_refused_before_the_run(job, hub, linear, tmp_path):
+    with pytest.raises(
+        DataError, match=r"--max-inputs: expected at most 10 inputs, found up to [\d,]+ \(erasure [\d,]+, --sens"
+    ):
+        explain(job, ASKED, tmp_path / "p.jsonl", max_inputs=10)
+    assert not list(tmp_path.iterdir())
+    words = ["--dataset", str(hub), "--model", str(linear), "--split", "val", "--out", str(tmp_path / "q.jsonl")]
+    refused = call(*words, "--units", "words")
+    assert refused.exit_code == 2 and "sentences" in refused.stderr
+    result = call(*words, "--limit", "2", "--leave-one-out", "--quiet")
+    assert result.exit_code == 0 and "cost: at most" in result.stderr
+    assert "leave_one_out" in json.loads((tmp_path / "q.jsonl").read_text().splitlines()[0])
+
+
+@pytest.mark.ray
+def test_ray_asks_rankings_to_the_same_bytes(job, tmp_path):
+    pytest.importorskip("ray")
+    explain(job, ASKED, tmp_path / "whole.jsonl")
+    lines: list[str] = []
+    explain(job, ASKED, tmp_path / "p.jsonl", engine="ray", workers=2, on_cost=lines.append)
+    assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert lines[0].endswith(")")  # no model in this process: how long it takes is not said

@@ -181,3 +181,99 @@ def test_doctests_run(monkeypatch: pytest.MonkeyPatch) -> None:
     runner = doctest.DocTestRunner()
     runner.run(tests)
     assert tests.examples and runner.failures == 0
+
+
+BOUNDS = {"lower": -0.1, "upper": 0.7, "sufficiency_lower": -0.2, "sufficiency_upper": 0.6}
+
+
+def asked_more(seed: int = 3, **more: Any) -> list[dict[str, Any]]:
+    """Random predictions whose rankings were asked more; ``more`` replaces fields of the second, None removes one."""
+    predictions, _ = rows.random_case(seed)
+    random = np.random.default_rng(seed)
+    for one in predictions:
+        size = sum(len(own["soft_rationale_predictions"]) for own in one["rationales"])
+        one |= {
+            "aopc_bounds": {**BOUNDS, "method": "exact", "beam": 0},
+            "soft_scores": {"comprehensiveness": 0.25, "sufficiency": 0.5, "draws": 4, "standard_error": 0.1},
+            "leave_one_out": random.normal(size=size).tolist(), "sensitivity_max": 0.5, "infidelity": 2.0,
+        }  # fmt: skip
+    for key, value in more.items():
+        holder: Any = predictions[1]
+        *path, last = key.split(".")
+        for name in path:
+            holder = holder[name]
+        holder[last] = value
+        if value is None:
+            del holder[last]
+    return predictions
+
+
+def test_naopc_normalises_the_aopc_that_its_bounds_speak_of() -> None:
+    """That over all lengths where it stands beside them, else that over the thresholds; in both ways by instance."""
+    predictions = asked_more()
+    result = compute(predictions, per_instance=True, confidence_level=0.9, n_resamples=200)
+    for side, lower, upper in (("comprehensiveness", -0.1, 0.7), ("sufficiency", -0.2, 0.6)):
+        expected = (np.array(result["per_instance"][f"{side}_aopc"]) - lower) / (upper - lower)
+        assert result["per_instance"][f"naopc_{side}"] == pytest.approx(expected.tolist(), abs=1e-12)
+        assert result[f"naopc_{side}"] == pytest.approx(expected.mean(), abs=1e-12)
+        low, high = result[f"naopc_{side}_ci"]
+        assert low <= result[f"naopc_{side}"] <= high
+    for one in predictions:
+        one["aopc_bounds"] |= {"comprehensiveness": 0.3, "sufficiency": 0.2}
+    bounded = compute(predictions)
+    assert (bounded["naopc_comprehensiveness"], bounded["naopc_sufficiency"]) == pytest.approx((0.5, 0.5))
+    assert (result["soft_comprehensiveness"], result["soft_sufficiency"]) == (0.25, 0.5)
+    assert (result["sensitivity_max"], result["infidelity"]) == (0.5, 2.0)
+
+
+def test_tau_loo_is_scipys() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    predictions = asked_more()
+    result = compute(predictions, per_instance=True)
+    for one, tau in zip(predictions, result["per_instance"]["tau_loo"], strict=True):
+        scores = [score for own in one["rationales"] for score in own["soft_rationale_predictions"]]
+        expected = stats.kendalltau(scores, one["leave_one_out"]).statistic
+        assert tau == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"aopc_bounds": None}, "aopc_bounds.lower: expected it here too"),
+        ({"aopc_bounds": []}, r"aopc_bounds: expected an object, found \[\]"),
+        ({"aopc_bounds.upper": None}, "aopc_bounds.upper: expected it here too"),
+        ({"aopc_bounds.upper": "high"}, "aopc_bounds.upper: expected a number, found 'high'"),
+        ({"aopc_bounds.upper": -0.5}, "aopc_bounds.upper: expected a number that is not below the lower bound"),
+        ({"aopc_bounds.lowre": 0.1}, "did you mean 'lower'"),
+        ({"aopc_bounds.lower": float("-inf")}, "aopc_bounds.lower: expected a number from -1 to 1"),
+        ({"soft_scores.sufficiency": 1.5}, "soft_scores.sufficiency: expected a number from 0 to 1, found 1.5"),
+        ({"leave_one_out": [0.5]}, r"leave_one_out: expected \d+ values, one for each soft score, found 1"),
+        ({"leave_one_out": "none"}, "leave_one_out: expected a list of numbers"),
+        ({"infidelity": -1}, "infidelity: expected a number from 0 on, found -1"),
+        ({"infidelity": 10**400}, "infidelity: expected a number from 0 on, found inf"),
+        ({"sensitivity_max": True}, "sensitivity_max: expected a number, found True"),
+    ],
+)
+def test_wrong_numbers_of_rankings_are_told(more: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        compute(asked_more(**more))
+
+
+def test_not_a_finite_leave_one_out_value() -> None:
+    predictions = asked_more()
+    predictions[2]["leave_one_out"][0] = float("nan")
+    with pytest.raises(ValueError, match="leave_one_out: expected finite numbers"):
+        compute(predictions)
+
+
+def test_what_a_ranking_lacks_is_left_out_in_one_line() -> None:
+    predictions = asked_more()
+    for one in predictions:
+        del one["thresholded_scores"], one["aopc_bounds"]["sufficiency_lower"]
+        one["rationales"] = [{"docid": own["docid"]} for own in one["rationales"]]
+    with pytest.warns(UserWarning, match=r"tau_loo \(no soft_rationale_predictions\)") as told:
+        result = compute(predictions)
+    line = str(told[0].message)
+    assert "naopc_comprehensiveness (no aopc_bounds.comprehensiveness)" in line
+    assert "naopc_sufficiency (no aopc_bounds.sufficiency_lower)" in line
+    assert not any(key.startswith(("naopc", "tau")) for key in result)

@@ -94,7 +94,7 @@ def test_scores_are_those_of_the_score_files(opened, written):
 def test_sections_are_there_and_missing_ones_say_why(opened):
     titles = [h.text for h in opened.find_elements("css selector", "h2")]
     assert titles == [
-        "Scores", "Paired comparison", "Erasure curves (AOPC)", "Fidelity curves", "Per-instance scores", "By class", "Documents",
+        "Scores", "Paired comparison", "Erasure curves (AOPC)", "Fidelity curves", "Agreement of methods", "Per-instance scores", "By class", "Documents",
     ]  # fmt: skip
     assert opened.find_elements("css selector", "#aopc_comprehensiveness svg")
     assert "random" in opened.find_element("css selector", "#aopc_sufficiency svg").text

@@ -48,7 +48,9 @@ def test_every_method_and_erasure(model, method, erase):
         instance(DOCUMENT, "one"), instance("", "empty"), instance("good", "single"), instance("\u200b \u00a0 \u3000", "white"),
         Instance("pair", (), ("a", "b"), (("好", "坏"), ("film",))), instance("good bad film " * 30, "long"),
     ]  # fmt: skip
-    settings = ExplainSettings(method=method, erase=erase, bins=(0.0, 1.0), steps=8, lime_samples=20)
+    settings = ExplainSettings(
+        method=method, erase=erase, bins=(0.0, 1.0), steps=8, lime_samples=20, shapley_draws=1, shap_samples=20
+    )
     for one, found in zip(documents, explain_instances(model, documents, settings), strict=True):
         assert [len(part) for part in soft(found)] == [len(document) for document in one.documents]
         full_scores = found["classification_scores"]

@@ -1,0 +1,62 @@
+"""Explanations of a planted text: the true one, and those that a good score must put below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.float64]
+Maker = Callable[[NDArray[np.bool_], str, np.random.Generator], Scores]
+
+NOISE = 0.01  # of scores that are to be equal but for ties
+PADDING = 4  # tokens beside each one that decides, in a longer explanation and in one of the wrong order
+
+
+def true(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
+    """The tokens that decide lead, the others follow in no order."""
+    return deciding + NOISE * random.random(len(deciding))
+
+
+def random(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
+    """Uniform scores."""
+    return random.random(len(deciding))
+
+
+def shuffled(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
+    """The true explanation's scores, on other tokens."""
+    return random.permutation(true(deciding, label, random))
+
+
+def wrong_order(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
+    """Among its first tokens are the right ones, behind four others for each."""
+    return true(_padded(deciding, random), label, random) - 0.5 * deciding
+
+
+def longer(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
+    """The right tokens and four others for each, in any order; its hard rationale holds them all."""
+    return true(_padded(deciding, random), label, random)
+
+
+def leaking(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
+    """As many tokens as decide, none of which does: the first of the text for POS, the last for NEG. They tell the label by
+    where they stand, and the model does not look at them."""
+    others = np.flatnonzero(~deciding)
+    count = int(deciding.sum())
+    chosen = np.zeros(len(deciding), dtype=bool)
+    chosen[others[:count] if label == "POS" else others[-count:]] = True
+    return true(chosen, label, random)
+
+
+def _padded(deciding: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
+    others = np.flatnonzero(~deciding)
+    padded = deciding.copy()
+    padded[random.choice(others, min(len(others), PADDING * int(deciding.sum())), replace=False)] = True
+    return padded
+
+
+TRUE = "true"
+CANDIDATES: Mapping[str, Maker] = {
+    "random": random, "shuffled": shuffled, "wrong_order": wrong_order, "longer": longer, "leaking": leaking,
+}  # fmt: skip

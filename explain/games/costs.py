@@ -1,0 +1,104 @@
+"""What a run costs, said before it begins: how many inputs at most, and how long they take at the rate of the model."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from eraser_hub.explain.adapter import Adapter, Notes
+from eraser_hub.explain.erasure import full
+from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.runner import Runner
+from eraser_hub.explain.settings import GIVEN, SPANS, ExplainSettings
+from eraser_hub.records.errors import DataError
+
+from . import orderings, shapley, soft
+from .play import EXACT_UNITS
+from .units import unit_bounds
+
+PROBED = 4  # texts by which the rate is measured, each twice: the first time warms the model up
+
+
+def inputs_of(one: Instance, settings: ExplainSettings, kind: str) -> Counter[str]:
+    """The most inputs of an instance, by what asks for them; equal ones run once, so that there may be fewer.
+
+    Gradients and attention count as one input, integrated gradients as their steps.
+    """
+    tokens, units = one.bounds[-1], len(unit_bounds(one, settings.units)) - 1
+    method = _of_method(tokens, units, settings)
+    counts = Counter({f"--method {settings.method}": method} if settings.method not in (GIVEN, SPANS) else {})
+    erased = 3 if kind == "perturbation" else 3 + 2 * (len(settings.bins) + settings.random_draws)
+    erased += 2 * settings.fidelity_trials * len(settings.fidelity_rates)
+    counts["erasure"] = 1 + erased + (tokens if settings.tokens_to_flip else 0)
+    if settings.aopc_bounds:
+        counts["--aopc-bounds"] = orderings.most_inputs(units, settings.beam, EXACT_UNITS)
+    if settings.soft_draws:
+        counts["--soft-draws"] = soft.most_inputs(units, settings.soft_draws, settings.soft_masks)
+    if settings.leave_one_out:
+        counts["--leave-one-out"] = units
+    counts["--infidelity"] = settings.infidelity_draws
+    counts["--sensitivity"] = settings.sensitivity_draws * (1 + method)
+    return +counts
+
+
+def _of_method(tokens: int, units: int, settings: ExplainSettings) -> int:
+    method = settings.method
+    if method in ("shapley", "kernel-shap"):
+        return shapley.most_inputs(method, units, settings.shapley_draws, settings.shap_samples)
+    by_method = {
+        "random": 0,
+        "occlusion": tokens,
+        "lime": settings.lime_samples,
+        "integrated-gradients": settings.steps,
+    }
+    return by_method.get(method, 1)
+
+
+def inputs_of_all(instances: Iterable[Instance], settings: ExplainSettings, kind: str) -> Counter[str]:
+    """The most inputs of several instances, by what asks for them."""
+    counts: Counter[str] = Counter()
+    for one in instances:
+        counts.update(inputs_of(one, settings, kind))
+    return counts
+
+
+def rate_of(model: Adapter, instances: Sequence[Instance], settings: ExplainSettings) -> float:
+    """Inputs a second of the model, on a few whole texts; erased ones are shorter, and go faster."""
+    notes, model.notes = model.notes, Notes()  # what is told of these texts is told again in the run
+    runner = Runner(model, settings.erase, settings.batch_size)
+    shown = instances if model.uses_query else [one.without_query() for one in instances]
+    encoded = [model.encode(one) for one in shown]
+    seconds = 0.0
+    for _ in range(2):
+        runner.forget()
+        start = time.perf_counter()
+        runner.run(encoded, [full(number) for number in range(len(encoded))])
+        seconds = time.perf_counter() - start
+    model.notes = notes
+    return len(encoded) / max(seconds, 1e-9)
+
+
+def cost_in_words(counts: Counter[str], rate: float | None, most: int | None) -> str:
+    """One line on what a run costs.
+
+    Args:
+        rate: inputs a second; None where no model is at hand to measure it.
+        most: how many inputs are allowed; None: any number.
+
+    Raises:
+        DataError: there may be more.
+    """
+    total = counts.total()
+    parts = ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
+    if most is not None and total > most:
+        raise DataError(
+            f"--max-inputs: expected at most {most:,} inputs, found up to {total:,} ({parts}); --limit, --units sentences, "
+            "fewer draws or a narrower --beam take fewer"
+        )
+    time_taken = "" if rate is None else f", about {_duration(total / rate)} at {rate:,.0f} inputs/s"
+    return f"cost: at most {total:,} inputs ({parts}){time_taken}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"

@@ -1,0 +1,102 @@
+"""Normalised AOPC: where an order of erasure lies between the least and the greatest AOPC of all orders.
+
+Units are erased one by one. The k-th point of an order's curve is ``p(full) - p(without its first k)``, its AOPC the mean of
+the points k = 1..n. Highest score first this is comprehensiveness (high is good), lowest first sufficiency (low is good);
+the bounds over all n! orders are the same for both, since they are all orders.
+
+Source: Edin et al. 2025, normalised AOPC. Exact bounds need no orders: ``best(S) = drop(S) + best over i in S of
+best(S - i)`` over sets S of erased units, 2 ** n inputs. Above :data:`play.EXACT_UNITS` units a beam keeps the ``width``
+best sets of each size.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .play import Search, Sets, all_sets
+
+
+class Bounds(NamedTuple):
+    """The least and the greatest AOPC of all orders, or of those that a beam has found."""
+
+    lower: float
+    upper: float
+
+
+def exact_bounds(size: int, full: float) -> Search[Bounds]:
+    """Both bounds over all orders of ``size`` units, by dynamic programming over sets."""
+    if not size:
+        return Bounds(0.0, 0.0)
+    stands = all_sets(size)
+    worths = yield stands
+    drops = full - worths[::-1]  # of set number s erased: all others stand
+    counts = stands.sum(axis=1)
+    least, most = np.zeros(len(drops)), np.zeros(len(drops))
+    for count in range(1, size + 1):
+        sets = np.flatnonzero(counts == count)
+        bits = 1 << np.arange(size)
+        before = sets[:, None] ^ bits
+        inside = (sets[:, None] & bits) > 0
+        least[sets] = drops[sets] + np.where(inside, least[before], np.inf).min(axis=1)
+        most[sets] = drops[sets] + np.where(inside, most[before], -np.inf).max(axis=1)
+    return Bounds(float(least[-1]) / size, float(most[-1]) / size)
+
+
+def beam_bound(size: int, full: float, width: int, greatest: bool, duplicates: bool = False) -> Search[float]:
+    """One bound by a beam of ``width`` partial orders, at most n + width n (n - 1) / 2 inputs.
+
+    Args:
+        greatest: the greatest AOPC; else the least.
+        duplicates: partial orders of the same set may fill the beam, as in the authors' package; without, each set is held
+            once, by its best order, and the bounds are at least as far apart in practice.
+    """
+    sign = 1.0 if greatest else -1.0
+    erased = np.zeros((1, size), dtype=bool)
+    sums = np.zeros(1)
+    for _ in range(size):
+        parent, unit = np.nonzero(~erased)
+        candidates = erased[parent]
+        candidates[np.arange(len(unit)), unit] = True
+        worths = yield ~candidates
+        totals = sums[parent] + full - worths
+        order = np.argsort(-sign * totals, kind="stable")
+        if not duplicates:
+            order = order[_first_of_each(candidates[order])]
+        order = order[:width]
+        erased, sums = candidates[order], totals[order]
+    return float(sums[0]) / size if size else 0.0
+
+
+def beam_bounds(size: int, full: float, width: int) -> Search[Bounds]:
+    """Both bounds by a beam, one after the other; they begin with the same inputs."""
+    lower = yield from beam_bound(size, full, width, greatest=False)
+    upper = yield from beam_bound(size, full, width, greatest=True)
+    return Bounds(lower, upper)
+
+
+def _first_of_each(sets: Sets) -> NDArray[np.int64]:
+    """Places of the first of equal rows, ascending."""
+    packed = np.packbits(sets, axis=1)
+    rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
+    return np.sort(np.unique(rows, return_index=True)[1])
+
+
+def aopc_of_ranking(ranking: NDArray[np.int64], full: float) -> Search[tuple[float, float]]:
+    """Comprehensiveness and sufficiency of a ranking of the units, best first: the AOPC of it and of its reverse."""
+    size = len(ranking)
+    if not size:
+        return 0.0, 0.0
+    first = np.argsort(ranking, kind="stable") >= np.arange(1, size + 1)[:, None]  # row k: the top k + 1 are gone
+    last = np.argsort(ranking[::-1], kind="stable") >= np.arange(1, size + 1)[:, None]
+    worths = yield np.concatenate([first, last])
+    drops = full - worths
+    return float(drops[:size].mean()), float(drops[size:].mean())
+
+
+def most_inputs(size: int, width: int, exact_up_to: int) -> int:
+    """How many inputs the bounds and the ranking's own two curves take at most."""
+    search = 1 << size if size <= exact_up_to else 2 * (size + width * size * (size - 1) // 2)
+    return search + 2 * size

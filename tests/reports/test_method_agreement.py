@@ -1,0 +1,39 @@
+"""The matrix of methods: its numbers, runs on the diagonal, what is missing and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eraser_hub.reports.method_agreement import agreement_section
+
+
+def answers(**scores: list[float]) -> dict[str, dict[str, Any]]:
+    """Predictions with these soft scores by instance."""
+    return {
+        name: {"rationales": [{"docid": name, "soft_rationale_predictions": values}]} for name, values in scores.items()
+    }
+
+
+def test_cells_are_means_over_shared_instances() -> None:
+    first = answers(a=[3.0, 2.0, 1.0], b=[1.0, 2.0, 3.0], c=[1.0, 2.0, 3.0])
+    second = answers(a=[3.0, 1.0, 2.0], b=[1.0, 2.0, 3.0], c=[1.0, 1.0, 1.0])
+    section = agreement_section(["x", "y"], [[first], [second]])
+    tau, overlap = section.blocks
+    # taus 1/3 and 1; the third is undefined, since a ranking without differences is none
+    assert [[cell.text for cell in row.cells] for row in tau.rows] == [["–", "0.667"], ["0.667", "–"]]
+    assert tau.rows[0].cells[1].small == "n 2"
+    # of three tokens the top tenth is one: the same in a and b, the last against the first in c
+    assert overlap.rows[0].cells[1].text == "0.667" and overlap.rows[0].cells[1].small == "n 3"
+
+
+def test_runs_of_one_system_stand_on_the_diagonal() -> None:
+    runs = [answers(a=[1.0, 2.0, 3.0]), answers(a=[1.0, 2.0, 3.0]), answers(a=[3.0, 2.0, 1.0])]
+    section = agreement_section(["x"], [runs])
+    assert section.blocks[0].rows[0].cells[0].text == "-0.333"  # 1, -1, -1
+
+
+def test_what_is_missing_is_said() -> None:
+    bare = {"a": {"rationales": [{"docid": "a"}]}}
+    section = agreement_section(["x", "y"], [[answers(a=[1.0])], [bare]])
+    assert not section.blocks and "y: the predictions have no soft_rationale_predictions" in section.missing[0]
+    assert "A matrix needs two methods" in section.missing[1]
