@@ -24,7 +24,7 @@ from .carton import PAPER, fit_carton
 from .data import Data
 from .evaluation import evaluate_on
 from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, TASKS, Recipe
-from .unfinished import unfinished
+from .unfinished import saving, unfinished
 
 # paper 004, Table 3
 REGIMES = {
@@ -200,15 +200,17 @@ def _fit(
         )
         validation = examples(evaluated, rationale_only=rationale_only, uses_query=query)
         model, more = fit_carton(recipe.model, (instances, labels), validation, subwords, recipe.seed, say)
-        save_baseline(model, {**facts, **more}, out)
-        subwords.tokenizer.save_pretrained(out / TOKENIZER)
+        with saving(out):
+            save_baseline(model, {**facts, **more}, out)
+            subwords.tokenizer.save_pretrained(out / TOKENIZER)
         return
     if recipe.model in BASELINES:
         joiner = recipe.joiner if recipe.joiner is not None else "" if recipe.features == "characters" else " "
         model, more = fit_baseline(
             recipe.model, instances, labels, features=recipe.features, joiner=joiner, seed=recipe.seed, say=say
         )
-        save_baseline(model, {**facts, **more}, out)
+        with saving(out):
+            save_baseline(model, {**facts, **more}, out)
         return
     if recipe.model in SYSTEMS:
         need("torch", "transformers")

@@ -21,6 +21,8 @@ from .judging import incomplete
 from .runs import Outcome, run_command, snapshot
 from .workers import Verdict
 
+# what a killed run leaves beside its result, to go on with or to be taken away by the next one
+ORPHANS = re.compile(r"(^|/)\.[^/]*\.tmp$|^\.training(/|\.lock$)")
 WRITING = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod")
 BUILT = ["--dataset", "hub/eraser", "--config", "movies"]
 OLD_BUILD = ["build", "eraser", "--source", "raw", "--config", "esnli", "--out", "out", "--no-progress"]
@@ -145,7 +147,7 @@ def state(folder: Path, unit: str) -> Any:
     """A digest of the unit, hidden files that a kill orphans left out: None where it is not there."""
     path = folder / unit
     if path.is_dir():
-        return {name: digest for name, digest in snapshot(path).items() if not re.search(r"(^|/)\.[^/]*\.tmp$", name)}
+        return {name: digest for name, digest in snapshot(path).items() if not ORPHANS.search(name)}
     return snapshot(path.parent)[path.name] if path.is_file() else None
 
 
@@ -194,7 +196,8 @@ def _differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
 def neither(folder: Path, unit: str, known: Reference) -> str:
     """Why the unit is neither the old nor the new; "" where it is one of them."""
     now, old, new = state(folder, unit), known.old[unit], known.new[unit]
-    if now in (old, new):
+    # a model whose files were being written is marked, and refused by every verb until `train` has run again
+    if now in (old, new) or (folder / unit / ".training" / "saving").exists():
         return ""
     if now is None:
         return f"{unit} is gone"
