@@ -93,7 +93,7 @@ def _json(path: Path) -> Iterator[SourceRow]:
 
 
 def _csv(path: Path) -> Iterator[SourceRow]:
-    csv.field_size_limit(LONGEST_CELL)
+    limit = csv.field_size_limit(LONGEST_CELL)  # of the process: it is put back
     reader = csv.reader(utf8_lines(path), "excel-tab" if path.suffix == ".tsv" else "excel", strict=True)
     header: list[str] = []
     before = 0
@@ -110,6 +110,8 @@ def _csv(path: Path) -> Iterator[SourceRow]:
                 yield SourceRow(line, None, dict(zip(header, fields, strict=True)))
     except csv.Error as error:
         raise DataError(f"is no CSV: {error}", file=path, line=reader.line_num) from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _parquet(path: Path) -> Iterator[SourceRow]:

@@ -59,7 +59,9 @@ def eraser_hub(*arguments: object, cwd: Path, **environment: str) -> subprocess.
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("config", ["movies", "esnli", "fever"])
+@pytest.mark.parametrize(
+    "config", ["movies", pytest.param("esnli", marks=pytest.mark.slow), pytest.param("fever", marks=pytest.mark.slow)]
+)
 def test_ask_score_and_report(hub, tmp_path, config):
     with ScriptedServer(gold_script(hub, config, refuse=1)) as server:
         asked = eraser_hub(
@@ -95,6 +97,7 @@ def test_ask_score_and_report(hub, tmp_path, config):
     assert len(said - gold) == 0
 
 
+@pytest.mark.slow
 def test_a_killed_run_loses_no_answer_that_came(hub, tmp_path):
     arguments = [
         "ask",

@@ -167,6 +167,7 @@ def test_three_regimes(hub, tmp_path, only):
     assert any("its size chosen by five folds" in note for note in table.notes)
 
 
+@pytest.mark.slow
 def test_human_rationales_under_models(hub, tmp_path, only):
     only("carton2020-figure-2", "logistic-regression", "encoder")
     (table,) = reproduce(plan(hub, "carton2020-figure-2"), tmp_path / "out", lambda words: None).tables

@@ -90,6 +90,7 @@ def test_shares_and_verdicts():
     assert verdict({"auc": None, "auc_ci": None}) == "undefined"
 
 
+@pytest.mark.slow
 def test_the_judgement_of_every_score():
     result = benchmark(TINY)
     assert result == benchmark(TINY)
@@ -106,6 +107,7 @@ def test_the_judgement_of_every_score():
         assert "comprehensiveness" in benchmark_tables(result).written(form)
 
 
+@pytest.mark.slow
 def test_the_command_prints_json(monkeypatch):
     import typer
 

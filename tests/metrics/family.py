@@ -7,7 +7,7 @@ import numpy as np
 from eraser_hub.metrics.annotator_agreement import AnnotatorAgreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.metrics.perturbation_map import PerturbationMap
-from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
+from eraser_hub.metrics.quote_faithfulness import AGAIN, QuoteFaithfulness
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 
 MODULES = {
@@ -58,7 +58,9 @@ def made_up(name: str, n: int = 8, seed: int = 0) -> tuple[list[dict], list[dict
             start = int(random.integers(0, 5))
             place = {"docid": f"d{at}", "start_token": start, "end_token": start + 2, "similarity": 1.0}
             quotes = [{"text": "w w", "status": "exact", **place}, {"text": "x", "status": "not_found"}][: 1 + at % 2]
-            predictions.append({"annotation_id": at, "quotes": quotes, "outcome": "answered"})
+            again = [{"kind": kind, "classification": "PN"[(at + place) % 2]} for place, kind in enumerate(AGAIN)]
+            answer = {"outcome": "answered", "classification": "P", "asked_again": again}
+            predictions.append({"annotation_id": at, "quotes": quotes, **answer})
             document = {"docid": f"d{at}", "text": "w " * (8 + at)}
             references.append({"annotation_id": at, "documents": [document], "group": groups[at % 3]})
         return predictions, references

@@ -79,6 +79,7 @@ def test_a_classifier_learns_the_word_that_decides(planted, tmp_path, model, hyp
     assert accuracy(instances, predictions) > 0.95
 
 
+@pytest.mark.slow
 def test_lei_selects_the_word_that_decides(planted, tmp_path):
     model, instances, _ = trained(planted, tmp_path, "lei", hyper=("learning_rate=0.02", "epochs=5"))
     predictions = explained(model, instances)
