@@ -122,7 +122,7 @@ def has_embeddings(model: str | Path) -> bool:
 def selects(model: str | Path) -> bool:
     """Whether what lies there comes with hard rationales of its own, told without opening it."""
     network = training_facts(Path(model)).get("network")
-    return network in SYSTEMS and SYSTEMS[network].selects
+    return isinstance(network, str) and network in SYSTEMS and SYSTEMS[network].selects
 
 
 def training_facts(model: Path) -> dict[str, Any]:

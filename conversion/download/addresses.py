@@ -53,10 +53,13 @@ def _of_the_hub(address: str) -> Path:
 
     try:
         place = HfFileSystem().resolve_path(address)
-        where = {"repo_id": place.repo_id, "repo_type": place.repo_type, "revision": place.revision}
-        path = Path(hf_hub_download(filename=place.path_in_repo, **where))
+
+        def fetched(name: str) -> Path:
+            return Path(hf_hub_download(place.repo_id, name, repo_type=place.repo_type, revision=place.revision))
+
+        path = fetched(place.path_in_repo)
         with contextlib.suppress(EntryNotFoundError):
-            hf_hub_download(filename=place.path_in_repo + BESIDE, **where)
+            fetched(place.path_in_repo + BESIDE)
     except Exception as error:  # huggingface_hub raises many kinds; its words say what is missing
         raise DataError(f"cannot be fetched: {first_line(error)}", file=address) from None
     return path

@@ -43,6 +43,8 @@ class WordEmbedder(Embedder):
         vectors: what it starts from, shape (words, width); None for small random ones.
     """
 
+    lexicon: Vocabulary
+
     def __init__(self, lexicon: Vocabulary, width: int, vectors: NDArray[np.float32] | None = None) -> None:
         super().__init__()
         self.lexicon, self.width = lexicon, width
@@ -67,10 +69,11 @@ class EncoderEmbedder(Embedder):
         trained_layers: so many of its last layers are trained.
 
     Attributes:
-        half: compute in bf16, where that is faster.
+        in_bf16: compute in bf16, where that is faster.
     """
 
-    half = False
+    lexicon: SubwordLexicon
+    in_bf16 = False
 
     def __init__(self, encoder: PreTrainedModel, lexicon: SubwordLexicon, window: int, trained_layers: int) -> None:
         super().__init__()
@@ -140,7 +143,7 @@ class EncoderEmbedder(Embedder):
         for line, row in zip(ids, rows, strict=True):
             line[: len(row) + len(before) + len(after)] = torch.tensor([*before, *row, *after])
         mask = torch.arange(max(sizes))[None] < torch.tensor(sizes)[:, None]
-        with torch.autocast(device.type, torch.bfloat16, enabled=self.half):
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.in_bf16):
             states = self.encoder(input_ids=ids.to(device), attention_mask=mask.long().to(device)).last_hidden_state
         return states.to(self.encoder.dtype)  # type: ignore[no-any-return]
 
@@ -148,4 +151,4 @@ class EncoderEmbedder(Embedder):
 def layers_of(encoder: nn.Module) -> list[nn.Module]:
     """An encoder's layers, first to last: the longest list of modules that it holds."""
     lists = [module for module in encoder.modules() if isinstance(module, nn.ModuleList)]
-    return list(max(lists, key=len, default=nn.ModuleList()))
+    return list(max(lists, key=lambda layers: len(layers), default=nn.ModuleList()))

@@ -53,7 +53,7 @@ class NetworkModel(Adapter):
         self.selects, self.has_embeddings = network.selects, not network.selects
         if in_bf16(precision, self.device) and self._encoders():
             for embedder in self._encoders():
-                embedder.half = True
+                embedder.in_bf16 = True
             self.notes.say(f"forward passes in bf16 on {self.device}; --precision float32 for more digits")
 
     def _encoders(self) -> list[EncoderEmbedder]:
@@ -111,15 +111,15 @@ class NetworkModel(Adapter):
     @contextmanager
     def _exact(self) -> Iterator[None]:
         """Encoders in float32; and no fused LSTM, which has no gradient outside of training."""
-        halves = [(embedder, embedder.half) for embedder in self._encoders()]
+        halves = [(embedder, embedder.in_bf16) for embedder in self._encoders()]
         try:
             for embedder, _ in halves:
-                embedder.half = False
+                embedder.in_bf16 = False
             with torch.backends.cudnn.flags(enabled=False):
                 yield
         finally:
             for embedder, half in halves:
-                embedder.half = half
+                embedder.in_bf16 = half
 
     def _by_batch(self, encoded: Sequence[Encoded], work: Work) -> list[NDArray[np.float64]]:
         """``work`` on instances of like length together, in their order."""
