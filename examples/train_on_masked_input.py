@@ -3,6 +3,8 @@
 python examples/train_on_masked_input.py --dataset hub/eraser --config movies --model FOLDER_OR_NAME --out model
 
 The model that comes out answers from evidence; `eraser-hub explain --model model` takes it like any other.
+
+transformers' Trainer needs `pip install "accelerate>=1.1"` beside the extra [explain].
 """
 
 from __future__ import annotations

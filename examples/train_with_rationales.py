@@ -4,6 +4,8 @@ python examples/train_with_rationales.py --dataset hub/eraser --config movies --
 
 The encoder has two heads: one reads the first sub-word and says the label, one reads every sub-word and says whether people
 marked it. `align` gives the sub-words' labels (-100 leaves out the query and special tokens), and `Collator` pads them.
+
+transformers' Trainer needs `pip install "accelerate>=1.1"` beside the extra [explain].
 """
 
 from __future__ import annotations

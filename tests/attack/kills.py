@@ -36,6 +36,7 @@ class Victim:
         argv: the command; again: the rerun, where it is another.
         units: each a file or folder that is old or new as a whole.
         before: the command that makes the older result; () for none.
+        once: the command replaces nothing, and refuses to run where it has succeeded.
     """
 
     verb: str
@@ -44,6 +45,7 @@ class Victim:
     before: list[str] = field(default_factory=list)
     again: list[str] = field(default_factory=list)
     needs: tuple[str, ...] = ("hub", "p.jsonl", "q.jsonl", "model", "raw")
+    once: bool = False
 
 
 def victims() -> list[Victim]:
@@ -61,7 +63,7 @@ def victims() -> list[Victim]:
         Victim("train", [*train, "2"], ("m",), [*train, "1"]),
         Victim("report", [*report, "ours=p.jsonl"], ("r/index.html", "r/ours.scores.json"), [*report, "ours=q.jsonl"]),
         Victim("board", [*board, "ours=p.jsonl"], ("b/index.html", "b/board.json"), [*board, "ours=q.jsonl"]),
-        Victim("export", ["export", *BUILT, "--out", "exported"], ("exported/movies",)),
+        Victim("export", ["export", *BUILT, "--out", "exported"], ("exported/movies",), once=True),
         Victim(
             "import",
             [
@@ -83,6 +85,7 @@ def victims() -> list[Victim]:
             ],
             ("c/mine",),
             needs=("rows.jsonl",),
+            once=True,
         ),
         Victim(
             "download",
@@ -228,7 +231,8 @@ def killed(victim: Victim, known: Reference, number: int, draw: random.Random, p
     status = run_in(folder, victim.argv, **how)
     fault = "; ".join(filter(None, (neither(folder, unit, known) for unit in victim.units)))
     kind = "half-written" if fault else "success" if status == 0 else "clean error"
-    again = run_in(folder, victim.again or victim.argv)
+    done = victim.once and not fault and any(state(folder, unit) is not None for unit in victim.units)
+    again = 0 if done else run_in(folder, victim.again or victim.argv)
     if again != 0 and not fault:
         words = (place / f"{folder.name}.err").read_text().strip()[-300:]
         kind, fault = "wrong refusal", f"the rerun ends with {again}: {words}"
