@@ -28,6 +28,7 @@ from .spaces import build_metrics, metric_names, metrics_folder
 STARTING_SECONDS = 90.0
 WAITING_SECONDS = 60.0
 WINDOW = (1200, 1180)
+NARROW = 600
 LARGEST_PICTURE = 100_000
 
 
@@ -128,6 +129,17 @@ def headless_browser() -> Iterator[Any]:
         yield browser
     finally:
         browser.quit()
+
+
+def view_as(browser: Any, width: int = 0, scheme: str = "") -> None:
+    """Show pages in a viewport of this width, to a reader who prefers ``light`` or ``dark``; without, as they were before."""
+    if width:
+        size = {"width": width, "height": WINDOW[1], "deviceScaleFactor": 1, "mobile": width < NARROW}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    else:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
 def wait_for(browser: Any, condition: Callable[[Any], Any], what: str) -> Any:

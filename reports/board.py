@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from eraser_hub.papers import PAPERS, paper
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .board_lines import BoardLine, averaged
-from .catalogue import FAMILIES, metric, number, small_print
+from .catalogue import FAMILIES, is_part, metric, number, small_print
 from .page import json_text, render, write_files
 from .report_tables import place_of
 
@@ -62,7 +63,13 @@ def as_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
     return {
         "note": NOTE,
         "columns": [
-            {"key": key, "label": metric(key).label, "family": metric(key).family, "better": metric(key).better}
+            {
+                "key": key,
+                "label": metric(key).label,
+                "family": metric(key).family,
+                "better": metric(key).better,
+                "part": is_part(key),
+            }
             for key in columns(lines)
         ],
         "rows": [
@@ -120,21 +127,24 @@ def _figures(line: BoardLine, names: Mapping[str, str]) -> dict[str, Cell]:
 def write_board(out: Path, lines: Sequence[BoardLine], *, title: str = "Results board") -> tuple[Path, Path]:
     """Write ``out/index.html``, self-contained, and ``out/board.json``, the same data: both new, or both as they were.
 
+    The page opens on the dataset of most lines, its scores in the order of how many lines have them.
+
     Returns:
         The two files.
     """
     data = as_json(lines)
+    counts = dict(sorted(Counter(line.dataset for line in lines).items()))
     page = render(
         "board.html",
         "board.js",
-        ["report.css", "board.css"],
         title=title,
         note=NOTE,
         columns=[
             {**column, "arrow": {"higher": "↑", "lower": "↓"}.get(column["better"], "")} for column in data["columns"]
         ],
         families=[family for family in FAMILIES if any(c["family"] == family for c in data["columns"])],
-        datasets=sorted({line.dataset for line in lines}),
+        datasets=counts,
+        first=max(counts, key=counts.__getitem__, default=""),
         rows=[_row(row, data["columns"]) for row in data["rows"]],
     )
     write_files({out / "index.html": [page], out / "board.json": json_text(data, indent=1)})
@@ -148,7 +158,6 @@ def _row(row: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[s
         cells.append(
             {
                 "key": column["key"],
-                "family": column["family"],
                 "text": "" if value is None else number(value),
                 "value": "" if value is None else repr(value),
                 "small": small_print(row["intervals"].get(column["key"]), row["spread"].get(column["key"])),

@@ -6,9 +6,11 @@ listed is shown under its own name, without a direction.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_PART = re.compile(r"(micro|macro|matched)_(p|r)(@|$)")
 PERFORMANCE, AGREEMENT, FAITHFULNESS, QUOTES = "performance", "agreement", "faithfulness", "quotes"
 FAMILIES = (AGREEMENT, FAITHFULNESS, PERFORMANCE, QUOTES)  # alphabetical: no family comes first for its merit
 
@@ -121,6 +123,11 @@ def metric(key: str) -> Metric:
         known = METRICS[base]
         return Metric(key, f"{known.label} @ {threshold}", known.family, known.better)
     return Metric(key, key)
+
+
+def is_part(key: str) -> bool:
+    """Whether a score is the precision or the recall behind an F1: tables fold those away."""
+    return _PART.search(key) is not None
 
 
 def number(value: float | None, digits: int = 3) -> str:

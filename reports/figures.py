@@ -17,6 +17,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4")
 MARKERS = ("circle", "square", "triangle", "diamond", "cross", "circle", "square")
 CHANCE = "#6b6b6b"
+_ON_PAGE = {"#000000": "currentColor", CHANCE: "#808080"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +133,13 @@ def _frame(figure: Figure) -> _Frame:
 
 def svg(figure: Figure) -> str:
     """The figure as one SVG element; every text is escaped."""
-    frame, styles = _frame(figure), style_of(figure)
+    frame = _frame(figure)
+    # black lines, grid and text have the page's own colour: white in a dark theme
+    styles = [(_ON_PAGE.get(colour, colour), dash, marker) for colour, dash, marker in style_of(figure)]
     height = HEIGHT + 18 * len(figure.series)
     drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'aria-label="{_escaped(figure.title)}" font-family="system-ui, DejaVu Sans, sans-serif" font-size="11.5">',
+        f'aria-label="{_escaped(figure.title)}" font-family="system-ui, DejaVu Sans, sans-serif" font-size="11.5" fill="currentColor">',
         f"<title>{_escaped(figure.title)}</title>",
         f'<text x="{LEFT}" y="16" font-size="13" font-weight="600">{_escaped(figure.title)}</text>',
         *_axes(figure, frame),
@@ -159,16 +162,16 @@ def _escaped(text: str) -> str:
 def _axes(figure: Figure, frame: _Frame) -> Iterator[str]:
     for y in ticks(frame.y_low, frame.y_high):
         yield (
-            f'<path d="M{LEFT} {frame.py(y):.1f}H{WIDTH - RIGHT}" stroke="{"#999" if y == 0 else "#e4e4e4"}"/>'
+            f'<path d="M{LEFT} {frame.py(y):.1f}H{WIDTH - RIGHT}" stroke="currentColor" stroke-opacity="{".6" if y == 0 else ".13"}"/>'
             f'<text x="{LEFT - 6}" y="{frame.py(y) + 4:.1f}" text-anchor="end">{_label(y)}</text>'
         )
     every = {x for series in figure.series for x in series.x}
     for x in sorted(every) if figure.x_log else ticks(frame.x_low, frame.x_high):
         yield (
-            f'<path d="M{frame.px(x):.1f} {HEIGHT - BOTTOM}v4" stroke="#444"/>'
+            f'<path d="M{frame.px(x):.1f} {HEIGHT - BOTTOM}v4" stroke="currentColor"/>'
             f'<text x="{frame.px(x):.1f}" y="{HEIGHT - BOTTOM + 17}" text-anchor="middle">{_label(x)}</text>'
         )
-    yield f'<path d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - RIGHT}" stroke="#444"/>'
+    yield f'<path d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - RIGHT}" stroke="currentColor"/>'
     across, down = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
     yield f'<text x="{across}" y="{HEIGHT - 10}" text-anchor="middle">{_escaped(figure.x_label)}</text>'
     yield (

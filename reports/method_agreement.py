@@ -76,7 +76,7 @@ def agreement_section(names: Sequence[str], runs: Sequence[Sequence[Mapping[str,
         (overlap_of_tops, f"Share of the top {TOP_SHARE:.0%} of tokens that both have, the mean over instances."),
     ):
         rows = tuple(Row(names[row], tuple(_cell(measure, scores, row, column) for column in ranked)) for row in ranked)
-        section.blocks.append(Block(("", *(names[place] for place in ranked)), rows, caption))
+        section.blocks.append(Block(("system", *(names[place] for place in ranked)), rows, caption))
     section.notes.append(
         Note(
             "Small print: instances with both; a ranking without differences has no tau. Diagonal: runs of one system."

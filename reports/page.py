@@ -32,11 +32,11 @@ def asset(name: str) -> str:
     return resources.files("eraser_hub.reports").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def render(template: str, script: str, styles: Sequence[str], **values: Any) -> str:
+def render(template: str, script: str, **values: Any) -> str:
     """A template filled in; every value is escaped unless it is Markup.
 
     Args:
-        template, script, styles: names of templates; the script's SHA-256 stands in the Content-Security-Policy.
+        template, script: names of templates, both drawn with page.css; the script's SHA-256 stands in the Content-Security-Policy.
         values: what the template shows; ``title`` is the page's.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -48,7 +48,7 @@ def render(template: str, script: str, styles: Sequence[str], **values: Any) -> 
         Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(asset))
         .get_template(template)
         .render(
-            css=Markup("\n".join(asset(style).strip() for style in styles)),
+            css=Markup(asset("page.css").strip()),
             script=Markup(code),
             script_hash=f"sha256-{digest}",
             **values,
@@ -109,7 +109,6 @@ def write_report(path: Path, content: ReportContent, beside: Mapping[Path, Itera
     page = render(
         "report.html",
         "report.js",
-        ["report.css"],
         title=content.title,
         content=content,
         svg=lambda figure: Markup(svg(figure)),

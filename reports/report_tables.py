@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from .catalogue import (
     PERFORMANCE,
     QUOTES,
     interval_text,
+    is_part,
     metric,
     number,
     small_print,
@@ -22,7 +22,6 @@ from .catalogue import (
 from .figures import Figure
 from .system_scores import SystemScores
 
-_PART = re.compile(r"(micro|macro|matched)_(p|r)(@|$)")
 _TITLES = {
     AGREEMENT: "Agreement with the human rationales",
     FAITHFULNESS: "Faithfulness to the model",
@@ -102,7 +101,7 @@ def place_of(key: str) -> tuple[int, str]:
 def score_blocks(systems: Sequence[SystemScores]) -> list[Block]:
     """The score table (F1 and everything else), and folded below it precision and recall."""
     keys = scalar_keys(systems)
-    parts = [key for key in keys if _PART.search(key)]
+    parts = [key for key in keys if is_part(key)]
     whole = [key for key in keys if key not in parts]
     head = ("score", *(system.name for system in systems))
     blocks = []
@@ -203,7 +202,7 @@ def comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
                 ),
             )
             for key, test in sorted(pair["keys"].items(), key=lambda item: place_of(item[0]))
-            if not math.isnan(test["difference"]) and not _PART.search(key)
+            if not math.isnan(test["difference"]) and not is_part(key)
         ]
         head = ("score", first, second, "difference", "p", "p (Holm)")
         blocks.append(Block(head, tuple(rows), f"{first} minus {second}"))

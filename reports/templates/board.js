@@ -1,24 +1,22 @@
 "use strict";
-// Sorting and filtering of the results board; the table itself is in the page and readable without this script.
+// Choosing, sorting and marking of the results board; the table itself is in the page and readable without this script.
 (function () {
-  const table = document.getElementById("board");
-  const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
-  const rows = [...body.rows];
-  const column = new Map(heads.map((head, k) => [head.dataset.key, k]));
-  const at = (row, key) => row.cells[column.get(key)];
-  const compare = new Intl.Collator("en", { numeric: true, sensitivity: "base" }).compare;
   const byId = (id) => document.getElementById(id);
+  const table = byId("board"), body = table.tBodies[0], line = table.tHead.rows[0];
+  const heads = [...line.cells], rows = [...body.rows];
+  const cells = new Map(rows.map((row) => [row, new Map([...row.cells].map((cell) => [cell.dataset.key, cell]))]));
+  const at = (row, key) => cells.get(row).get(key);
+  const text = (row, key) => at(row, key).dataset.value ?? at(row, key).textContent;
+  const compare = new Intl.Collator("en", { numeric: true, sensitivity: "base" }).compare;
   let sorted = { key: "", direction: "" };
 
-  function sort(key, direction) {
-    const head = heads[column.get(key)];
-    const numeric = head !== undefined && head.dataset.family !== undefined;
-    const value = (row) => { const cell = at(row, key); return cell.dataset.value !== undefined ? cell.dataset.value : cell.textContent; };
-    const order = [...rows].sort((a, b) => Number(a.dataset.place) - Number(b.dataset.place));
+  function sort(head, direction) {
+    const key = head.dataset.key, numeric = head.dataset.family !== undefined;
+    const order = [...rows]; // as they came: the neutral order
     if (direction) {
       const sign = direction === "ascending" ? 1 : -1;
       order.sort((a, b) => {
-        const x = value(a), y = value(b);
+        const x = text(a, key), y = text(b, key);
         if ((x === "") !== (y === "")) return x === "" ? 1 : -1; // a line without the score stands last either way
         if (x === "") return 0;
         return sign * (numeric ? Number(x) - Number(y) : compare(x, y));
@@ -29,37 +27,63 @@
     if (direction) head.setAttribute("aria-sort", direction);
     body.replaceChildren(...order);
   }
-  function next(key) {
-    const first = heads[column.get(key)].dataset.family !== undefined ? "descending" : "ascending";
+  function next(head) { // the best first, then the other way round, then the neutral order
+    const first = head.dataset.family !== undefined && head.dataset.better !== "lower" ? "descending" : "ascending";
     const second = first === "descending" ? "ascending" : "descending";
-    if (sorted.key !== key || !sorted.direction) return first;
+    if (sorted.key !== head.dataset.key || !sorted.direction) return first;
     return sorted.direction === first ? second : "";
   }
-  for (const head of heads) head.querySelector("button").addEventListener("click", () => sort(head.dataset.key, next(head.dataset.key)));
 
-  function filter() {
-    const dataset = byId("dataset").value, kind = byId("kind").value, text = byId("find").value.toLowerCase();
-    const families = new Set([...document.querySelectorAll(".family:checked")].map((box) => box.value));
-    let found = 0;
-    for (const row of rows) {
-      const shown = (!dataset || row.dataset.dataset === dataset) && (!kind || row.dataset.kind === kind)
-        && (!text || at(row, "system").textContent.toLowerCase().includes(text));
-      row.hidden = !shown;
-      if (shown) found += 1;
+  function markBest(key, better, shown) {
+    for (const row of rows) at(row, key).classList.remove("best");
+    if (!better) return;
+    const groups = new Map();
+    for (const row of shown) {
+      if (text(row, key) === "") continue;
+      const name = row.dataset.dataset;
+      groups.set(name, [...(groups.get(name) ?? []), row]);
     }
-    // a column that no shown line fills is folded away
-    for (const head of heads) {
-      const key = head.dataset.key, family = head.dataset.family;
-      const hide = family !== undefined && (!families.has(family) || !rows.some((row) => !row.hidden && at(row, key).dataset.value));
-      head.hidden = hide;
-      for (const row of rows) at(row, key).hidden = hide;
+    for (const group of groups.values()) {
+      if (group.length < 2) continue; // alone there is no best
+      const values = group.map((row) => Number(text(row, key)));
+      const best = better === "higher" ? Math.max(...values) : Math.min(...values);
+      group.forEach((row, k) => at(row, key).classList.toggle("best", values[k] === best));
     }
-    byId("found").textContent = found + " of " + rows.length + " lines";
   }
-  for (const id of ["dataset", "kind"]) byId(id).addEventListener("change", filter);
+  function arrange(shown) {
+    const families = new Set([...document.querySelectorAll(".family:checked")].map((box) => box.value));
+    const filled = new Map(heads.map((head) => [head, shown.filter((row) => text(row, head.dataset.key) !== "").length]));
+    const scores = heads.filter((head) => head.dataset.family !== undefined);
+    const held = scores.filter((head) => filled.get(head));
+    const columns = held.filter((head) => families.has(head.dataset.family) && (byId("parts").checked || !head.dataset.part));
+    scores.sort((a, b) => compare(a.dataset.family, b.dataset.family) || filled.get(b) - filled.get(a)); // stable: then by label
+    const visible = new Set([heads[0], ...(byId("dataset").value ? [] : [heads[1]]), ...columns]);
+    const order = [...heads.slice(0, 2), ...scores];
+    line.replaceChildren(...order);
+    for (const head of heads) head.hidden = !visible.has(head);
+    for (const row of rows) {
+      row.replaceChildren(...order.map((head) => at(row, head.dataset.key)));
+      for (const head of heads) at(row, head.dataset.key).hidden = head.hidden;
+    }
+    for (const head of columns) markBest(head.dataset.key, head.dataset.better, shown);
+    byId("found").textContent = shown.length + " of " + rows.length + " lines, " + columns.length + " of " + held.length + " scores";
+  }
+  function filter() {
+    const dataset = byId("dataset").value, kind = byId("kind").value, words = byId("find").value.toLowerCase();
+    for (const row of rows) {
+      row.hidden = !((!dataset || row.dataset.dataset === dataset) && (!kind || row.dataset.kind === kind)
+        && (!words || (text(row, "system") + " " + at(row, "system").querySelector("summary").textContent).toLowerCase().includes(words)));
+    }
+    arrange(rows.filter((row) => !row.hidden));
+  }
+  for (const head of heads) head.querySelector("button").addEventListener("click", () => sort(head, next(head)));
+  for (const id of ["dataset", "kind", "parts"]) byId(id).addEventListener("change", filter);
   byId("find").addEventListener("input", filter);
   for (const box of document.querySelectorAll(".family")) box.addEventListener("change", filter);
-  byId("reset").addEventListener("click", () => sort("system", ""));
+  byId("reset").addEventListener("click", () => sort(heads[0], ""));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") for (const open of body.querySelectorAll("details[open]")) open.open = false;
+  });
   filter();
   document.documentElement.dataset.ready = "yes";
 })();

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,16 @@ MOST_BYTES = 200_000_000
 Table = dict[str, list[Any]]
 
 
-def table(dataset: str, family: str) -> Table:
-    """The board's lines on a dataset ("all" of them) with one family's metrics, in the order of their names."""
+def table(dataset: str, family: str, parts: bool = False) -> Table:
+    """The board's lines on a dataset ("all" of them) with one family's metrics, those that most lines have first."""
     rows = [row for row in BOARD["rows"] if dataset in ("all", row["dataset"])]
+    filled = Counter(key for row in rows for key in row["scores"])
     columns = [
         column
         for column in BOARD["columns"]
-        if family in ("all", column["family"]) and any(column["key"] in row["scores"] for row in rows)
+        if family in ("all", column["family"]) and filled[column["key"]] and (parts or not column["part"])
     ]
+    columns.sort(key=lambda column: (column["family"], -filled[column["key"]]))  # equal ones stay by label
     heads = [
         "System",
         "Dataset",
@@ -53,9 +56,9 @@ def _shown(cell: Any) -> Any:
     return round(cell, 4) if isinstance(cell, float) else cell
 
 
-def drawn(dataset: str, family: str) -> gr.Dataframe:
+def drawn(dataset: str, family: str, parts: bool = False) -> gr.Dataframe:
     """`table`, its columns typed: numbers sort as numbers, and text is shown as text, never as markup."""
-    value = table(dataset, family)
+    value = table(dataset, family, parts)
     numbers = len(value["headers"]) - 4
     kinds: list[Any] = ["str"] * 4 + ["number"] * numbers
     widths: list[Any] = [250, 170, 110, 250] + [130] * numbers
@@ -133,19 +136,22 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 def build() -> gr.Blocks:
     """The page."""
-    names = ["all", *sorted({row["dataset"] for row in BOARD["rows"]})]
+    counts = Counter(row["dataset"] for row in BOARD["rows"])
+    names = sorted(counts)
+    first = max(names, key=counts.__getitem__, default="all")  # the dataset of most lines
     families = ["all", *sorted({column["family"] for column in BOARD["columns"]})]
     with gr.Blocks(title="Results board") as page:
         gr.Markdown("# Results board\n" + BOARD["note"])
         with gr.Tab("Board"):
             with gr.Row():
-                dataset = gr.Dropdown(names, value="all", label="Dataset")
+                dataset = gr.Dropdown(["all", *names], value=first, label="Dataset")
                 family = gr.Dropdown(families, value="all", label="Metrics")
-            board = drawn("all", "all")
+                parts = gr.Checkbox(False, label="precision and recall")
+            board = drawn(first, "all")
             with gr.Accordion("Where each line comes from", open=False):
-                sources = gr.Dataframe(value=details("all"), interactive=False, wrap=True, datatype="str")
-            for control in (dataset, family):
-                control.change(drawn, [dataset, family], board)
+                sources = gr.Dataframe(value=details(first), interactive=False, wrap=True, datatype="str")
+            for control in (dataset, family, parts):
+                control.change(drawn, [dataset, family, parts], board)
             dataset.change(details, dataset, sources)
         with gr.Tab("Submit"):
             gr.Markdown(

@@ -317,6 +317,7 @@
       Home: () => go(0), End: () => go(state.order.length - 1),
       u: () => flip("unfold"), g: () => flip("show-gold"), p: () => flip("show-pred"), s: () => flip("show-soft"),
       "/": () => byId("find").focus(),
+      d: () => { byId("documents-section").scrollIntoView(); list.focus({ preventScroll: true }); },
     };
     if (document.activeElement === list) { keys.ArrowDown = keys.j; keys.ArrowUp = keys.k; keys.PageDown = () => go(state.at + 15); keys.PageUp = () => go(state.at - 15); }
     if (/^[1-9]$/.test(e.key) && Number(e.key) <= index.systems.length) {

@@ -181,7 +181,7 @@ def test_no_system_is_first_by_merit():
 def test_page_and_data_say_the_same(tmp_path):
     page, data = write_board(tmp_path, board_lines([entry("ours", auprc=0.4321)]))
     text, content = page.read_text(), json.loads(data.read_text())
-    shown = re.findall(r'data-key="auprc" data-family="agreement" data-value="([^"]*)"', text)
+    shown = re.findall(r'<td class="n" data-key="auprc" data-value="([^"]*)"', text)
     expected = ["" if "auprc" not in row["scores"] else repr(row["scores"]["auprc"]) for row in content["rows"]]
     assert shown == expected and "0.4321" in shown
     assert "http://" not in text and "https://" not in text, "the page asks no network"

@@ -19,10 +19,23 @@ def board(browser, tmp_path_factory):
     out = tmp_path_factory.mktemp("board")
     scored = [
         BoardLine(
-            "ours", "movies", "test", "scored", "scored here", "sig|1", {"auprc": 0.123456}, {"auprc": (0.1, 0.2)}
+            "ours",
+            "movies",
+            "test",
+            "scored",
+            "scored here",
+            "sig|1",
+            {"auprc": 0.123456, "token_macro_p": 0.5, "comprehensiveness_entropy": 0.5},
+            {"auprc": (0.1, 0.2)},
         ),
         BoardLine(
-            HOSTILE, "movies", "test", "scored", "scored here", HOSTILE, {"auprc": 0.9, "comprehensiveness": -0.5}
+            HOSTILE,
+            "movies",
+            "test",
+            "scored",
+            "scored here",
+            HOSTILE,
+            {"auprc": 0.9, "comprehensiveness": -0.5, "comprehensiveness_entropy": 0.1},
         ),
     ]
     page, data = write_board(out, board_lines(scored))
@@ -32,8 +45,10 @@ def board(browser, tmp_path_factory):
 
 @pytest.fixture
 def opened(board):
+    """The page with the lines of all datasets."""
     browser, uri, data = board
     browser.get(uri)
+    choose(browser, "dataset", "")
     assert browser.execute_script("return document.documentElement.dataset.ready") == "yes"
     yield browser, data
     assert browser.get_log("browser") == [], "the console stays empty"
@@ -41,10 +56,26 @@ def opened(board):
 
 
 def column(browser, key):
+    """The texts of a column's shown cells, without what is folded in them."""
     return browser.execute_script(
-        "return [...document.querySelectorAll('#board tbody tr:not([hidden])')]"
-        ".map(r => r.querySelector(`[data-key='${arguments[0]}']`).firstChild?.textContent ?? '')",
+        "return [...document.querySelectorAll('#board tbody tr:not([hidden])')].map(r => {"
+        "const c = r.querySelector(`[data-key='${arguments[0]}']`).cloneNode(true);"
+        "c.querySelectorAll('small, details').forEach(e => e.remove()); return c.textContent })",
         key,
+    )
+
+
+def heads(browser):
+    return browser.execute_script(
+        "return [...document.querySelectorAll('#board thead th:not([hidden])')].map(th => th.dataset.key)"
+    )
+
+
+def choose(browser, name, value):
+    browser.execute_script(
+        "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event('change'))",
+        name,
+        value,
     )
 
 
@@ -60,10 +91,11 @@ def test_neutral_order_first_and_what_is_shown_is_the_data(opened):
     assert column(browser, "auprc") == expected
 
 
-@pytest.mark.parametrize("key", ["auprc", "comprehensiveness", "comprehensiveness_aopc", "macro_f1", "map"])
-def test_sort_by_any_metric_missing_ones_last(opened, key):
+@pytest.mark.parametrize("key", ["auprc", "sufficiency", "comprehensiveness_aopc", "macro_f1", "map"])
+def test_sort_by_any_metric_the_best_first_missing_ones_last(opened, key):
     browser, data = opened
-    for direction, reverse in (("descending", True), ("ascending", False)):
+    orders = (("descending", True), ("ascending", False))
+    for direction, reverse in reversed(orders) if key == "sufficiency" else orders:
         click(browser, key)
         shown = [float(text) for text in column(browser, key) if text]
         assert shown == sorted(shown, reverse=reverse) and len(shown) == sum(
@@ -77,7 +109,7 @@ def test_sort_by_any_metric_missing_ones_last(opened, key):
     assert column(browser, "system") == [row["system"] for row in data["rows"]], "a third click: the neutral order"
 
 
-@pytest.mark.parametrize("key", ["system", "dataset", "source"])
+@pytest.mark.parametrize("key", ["system", "dataset"])
 def test_sort_by_words(opened, key):
     browser, data = opened
     click(browser, key)
@@ -92,22 +124,91 @@ def test_sort_by_words(opened, key):
     assert shown[0] == min(shown, key=str.lower) or not shown[0][0].isalnum()
 
 
+def test_a_dataset_first_then_the_scores_that_its_lines_have(board):
+    browser, uri, data = board
+    browser.get(uri)
+    rows = [row for row in data["rows"] if row["dataset"] == "movies"]
+    assert browser.find_element("id", "dataset").get_attribute("value") == "movies", "most lines are of movies"
+    assert column(browser, "system") == [row["system"] for row in rows]
+    shown = heads(browser)
+    assert shown[0] == "system" and "dataset" not in shown
+    filled = [sum(key in row["scores"] for row in rows) for key in shown[1:]]
+    families = [next(c["family"] for c in data["columns"] if c["key"] == key) for key in shown[1:]]
+    places = [(family, -count) for family, count in zip(families, filled, strict=True)]
+    assert all(filled) and places == sorted(places)
+
+
+def test_precision_and_recall_are_folded_and_counted(opened):
+    browser, data = opened
+    parts = {column["key"] for column in data["columns"] if column["part"]}
+    assert parts == {"token_macro_p"} and not parts & set(heads(browser))
+    assert browser.find_element("id", "found").text.endswith(
+        f"{len(data['columns']) - 1} of {len(data['columns'])} scores"
+    )
+    browser.find_element("id", "parts").click()
+    assert parts <= set(heads(browser))
+
+
+def test_the_best_of_the_lines_shown_is_marked_whichever_way_is_better(opened):
+    browser, data = opened
+
+    def best(key):
+        script = "return [...document.querySelectorAll(`#board tr:not([hidden]) .best[data-key='${arguments[0]}']`)].map(c => Number(c.dataset.value))"
+        return browser.execute_script(script, key)
+
+    for key, choice in (("auprc", max), ("comprehensiveness", max), ("sufficiency", min), ("macro_f1", max)):
+        of_dataset = {}
+        for row in data["rows"]:
+            if key in row["scores"]:
+                of_dataset.setdefault(row["dataset"], []).append(row["scores"][key])
+        expected = [
+            value for values in of_dataset.values() if len(values) > 1 for value in values if value == choice(values)
+        ]
+        assert sorted(best(key)) == sorted(expected) and expected, key
+    assert best("comprehensiveness_entropy") == [], "neither way is better"
+    browser.find_element("id", "find").send_keys("ours")
+    assert best("auprc") == [], "a line alone is not the best"
+
+
+def test_an_interval_is_read_by_pointer_and_by_keyboard(opened):
+    browser, _ = opened
+    browser.find_element("id", "find").send_keys("ours")
+    button = browser.find_element("css selector", "#board tbody tr:not([hidden]) td[data-key=auprc] button")
+    small = button.find_element("tag name", "small")
+    assert (button.get_property("innerText").split(), small.value_of_css_property("opacity")) == (
+        ["0.123", "[0.100,", "0.200]"], "0",
+    )  # fmt: skip
+    browser.execute_script("arguments[0].focus()", button)
+    assert small.value_of_css_property("opacity") == "1"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_window_scrolls_the_table_and_not_the_page(opened, scheme):
+    from eraser_hub.publishing.screenshots import view_as
+
+    browser, _ = opened
+    try:
+        view_as(browser, 390, scheme)
+        assert browser.execute_script("return document.documentElement.scrollWidth") == 390
+        assert browser.execute_script("return document.querySelector('#board tbody th').offsetWidth") < 200
+        paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+        assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(23, 24, 26)"}[scheme]
+    finally:
+        view_as(browser)
+
+
 def test_filters(opened):
     browser, data = opened
-    browser.execute_script(
-        "const s = document.getElementById('dataset'); s.value = 'movies'; s.dispatchEvent(new Event('change'))"
-    )
+    choose(browser, "dataset", "movies")
     assert set(column(browser, "dataset")) == {"movies"}
     hidden = browser.find_element("css selector", "th[data-key='map']")
     assert not hidden.is_displayed(), "a column that no shown line fills is folded away"
-    browser.execute_script(
-        "const s = document.getElementById('kind'); s.value = 'scored'; s.dispatchEvent(new Event('change'))"
-    )
+    choose(browser, "kind", "scored")
     assert len(column(browser, "system")) == 2
     find = browser.find_element("id", "find")
     find.send_keys("OURS")
     assert column(browser, "system") == ["ours"]
-    assert browser.find_element("id", "found").text == f"1 of {len(data['rows'])} lines"
+    assert browser.find_element("id", "found").text == f"1 of {len(data['rows'])} lines, 2 of 3 scores"
     browser.find_element("css selector", ".family[value=agreement]").click()
     assert not browser.find_element("css selector", "th[data-key='auprc']").is_displayed()
 

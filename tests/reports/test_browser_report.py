@@ -283,3 +283,29 @@ def test_a_figure_alone_has_the_size_of_its_neighbours(opened):
         "return [before, all.children[0].getBoundingClientRect().width]"
     )
     assert alone[0] == alone[1]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_page_shows_all_without_sideways_scrolling(opened, scheme):
+    from eraser_hub.publishing.screenshots import view_as
+
+    try:
+        view_as(opened, 390, scheme)
+        assert opened.execute_script("return document.documentElement.scrollWidth") == 390
+        wide = "return [...document.querySelectorAll('.scroll')].filter(d => d.scrollWidth > d.clientWidth + 1).length"
+        assert opened.execute_script(wide) == 0
+        figures = "return [...document.querySelectorAll('figure svg')].map(s => s.getBoundingClientRect().right)"
+        assert max(opened.execute_script(figures)) <= 390
+        colours = "const s = getComputedStyle(document.querySelector('figure svg text')); return [s.fill, getComputedStyle(document.body).color]"
+        text, ink = opened.execute_script(colours)
+        assert text == ink == {"light": "rgb(28, 28, 28)", "dark": "rgb(233, 233, 231)"}[scheme]
+    finally:
+        view_as(opened)
+
+
+def test_documents_are_one_key_away(opened):
+    opened.execute_script("window.scrollTo(0, 0)")
+    assert opened.find_element("css selector", "nav a").text == "Documents"
+    press(opened, "d")
+    wait(opened, "return document.getElementById('documents-section').getBoundingClientRect().top < innerHeight")
+    assert opened.switch_to.active_element.get_attribute("id") == "list"

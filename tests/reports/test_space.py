@@ -19,7 +19,7 @@ gradio = pytest.importorskip("gradio", reason="skipped: gradio is not installed"
 def app(tmp_path_factory):
     folder = tmp_path_factory.mktemp("space")
     entries = [
-        BoardLine("ours", "movies", split, "scored", "scored here", "sig|1", {"auprc": value})
+        BoardLine("ours", "movies", split, "scored", "scored here", "sig|1", {"auprc": value, "token_macro_p": value})
         for split, value in (("validation", 0.25), ("test", 0.75))
     ]
     write_space(folder, board_lines(entries))
@@ -39,6 +39,17 @@ def test_lines_of_one_system_on_two_splits_are_told_apart(app):
     }
     assert app.details("movies")["headers"][2] == "Split"
     assert {len(line) for line in shown["data"]} == {len(shown["headers"])}
+
+
+def test_precision_and_recall_are_folded_and_the_fullest_columns_stand_first(app):
+    scores = {"auprc": 0.5, "iou_macro_f1": 0.5, "token_macro_p": 0.5}
+    rows = [{"system": "a", "dataset": "d", "split": "", "source": "s", "scores": scores}]
+    rows.append({**rows[0], "system": "b", "scores": {"iou_macro_f1": 0.5}})
+    app.BOARD, board = {**app.BOARD, "rows": rows}, app.BOARD
+    try:
+        assert app.table("d", "all")["headers"][4:] == ["IOU F1 (macro) ↑", "AUPRC ↑"]
+    finally:
+        app.BOARD = board
 
 
 def test_a_line_ends_at_a_newline_alone(app, tmp_path):
