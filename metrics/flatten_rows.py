@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Generic
 
@@ -100,7 +101,7 @@ class ScoreTable:
         self.layout.append(layout)
         return None
 
-    def add_all(self, several: Sequence[Mapping[str, float | None] | None]) -> bool:
+    def add_all(self, several: Sequence[dict[str, float | None] | None]) -> bool:
         """Append checked rows, all at once; False, and nothing is appended, where they are not all alike."""
         if not any(several):
             if any(scores is not None for scores in several):
@@ -112,7 +113,7 @@ class ScoreTable:
             if len(layouts) > 1 or () in layouts:
                 return False
             # fromlist appends all or nothing
-            self.values.fromlist([value for scores in several for value in scores.values()])  # type: ignore[union-attr, misc]
+            self.values.fromlist(list(chain.from_iterable(map(dict.values, several))))  # type: ignore[arg-type]
         except TypeError:  # a None
             return False
         number = self.layouts.setdefault(layouts.pop(), len(self.layouts))

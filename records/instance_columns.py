@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from eraser_hub.metrics.fields import (
     ANSWERED,
@@ -17,13 +18,42 @@ from eraser_hub.metrics.fields import (
     LEAVE_ONE_OUT,
     LIST_FIELDS,
     NUMBER_FIELDS,
+    OUTCOME_FIELD,
     SCORE_FIELDS,
     SOFT_FIELDS,
+    Format,
     NumberField,
 )
 from eraser_hub.metrics.flat import Predictions
 from eraser_hub.metrics.flatten_rows import ScoreTable
 from eraser_hub.metrics.offences import Offences, Rows
+
+
+class Fields:
+    """Typed objects as a column for each of their fields.
+
+    Attributes:
+        objects: the objects.
+        known: their fields.
+        columns: field -> its values, one an object.
+    """
+
+    def __init__(self, objects: Sequence[Any], known: Format) -> None:
+        self.objects, self.known = objects, known
+        rows = map(attrgetter(*known), objects)
+        columns = zip(*rows, strict=True) if len(known) > 1 else [tuple(rows)]  # of one field attrgetter makes no tuple
+        self.columns: dict[str, tuple[Any, ...]] = dict.fromkeys(known, ()) | dict(zip(known, columns, strict=False))
+        self._inner: dict[str, Fields] = {}
+
+    def __getitem__(self, name: str) -> tuple[Any, ...]:
+        return self.columns[name]
+
+    def inner(self, name: str) -> Fields:
+        """The objects that are a field's values, or stand in its lists, one after another."""
+        if name not in self._inner:
+            lists = ([own] if isinstance(own, Struct) else own for own in self[name] if own)
+            self._inner[name] = Fields([one for own in lists for one in own], self.known[name] or {})
+        return self._inner[name]
 
 
 class InstanceColumns:
@@ -49,17 +79,17 @@ class InstanceColumns:
         self.tables = {name: ScoreTable(self.layouts) for name in LABELLED}
         self.first = 0  # of the instances that are being added
 
-    def add(self, several: Sequence[Any], lines: Iterable[int], wrong: Sequence[tuple[int, str, str]] = ()) -> None:
+    def add(self, instances: Fields, lines: Iterable[int], wrong: Sequence[tuple[int, str, str]] = ()) -> None:
         """Append some instances.
 
         Args:
-            several: `predictions.Instance` each.
+            instances: `predictions.Instance` each.
             lines: the line of each.
             wrong: what else is to be told: (place among the instances, field, message).
         """
         self.first = len(self.ids)
         self.lines.extend(lines)
-        names: list[Any] = [one.annotation_id for one in several]
+        names = instances["annotation_id"]
         plain = _all_strings(names)
         self.ids += names if plain else ["" if name is None else str(name) for name in names]
         for row, field, message in wrong:
@@ -69,56 +99,54 @@ class InstanceColumns:
             for row, name in enumerate(names):
                 if name is None and row not in told:
                     self._say(row, "annotation_id", "expected a string or an integer, found None")
-        self._rationales([one.rationales for one in several])
+        self._rationales(instances)
         codes = self.labels
         self.integers["classification"].fromlist(
-            [-1 if one.classification is None else codes.setdefault(one.classification, len(codes)) for one in several]
+            [-1 if label is None else codes.setdefault(label, len(codes)) for label in instances["classification"]]
         )
-        self.integers["answered"].fromlist([one.outcome is None or one.outcome == ANSWERED for one in several])
+        outcomes = instances[OUTCOME_FIELD]
+        self.integers["answered"].fromlist([outcome is None or outcome == ANSWERED for outcome in outcomes])
         for name, number in NUMBER_FIELDS.items():
-            self.numbers[name].fromlist(_values(several, number))
-        lists = list(map(attrgetter(LEAVE_ONE_OUT), several))
+            self.numbers[name].extend(_numbers(instances[number.path[0]], number))
+        lists = instances[LEAVE_ONE_OUT]
         self.integers[LEAVE_ONE_OUT].fromlist(_sizes(lists))
         for values in filter(None, lists):
             self.floats[f"{LEAVE_ONE_OUT}_scores"].fromlist(values)
         for name, field in SCORE_FIELDS.items():
-            self._scores(name, list(map(attrgetter(field), several)), field)
+            self._scores(name, instances[field], field)
         for name, (field, entry) in LIST_FIELDS.items():
-            self._several(list(map(attrgetter(field), several)), field, entry, self.integers[name])
+            self._several(instances, field, entry, self.integers[name])
 
     def _say(self, row: int, field: str, message: str) -> None:
         """Tell an offence of the row-th instance that is being added."""
         self.offences.say("prediction", self.first + row, field, message)
 
-    def _rationales(self, several: list[list[Any] | None]) -> None:
+    def _rationales(self, instances: Fields) -> None:
+        several, rationales = instances["rationales"], instances.inner("rationales")
         self.integers["rationales"].fromlist(_sizes(several))
-        rationales: list[Any] = [rationale for own in several if own for rationale in own]
-        docids: list[Any] = [rationale.docid for rationale in rationales]
+        docids = rationales["docid"]
         if not _all_strings(docids):
             places = _Places(several, "rationales")
             for at, docid in enumerate(docids):
                 if docid is None:
                     row, before = places[at]
                     self._say(row, f"{before}docid", "expected a string, found None")
-            docids = ["" if docid is None else str(docid) for docid in docids]
+            docids = tuple("" if docid is None else str(docid) for docid in docids)
         codes = self.docs
         self.integers["doc"].fromlist([codes.setdefault(docid, len(codes)) for docid in docids])
-        self._spans(list(map(attrgetter(HARD_FIELD), rationales)), several)
+        self._spans(rationales, several)
         for name, soft in SOFT_FIELDS.items():
-            lists = list(map(attrgetter(soft.field), rationales))
+            lists = rationales[soft.field]
             self.integers[name].fromlist(_sizes(lists))
             values = self.floats[f"{name}_scores"]
             for scores in lists:
                 if scores:
                     values.fromlist(scores)
 
-    def _spans(self, hard: list[list[Any] | None], several: list[list[Any] | None]) -> None:
-        spans = [span for own in hard if own for span in own]
+    def _spans(self, rationales: Fields, several: Sequence[list[Any] | None]) -> None:
+        hard, spans = list(rationales[HARD_FIELD]), rationales.inner(HARD_FIELD)
         try:
-            starts, ends = (
-                array("q", [span.start_token for span in spans]),
-                array("q", [span.end_token for span in spans]),
-            )
+            bounds = array("q", spans["start_token"]), array("q", spans["end_token"])
         except OverflowError:
             places = _Places(several, "rationales")
             for at, own in enumerate(hard):
@@ -127,16 +155,16 @@ class InstanceColumns:
                     message = "expected offsets within the document, found one beyond 64 bits"
                     self._say(row, f"{before}{HARD_FIELD}", message)
                     hard[at] = []
-            self._spans(hard, several)
-            return
-        self.integers["start"] += starts
-        self.integers["end"] += ends
+            near = [span for own in hard if own for span in own]
+            bounds = array("q", [span.start_token for span in near]), array("q", [span.end_token for span in near])
+        self.integers["start"] += bounds[0]
+        self.integers["end"] += bounds[1]
         self.integers["hard"].fromlist(_sizes(hard))
 
     def _scores(
         self,
         name: str,
-        several: list[dict[str, float | None] | None],
+        several: Sequence[dict[str, float | None] | None],
         field: str,
         places: Sequence[tuple[int, str]] | None = None,
     ) -> None:
@@ -150,14 +178,15 @@ class InstanceColumns:
                 row, before = (at, "") if places is None else places[at]
                 self._say(row, f"{before}{field}", wrong)
 
-    def _several(self, lists: list[list[Any] | None], field: str, entry: str, sizes: array) -> None:
+    def _several(self, instances: Fields, field: str, entry: str, sizes: array) -> None:
+        lists = instances[field]
         sizes.fromlist(_sizes(lists))
-        entries = [one for own in lists if own for one in own]
-        if not entries:
+        entries = instances.inner(field)
+        if not entries.objects:
             return
         places = _Places(lists, field)
         if entry == "threshold":
-            thresholds = [one.threshold for one in entries]
+            thresholds = list(entries["threshold"])
             if None in thresholds:
                 for at, threshold in enumerate(thresholds):
                     if threshold is None:
@@ -166,8 +195,7 @@ class InstanceColumns:
                         thresholds[at] = np.nan
             self.floats["threshold"].fromlist(thresholds)
         for side in ERASED:
-            own = SCORE_FIELDS[side]
-            self._scores(f"{entry}_{side}", list(map(attrgetter(own), entries)), own, places)
+            self._scores(f"{entry}_{side}", entries[SCORE_FIELDS[side]], SCORE_FIELDS[side], places)
 
     def finish(self) -> tuple[Predictions, Sequence[int], Offences]:
         """All that was added, the line of each, and what is wrong with them."""
@@ -197,11 +225,13 @@ def _flat(values: array) -> np.ndarray:
     return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
 
 
-def _values(several: Sequence[Any], number: NumberField) -> list[float]:
-    """A number of each of some instances; NaN where there is none."""
-    for name in number.path:
-        several = [None if one is None else getattr(one, name) for one in several]
-    return [np.nan if value is None else value for value in several]
+def _numbers(column: Sequence[Any], number: NumberField) -> array:
+    """The numbers of some instances' field; NaN where there is none."""
+    if column.count(None) == len(column):
+        return array("d", [np.nan]) * len(column)
+    for name in number.path[1:]:
+        column = [None if one is None else getattr(one, name) for one in column]
+    return array("d", [np.nan if value is None else value for value in column])
 
 
 class _Places(Sequence[tuple[int, str]]):
@@ -231,4 +261,6 @@ def _all_strings(values: Sequence[object]) -> bool:
 
 def _sizes(lists: Sequence[list | None]) -> list[int]:
     """Lengths, -1 for None."""
+    if all(lists):
+        return list(map(len, lists))  # type: ignore[arg-type]
     return [-1 if own is None else len(own) for own in lists]

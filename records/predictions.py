@@ -17,8 +17,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import cache
 from itertools import repeat
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,7 +47,7 @@ from eraser_hub.metrics.offences import Offences, Rows
 from eraser_hub.metrics.strangers import Strangers
 
 from .errors import DataError, shown
-from .instance_columns import InstanceColumns
+from .instance_columns import Fields, InstanceColumns
 from .json_lines import quotes_are, strict_object
 from .lines import Lines, batches_of_lines, check_utf8, reading
 from .processes import cores, process_pool
@@ -137,11 +137,17 @@ def _numbers_of(name: str) -> dict[str, Any]:
     return {number.path[1]: float for number in NUMBER_FIELDS.values() if number.path[0] == name}
 
 
+# the fields that may hold a string
+_TEXTS = {"annotation_id", "docid", "classification", OUTCOME_FIELD, "text", "status", "kind", "method"}
 _Instance: type[Instance] = _kind(None, Rationale, Instance)
 _decode = msgspec.json.Decoder(_Instance).decode
-# with null and nothing told apart, to count the strings of lines that hold null
-_decode_nulls = msgspec.json.Decoder(_kind(UNSET)).decode
 Wrong = tuple[str, str]  # a field, and what is wrong with it
+
+
+@cache
+def _null_decoder() -> msgspec.json.Decoder[Any]:
+    """Tells null and nothing apart, to count the strings of lines that hold null."""
+    return msgspec.json.Decoder(_kind(UNSET))
 
 
 def instances(path: Path) -> Iterator[tuple[int, Instance]]:
@@ -185,7 +191,11 @@ def plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def _typed_lines(path: Path, strangers: Strangers) -> Iterator[tuple[int, Instance, Sequence[Wrong]]]:
     with reading(path):
         for lines in batches_of_lines(path, BLOCK):
-            yield from _decoded_lines(lines, path, strangers)
+            decoded = _decoded(lines, path)
+            if decoded is None:
+                yield from _strict_lines(lines, path, strangers)
+            else:
+                yield from zip(lines.numbers, decoded.objects, repeat(()))
 
 
 def _typed_rows(path: Path, strangers: Strangers) -> Iterator[tuple[int, Instance, Sequence[Wrong]]]:
@@ -194,32 +204,29 @@ def _typed_rows(path: Path, strangers: Strangers) -> Iterator[tuple[int, Instanc
         yield number, *_converted(row, strangers)
 
 
-def _decoded_lines(lines: Lines, path: Path, strangers: Strangers) -> Iterator[tuple[int, Instance, Sequence[Wrong]]]:
+def _strict_lines(lines: Lines, path: Path, strangers: Strangers) -> Iterator[tuple[int, Instance, Sequence[Wrong]]]:
     """Of each line its number, its instance, and what is wrong with its fields.
 
     Raises:
         DataError: a line is no JSON object.
     """
-    decoded = _decoded(lines, path)
-    if decoded is not None:
-        yield from zip(lines.numbers, decoded, repeat(()), strict=False)
-        return
     for number, line in zip(lines.numbers, lines.lines, strict=True):
         yield number, *_converted(strict_object(line, file=path, number=number), strangers)
 
 
-def _decoded(lines: Lines, path: Path) -> list[Instance] | None:
+def _decoded(lines: Lines, path: Path) -> Fields | None:
     """The instances of lines; None where they have to be read strictly.
 
     Raises:
         DataError: a key stands twice.
     """
     try:
-        decoded = [_decode(line) for line in lines.raw]
+        decoded = Fields(list(map(_decode, lines.raw)), INSTANCE)
         check_utf8(lines.raw)
-        sound = quotes_are(lines.data, _strings(decoded, INSTANCE, None))
+        sound = quotes_are(lines.data, _strings(decoded, None))
         if not sound and b"null" in lines.data:
-            sound = quotes_are(lines.data, _strings([_decode_nulls(line) for line in lines.raw], INSTANCE, UNSET))
+            nulls = Fields(list(map(_null_decoder().decode, lines.raw)), INSTANCE)
+            sound = quotes_are(lines.data, _strings(nulls, UNSET))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     if not sound:
@@ -228,18 +235,18 @@ def _decoded(lines: Lines, path: Path) -> list[Instance] | None:
     return decoded
 
 
-def _strings(objects: Sequence[Any], known: Format, absent: object) -> int:
+def _strings(objects: Fields, absent: object) -> int:
     """How many strings, keys included, the JSON of typed objects holds when no key stands there twice."""
     count = 0
-    for name, inner in known.items():
-        values = [value for value in map(attrgetter(name), objects) if value is not absent]
-        count += len(values)
-        if inner is None:
+    for name, inner in objects.known.items():
+        values = objects[name]
+        there = len(values) if all(values) else len(values) - values.count(absent)
+        count += there
+        if there and inner:
+            count += _strings(objects.inner(name), absent)
+        elif there and inner is None and name in _TEXTS:
             count += list(map(type, values)).count(str)
-        elif inner:
-            several = ([own] if isinstance(own, msgspec.Struct) else own for own in values if own)
-            count += _strings([one for own in several for one in own], inner, absent)
-        else:
+        elif there and inner is not None:
             count += sum(map(len, filter(None, values)))
     return count
 
@@ -371,8 +378,12 @@ def _read(path: Path, start: int, end: int) -> tuple[Part | DataError, int]:
     columns, strangers, count = InstanceColumns(), Strangers(), 0
     try:
         for lines in batches_of_lines(path, BLOCK, start, end):
-            numbers, instances, wrong = zip(*_decoded_lines(lines, path, strangers), strict=True)
-            columns.add(instances, numbers, [(at, *one) for at, several in enumerate(wrong) for one in several])
+            instances, wrong = _decoded(lines, path), list[tuple[int, str, str]]()
+            if instances is None:
+                _, objects, offences = zip(*_strict_lines(lines, path, strangers), strict=True)
+                instances = Fields(objects, INSTANCE)
+                wrong = [(at, *one) for at, several in enumerate(offences) for one in several]
+            columns.add(instances, lines.numbers, wrong)
             count = lines.numbers[-1]
     except DataError as error:
         return error, count

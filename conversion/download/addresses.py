@@ -11,8 +11,6 @@ from urllib.parse import unquote, urlsplit
 
 from eraser_hub.records.errors import DataError, first_line
 
-from .http import NotThere, download
-
 # what a run says of itself stands beside what it wrote
 BESIDE = ".run.json"
 
@@ -37,6 +35,8 @@ def local_file(address: str) -> Path:
 
 
 def _of_the_web(address: str) -> Path:
+    from .http import NotThere, download  # with ssl, which a file on this machine should not wait for
+
     folder = Path(tempfile.mkdtemp(prefix="eraser-hub-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / (Path(unquote(urlsplit(address).path)).name or "file")
