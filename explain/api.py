@@ -21,6 +21,7 @@ from .labels import align_labels
 from .models.plain_model import ProbabilityModel
 from .open import open_model
 from .settings import GIVEN, OWN, SPANS, settings_for
+from .work import infiller_of
 
 Text = str | Sequence[str] | Instance
 
@@ -33,6 +34,7 @@ def explain_texts(
     scores: Sequence[Sequence[float] | NDArray[np.float64]] | NDArray[np.float64] = (),
     label_names: Sequence[str] = (),
     paper: str = "",
+    infill: str | Path = "",
     on_passes: Callable[[int], None] | None = None,
     **settings: Any,
 ) -> list[dict[str, Any]]:
@@ -50,6 +52,7 @@ def explain_texts(
         label_names: names of the model's outputs, in its order; () where the model names them itself.
         paper: ``eraser``, ``wang2022`` or ``carton2020``: that paper's choices where ``settings`` do not say otherwise. The last
             erases the rationales that Instances carry.
+        infill: a masked language model (a folder or Hub id) that draws words for erased tokens, with ``erase="infill"``.
         on_passes: called with the number of forward passes after each batch.
         settings: those of :class:`ExplainSettings`, with its defaults: ``method="occlusion"``, ``kd=0.1``, ``seed=1``, ..
 
@@ -74,6 +77,7 @@ def explain_texts(
     if len(scores) and len(scores) != len(texts):
         raise DataError(f"expected scores for each of {len(texts)} texts, found {len(scores)}", field="scores")
     adapter = open_model(model, uses_query=True if queries else None)
+    settings |= {"infill": Path(infill).name}
     checked = settings_for(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
     if not adapter.label_names and not label_names:
         raise DataError(f"{adapter.description} does not name its labels: give their names", field="label_names")
@@ -91,7 +95,8 @@ def explain_texts(
     )
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", instance=bare)
-    return list(explain_instances(adapter, instances, checked, on_passes=on_passes))
+    infiller = infiller_of(str(infill), checked.seed)
+    return list(explain_instances(adapter, instances, checked, on_passes=on_passes, infiller=infiller))
 
 
 def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:

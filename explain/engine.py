@@ -24,10 +24,11 @@ from .attribution import attribute
 from .games.measures import Ranked, measures
 from .games.play import games_of
 from .instances import Instance
-from .runner import Runner
+from .runner import Fills, Runner
 from .settings import OWN, SPANS, TARGETS, ExplainSettings
 
 NEVER_FLIPPED = "labels that no erasure of the ranked tokens changed"
+SENSITIVITY = "sensitivity_max"
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
 FIRST_STEP, LARGEST_STEP = 8, 256  # numbers of tokens that are tried together in the search for a flip
 
@@ -51,9 +52,16 @@ def explain_instances(
     settings: ExplainSettings,
     kind: str = "eraser",
     on_passes: Callable[[int], None] | None = None,
+    infiller: Fills | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Predictions for instances in memory, one at a time (the command line's work without its files)."""
-    runner = Runner(model, settings.erase, settings.batch_size, on_passes)
+    """Predictions for instances in memory, one at a time (the command line's work without its files).
+
+    Raises:
+        DataError: several ways of erasing; whatever the model's outputs give cause for.
+    """
+    if settings.also_erase:
+        raise DataError(f"erase: expected one way, found {', '.join(settings.operators)}: ask for one after the other")
+    runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
     for _, chunk in chunks_of(iter(instances), settings.chunk):
         yield from explain_chunk(runner, chunk, settings, kind)
 
@@ -73,16 +81,36 @@ def chunks_of(instances: Iterator[Instance], size: int) -> Iterator[tuple[int, l
 def explain_chunk(
     runner: Runner, instances: Sequence[Instance], settings: ExplainSettings, kind: str = "eraser"
 ) -> list[dict[str, Any]]:
-    """Predictions of ``runner.model`` for a chunk of instances, in order.
+    """Predictions of ``runner.model`` for a chunk of instances, in order; those of each further way of erasing follow.
 
     Args:
         kind: ``"perturbation"`` for the results format of the perturbation benchmark; any other gives ERASER's.
+
+    Raises:
+        DataError: several ways of erasing, or infilling, for a model that answers with words.
     """
+    runner = runner.by(settings.scores_erase or settings.erase)
     runner.forget()
     encoded = [runner.model.encode(one) for one in instances]
     pairs = kind == "perturbation"
     if pairs and runner.model.gives_answers:
         return _answers(runner, encoded, settings)
+    work = _work_of(runner, encoded, settings, pairs)
+    write = _pair_predictions if pairs else _eraser_predictions
+    predictions = write(runner.by(settings.erase), work, settings)
+    first = list(predictions)
+    for operator in settings.also_erase:
+        # how far scores move is no matter of how inputs are erased
+        more = write(runner.by(operator), work, replace(settings, sensitivity_draws=0))
+        for one, same in zip(more, first, strict=True):
+            one |= {SENSITIVITY: same[SENSITIVITY]} if SENSITIVITY in same else {}
+        predictions += more
+    return predictions
+
+
+def _work_of(runner: Runner, encoded: Sequence[Encoded], settings: ExplainSettings, pairs: bool) -> _Work:
+    """What the model makes of a chunk as it is: labels, token scores, rationales."""
+    instances = [one.instance for one in encoded]
     full = runner.run(encoded, [erasure.full(number) for number in range(len(instances))], settings.choices.filler)
     predicted = full.argmax(axis=1).tolist()
     sentences = None
@@ -102,8 +130,7 @@ def explain_chunk(
         scores = list(map(rounded, attribute(runner, encoded, targets, probability, settings, by_sequence=pairs)))
         pick = top_of_each if pairs else top_of_all
         hard = [pick(one, row, settings) for one, row in zip(instances, scores, strict=True)]
-    work = _Work(encoded, full, predicted, targets, scores, hard, sentences)
-    return _pair_predictions(runner, work, settings) if pairs else _eraser_predictions(runner, work, settings)
+    return _Work(encoded, full, predicted, targets, scores, hard, sentences)
 
 
 def target_of(one: Instance, predicted: int, target: str, runner: Runner) -> int:
@@ -360,6 +387,9 @@ def _answers(runner: Runner, encoded: Sequence[Encoded], settings: ExplainSettin
     Raises:
         DataError: a target other than the answer, or rationales that are given: there is nothing to score them by.
     """
+    if settings.operators != ("remove",):
+        words = f"expected remove alone, since {runner.model.description} answers to what is left"
+        raise DataError(f"--erase {','.join(settings.operators)}: {words}")
     if settings.target != "predicted" or settings.method == SPANS:
         option = "--rationales" if settings.method == SPANS else f"--target {settings.target}"
         raise DataError(f"{option}: {runner.model.description} answers with words, and has no labels' probabilities")

@@ -42,8 +42,11 @@ def run_path(out: Path) -> Path:
     return out.with_name(out.name + ".run.json")
 
 
-def check_format(out: Path) -> None:
+def check_format(out: Path, partial: Path | None = None) -> None:
     """Refuse a place that no result may take.
+
+    Args:
+        partial: where the run's finished chunks lie; None: beside ``out``.
 
     Raises:
         DataError: an ending that says neither JSON lines nor Parquet; a folder; a file that was not written here, such
@@ -53,7 +56,8 @@ def check_format(out: Path) -> None:
         raise DataError(f"--out: expected a file ending in {' or '.join(FORMATS)}, found {shown(out.name)}")
     if out.is_dir():
         raise DataError("--out: expected a file, found a folder", file=out)
-    if out.is_file() and out.stat().st_size and not run_path(out).exists() and not partial_path(out).exists():
+    partial = partial or partial_path(out)
+    if out.is_file() and out.stat().st_size and not run_path(out).exists() and not partial.exists():
         raise DataError(
             f"--out: expected a new file or an earlier result, found a file without {run_path(out).name} beside it; "
             "delete it if it may go",
@@ -61,14 +65,17 @@ def check_format(out: Path) -> None:
         )
 
 
-def refuse_other(out: Path, header: dict[str, Any]) -> None:
+def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None) -> None:
     """Refuse to replace a result that was made otherwise.
+
+    Args:
+        partial: where the run's finished chunks lie; None: beside ``out``.
 
     Raises:
         DataError: says what differs.
     """
     # a run that was stopped between result and record left its chunks, whose header `Partial` compares
-    if not out.is_file() or (not run_path(out).exists() and partial_path(out).exists()):
+    if not out.is_file() or (not run_path(out).exists() and (partial or partial_path(out)).exists()):
         return
     try:
         before = orjson.loads(run_path(out).read_bytes())

@@ -25,7 +25,7 @@ from .dataset import Split
 from .extras import need
 from .instances import Instance
 from .settings import ExplainSettings
-from .work import ChunkResult, Job, Worker, model_of, threads_here
+from .work import ChunkResult, Job, Worker, infiller_of_job, model_of, threads_here
 
 CPUS_PER_WORKER = 0.5  # two whole-processor workers on two processors would leave none for the reader
 
@@ -138,7 +138,8 @@ class ChunkWorker:
     ) -> None:
         self.folder, self.error = folder, ""
         try:
-            self.worker = Worker(model_of(job, label_names), settings, kind)
+            infiller = infiller_of_job(job, settings.seed)
+            self.worker = Worker(model_of(job, label_names), settings, kind, infiller=infiller)
         except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
             self.error = str(error)
 

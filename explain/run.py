@@ -6,11 +6,11 @@ import functools
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -19,21 +19,34 @@ from eraser_hub.papers.presets import preset
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.operators import operator_path
 
 from .adapter import Adapter, Notes
 from .attribution import ALL_ZERO
 from .dataset import Split, kd_of, open_split, queries_differ
 from .engine import NEVER_FLIPPED, chunks_of
-from .games.costs import PROBED, cost_in_words, inputs_of_all, rate_of
+from .games.costs import PROBED, cost_in_words, inputs_of_all, seconds_of
 from .games.measures import NO_SPAN
 from .given import Given, GivenScores, HumanRationales, given_rationales
 from .instances import Instance
 from .labels import align_labels
 from .open import has_embeddings, selects, training_facts
-from .outputs import Partial, check_format, refuse_other, refuse_stopped, run_path, write_predictions
+from .outputs import (
+    Partial,
+    check_format,
+    partial_path,
+    refuse_other,
+    refuse_stopped,
+    run_path,
+    write_predictions,
+)
 from .ray_engine import explain_on_ray
+from .runner import INFILLED, Runner
 from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, settings_for
-from .work import ChunkResult, Job, Worker, model_of
+from .work import ChunkResult, Job, Worker, infiller_of_job, model_of
+
+if TYPE_CHECKING:
+    from .transformers.infilling import Infiller
 
 ENGINES = ("local", "ray")
 OnProgress = Callable[[int, int], None]
@@ -62,17 +75,22 @@ class Plan:
         instances = islice(self.split.instances(), self.job.limit)
         return instances if self.given is None else self.given.put_on_all(instances)
 
-    def header(self) -> dict[str, Any]:
-        """What decides the results, as a run's record holds it: a stopped run with another header does not go on."""
+    def header(self, operator: str = "") -> dict[str, Any]:
+        """What decides the results, as a run's record holds it: a stopped run with another header does not go on.
+
+        Args:
+            operator: of the result of one way of erasing alone; "" for all.
+        """
         job = self.job
         return {
-            "settings": self.settings,
+            "settings": self.settings.by_operator(operator) if operator else self.settings,
             "data": self.split.header(
                 job.limit, labels=self.settings.target == "gold", rationales=isinstance(self.given, HumanRationales)
             ),
             "model": {
                 "model": Path(job.model).name, "digest": model_digest(job.model), "task": job.task, "query": job.query,
                 "window": job.window, "labels": job.labels, "precision": job.precision,
+                **({"infill": model_digest(job.infill)} if job.infill else {}),
             },
         }  # fmt: skip
 
@@ -88,6 +106,7 @@ class RunReport:
         seconds: of this run, the opening of the model not counted.
         notes: what a reader of the results must know.
         signature: the settings in one line.
+        others: results and signatures of further ways of erasing.
     """
 
     out: Path
@@ -98,12 +117,14 @@ class RunReport:
     seconds: float
     notes: Notes
     signature: str
+    others: tuple[tuple[Path, str], ...] = ()
 
     def lines(self) -> list[str]:
         """The report in words."""
         fresh = self.instances - self.resumed
         words = [
-            f"{self.out}: {self.instances} instances"
+            f"{', '.join(map(str, (self.out, *(path for path, _ in self.others))))}: {self.instances} instances"
+            + (" each" if self.others else "")
             + (f", {self.resumed} of them from the stopped run" if self.resumed else "")
         ]
         if fresh and self.seconds > 0:
@@ -123,12 +144,13 @@ class RunReport:
             NEVER_FLIPPED,
             ALL_ZERO,
             NO_SPAN,
+            INFILLED,
         ):
             if name in counts:
                 words.append(f"{counts[name]} {name}")
         for name, value in self.notes.maxima.items():
             words.append(f"{name}: {value:.2g}")
-        return [*words, *self.notes.words, self.signature]
+        return [*words, *self.notes.words, self.signature, *(signature for _, signature in self.others)]
 
 
 def explain(
@@ -148,7 +170,8 @@ def explain(
     """Explain a split and write predictions.
 
     Args:
-        out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it says how it was made.
+        out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it says how it was made. Several ways of erasing
+            make a result each, ``OUT.mask.jsonl`` and so on, of the same scores and rationales.
         resume: go on with a stopped run of the same settings, model and data.
         force: replace a result that was made by other settings, another model or other data.
         engine: ``local``, or ``ray`` for workers of a Ray cluster.
@@ -163,9 +186,7 @@ def explain(
         DataError: anything wrong with data, model or settings; a stopped run, or without ``force`` a result, that was made
             otherwise; more than ``max_inputs`` inputs.
     """
-    check_format(out)
-    if engine not in ENGINES:
-        raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}")
+    results = _places(job, settings, out, engine)
     split = split_of(job, settings.seed)
     job, settings = settled(job, split), settings.for_kind(split.kind)
     if engine == "local":
@@ -173,32 +194,56 @@ def explain(
         model = model_of(job, split.label_names) if model is None else model
         align_labels(model, split.label_names, job.labels)
     plan = plan_of(job, settings, split)
-    header = plan.header()
     if not force:
-        refuse_other(out, header)
-    if resume and (report := _report_of(out, header)) is not None:
+        for operator, path in results.items():
+            refuse_other(path, plan.header(operator), partial_path(out))
+    if resume and (report := _report_of(results, plan)) is not None:
         return report
-    partial = Partial(out, header, resume)
+    infiller = infiller_of_job(job, settings.seed) if model is not None else None
+    partial = Partial(out, plan.header(), resume)
     try:
         resumed = sum(record["instances"] for record in partial.records())
         if max_inputs is not None or plan.settings.may_cost_much:
-            on_cost(_cost(plan, partial, model, max_inputs))
+            on_cost(_cost(plan, partial, model, infiller, max_inputs))
         start, inputs, passes = time.perf_counter(), 0, 0
-        for result in _results(plan, partial, model, workers, functools.partial(on_progress, 0)):
+        for result in _results(plan, partial, model, infiller, workers, functools.partial(on_progress, 0)):
             partial.append(result.number, result.lines, result.facts)
             inputs += result.facts["inputs"]
             passes += result.facts["passes"]
             on_progress(result.facts["instances"], 0)
-        count, notes = _write_result(out, partial, plan)
+        count, notes = _write_results(results, partial, plan)
         seconds = time.perf_counter() - start
-        signature = plan.settings.signature(Path(job.model).name)
-        report = RunReport(out, count, resumed, inputs, passes, seconds, notes, signature)
-        _write_run(report, header)
+        report = _report(results, plan, (count, resumed, inputs, passes, seconds), notes)
+        for operator, path in results.items():
+            _write_run(path, report, plan, operator)
         partial.close(remove=True)
         return report
     finally:
         # a run that failed before its first chunk was done leaves nothing to go on with
         partial.close(remove=not partial.places)
+
+
+def _places(job: Job, settings: ExplainSettings, out: Path, engine: str) -> dict[str, Path]:
+    """The files of a run's results, by way of erasing.
+
+    Raises:
+        DataError: one that no result may take; an unknown engine; a masked language model of which the settings know nothing.
+    """
+    results = results_of(out, settings)
+    for path in (out, *results.values()):
+        check_format(path, partial_path(out))
+    if engine not in ENGINES:
+        raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}")
+    if bool(job.infill) != bool(settings.infill):
+        raise DataError("--infill: expected of the job and of the settings, found of one alone")
+    return results
+
+
+def results_of(out: Path, settings: ExplainSettings) -> dict[str, Path]:
+    """The file of each way of erasing: ``out`` of a single one."""
+    if not settings.also_erase:
+        return {settings.erase: out}
+    return {operator: operator_path(out, operator) for operator in settings.operators}
 
 
 def split_of(job: Job, seed: int) -> Split:
@@ -216,6 +261,7 @@ def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSetti
     rows = open_split(job.dataset, job.config, job.split)
     if job.rationales or job.scores is not None:
         options["method"] = SPANS if job.rationales else GIVEN
+    options["infill"] = Path(job.infill).name
     settings = settings_for(paper, rows.config, has_embeddings(job.model), selects(job.model), **options)
     by_paper = rows.config in preset(paper).kd
     if options.get("kd") is None and settings.method != SPANS and not by_paper:
@@ -230,18 +276,21 @@ def _open_chunks(plan: Plan, partial: Partial) -> Iterator[tuple[int, list[Insta
 
 
 def _results(
-    plan: Plan, partial: Partial, model: Adapter | None, workers: int, on_passes: Callable[[int], None]
-) -> Iterator[ChunkResult]:
+    plan: Plan, partial: Partial, model: Adapter | None, infiller: Infiller | None, workers: int,
+    on_passes: Callable[[int], None],
+) -> Iterator[ChunkResult]:  # fmt: skip
     """The open chunks, explained: by this process's model, or without one by workers of Ray."""
     todo = _open_chunks(plan, partial)
     if model is None:
         folder = partial.path.with_name(partial.path.stem + ".ray")
         return explain_on_ray(plan.job, plan.settings, plan.split, todo, folder, workers, on_passes)
-    worker = Worker(model, plan.settings, plan.split.kind, on_passes)
+    worker = Worker(model, plan.settings, plan.split.kind, on_passes, infiller)
     return (worker.explain(*chunk) for chunk in todo)
 
 
-def _cost(plan: Plan, partial: Partial, model: Adapter | None, max_inputs: int | None) -> str:
+def _cost(
+    plan: Plan, partial: Partial, model: Adapter | None, infiller: Infiller | None, max_inputs: int | None
+) -> str:
     """What the open chunks of a run cost; how long, where the model is in this process.
 
     Raises:
@@ -253,8 +302,10 @@ def _cost(plan: Plan, partial: Partial, model: Adapter | None, max_inputs: int |
         counts.update(inputs_of_all(chunk, settings, kind))
         first = first or list(chunk[:PROBED])
     cost_in_words(counts, None, max_inputs)  # too many are refused before the model is asked
-    rate = None if model is None or model.gives_answers or not first else rate_of(model, first, settings)
-    return cost_in_words(counts, rate, None)
+    seconds = None
+    if model is not None and first and not model.gives_answers:
+        seconds = seconds_of(counts, Runner(model, settings.erase, settings.batch_size, infiller=infiller), first)
+    return cost_in_words(counts, seconds, None)
 
 
 def plan_of(job: Job, settings: ExplainSettings, split: Split) -> Plan:
@@ -315,8 +366,8 @@ def model_digest(model: str) -> str:
     return digest.hexdigest()
 
 
-def _write_result(out: Path, partial: Partial, plan: Plan) -> tuple[int, Notes]:
-    """Gather the chunks' predictions into ``out``; gives the number of instances, and the notes."""
+def _write_results(results: Mapping[str, Path], partial: Partial, plan: Plan) -> tuple[int, Notes]:
+    """Gather the chunks' predictions into the results; gives the number of instances, and the notes."""
     notes, count = Notes(words=list(plan.words)), 0
     labels: Sequence[str] = ()
     for record in partial.records():
@@ -325,30 +376,50 @@ def _write_result(out: Path, partial: Partial, plan: Plan) -> tuple[int, Notes]:
         count += record["instances"]
     if not count:
         raise DataError(f"split {plan.job.split}: no instances to explain", file=plan.job.dataset)
-    lines = (line for record in partial.records() for line in record["predictions"])
-    write_predictions(out, lines, labels, plan.split.kind)
+    for place, path in enumerate(results.values()):
+        write_predictions(path, _lines_of(partial, place), labels, plan.split.kind)
     return count, notes
 
 
-def _write_run(report: RunReport, header: dict[str, Any]) -> None:
+def _lines_of(partial: Partial, place: int) -> Iterator[str]:
+    """The predictions by one of the ways of erasing."""
+    for record in partial.records():
+        size = record["instances"]
+        yield from record["predictions"][place * size : (place + 1) * size]
+
+
+def _report(
+    results: Mapping[str, Path], plan: Plan, counts: tuple[int, int, int, int, float], notes: Notes
+) -> RunReport:
+    """The report of a run, ``counts`` the numbers of :class:`RunReport` in its order."""
+    name = Path(plan.job.model).name
+    (out, first), *others = [
+        (path, plan.settings.by_operator(operator).signature(name)) for operator, path in results.items()
+    ]
+    return RunReport(out, *counts, notes, first, tuple(others))
+
+
+def _write_run(path: Path, report: RunReport, plan: Plan, operator: str) -> None:
+    header = plan.header(operator)
     facts = {
-        "signature": report.signature, **header, "instances": report.instances,
+        "signature": header["settings"].signature(Path(plan.job.model).name), **header, "instances": report.instances,
         "counts": report.notes.counts, "maxima": report.notes.maxima, "notes": report.notes.words,
     }  # fmt: skip
-    with replacing(run_path(report.out)) as beside:
+    with replacing(run_path(path)) as beside:
         beside.write_bytes(orjson.dumps(facts, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def _report_of(out: Path, header: dict[str, Any]) -> RunReport | None:
-    """The report of a result that is complete and was made with this header; None where there is none."""
-    try:
-        record = orjson.loads(run_path(out).read_bytes()) if out.is_file() else {}
-    except (OSError, orjson.JSONDecodeError):
-        return None
-    if any(record.get(key) != value for key, value in orjson.loads(orjson.dumps(header)).items()):
-        return None
+def _report_of(results: Mapping[str, Path], plan: Plan) -> RunReport | None:
+    """The report of results that are complete and were made like this; None where any is not there."""
+    for operator, path in results.items():
+        try:
+            record = orjson.loads(run_path(path).read_bytes()) if path.is_file() else {}
+        except (OSError, orjson.JSONDecodeError):
+            return None
+        if any(record.get(key) != value for key, value in orjson.loads(orjson.dumps(plan.header(operator))).items()):
+            return None
     notes = Notes(record["counts"], record["maxima"], record["notes"])
-    return RunReport(out, record["instances"], record["instances"], 0, 0, 0.0, notes, record["signature"])
+    return _report(results, plan, (record["instances"], record["instances"], 0, 0, 0.0), notes)
 
 
 def draw_path(out: Path, draw: int) -> Path:
@@ -375,7 +446,8 @@ def explain_draws(
         DataError: as :func:`explain` does; that a stopped run of any of the files lies there, before the first begins.
     """
     for out in outs:
-        check_format(out)
+        for path in (out, *results_of(out, settings).values()):
+            check_format(path, partial_path(out))
         if not resume:
             refuse_stopped(out)
     model: Adapter | None = None

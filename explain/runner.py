@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import compress, pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.operators import INFILL
 
-from .adapter import Adapter, Encoded, View, array_of
+from .adapter import Adapter, Encoded, Notes, View, array_of
 from .erasure import Erased, full
+from .instances import Instance
 from .memory import out_of_memory, release_memory
 
 KEPT_SIZE = 500_000  # tokens of inputs that are kept between finding equal ones and running them
 MOST_OFF = 1e-3  # by which the sum of a row of probabilities may differ from 1 (half precision)
+
+
+INFILLED = "forward passes of the masked language model"
+
+
+class Fills(Protocol):
+    """What puts words in the places of erased ones."""
+
+    passes: int
+
+    def fill(self, instances: Sequence[Instance], kept: Sequence[NDArray[np.bool_]]) -> list[Instance]:
+        """Each instance with other words for the tokens that are not kept."""
 
 
 @dataclass(slots=True)
@@ -49,15 +64,17 @@ class Runner:
 
     Args:
         model: the adapter.
-        erase: remove, mask or pad.
+        erase: remove, mask, pad or infill.
         batch_size: forward passes at a time for inputs of full length; shorter inputs go in larger batches.
         on_passes: called with the number of forward passes after each batch (progress).
+        infiller: of ``infill``.
     """
 
     def __init__(
-        self, model: Adapter, erase: str, batch_size: int, on_passes: Callable[[int], None] | None = None
-    ) -> None:
-        self.model, self.erase, self.batch_size = model, erase, batch_size
+        self, model: Adapter, erase: str, batch_size: int, on_passes: Callable[[int], None] | None = None,
+        infiller: Fills | None = None,
+    ) -> None:  # fmt: skip
+        self.model, self.erase, self.batch_size, self.infiller = model, erase, batch_size, infiller
         self.counts = Counts()
         self._on_passes = on_passes
         self._results: dict[bytes, NDArray[np.float64]] = {}
@@ -67,6 +84,12 @@ class Runner:
         """Drop the kept results; called between chunks, so that memory does not grow with the dataset."""
         self._results.clear()
 
+    def by(self, erase: str) -> Runner:
+        """A runner that erases in another way; what was computed by either is not computed again."""
+        runner = copy(self)
+        runner.erase = erase
+        return runner
+
     def run(self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str = "") -> NDArray[np.float64]:
         """Probabilities of each erased input, shape (len(erased), classes), columns in the dataset's label order.
 
@@ -75,8 +98,54 @@ class Runner:
         Args:
             filler: the token in place of a document of which nothing is left; "" for none.
         """
+        if self.erase == INFILL:
+            return self._run_infilled(encoded, erased)
         if filler:
             encoded, erased = self._filled(encoded, erased, filler)
+        return self._run_cut(encoded, erased)
+
+    def _run_infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
+        """Probabilities of erased inputs whose erased tokens are other words: instances of their own, some at a time."""
+        rows, start, inputs = [np.zeros((0, len(self.model.label_names)))], 0, self.counts.inputs
+        while start < len(erased):
+            some, size = [erased[start]], encoded[erased[start].instance].instance.bounds[-1]
+            for one in erased[start + 1 :]:
+                size += encoded[one.instance].instance.bounds[-1]
+                if size > KEPT_SIZE:
+                    break
+                some.append(one)
+            rows.append(self._run_cut(*self._infilled(encoded, some)))
+            start += len(some)
+        self.counts.inputs = inputs + len(erased)
+        return np.concatenate(rows)
+
+    def _infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> tuple[list[Encoded], list[Erased]]:
+        """Erased inputs as instances of their own, equal ones once; whole ones stay what they are."""
+        if self.infiller is None:
+            raise DataError(f"--erase {INFILL}: expected a masked language model (--infill), found none")
+        whole, inputs, number_of = list(encoded), list[Erased](), dict[tuple[int, bytes], int]()
+        asked: list[tuple[Instance, NDArray[np.bool_]]] = []
+        for one in erased:
+            instance = encoded[one.instance].instance
+            kept = one.kept(instance.bounds[-1])
+            if kept.all():
+                inputs.append(full(one.instance))
+                continue
+            number = number_of.setdefault((one.instance, kept.tobytes()), len(encoded) + len(asked))
+            if number == len(encoded) + len(asked):
+                asked.append((instance, kept))
+            inputs.append(full(number))
+        passes = self.infiller.passes
+        instances = self.infiller.fill([one for one, _ in asked], [kept for _, kept in asked])
+        if self.infiller.passes > passes:
+            self.model.notes.count(INFILLED, self.infiller.passes - passes)
+        notes, self.model.notes = self.model.notes, Notes()  # what is told of texts counts the dataset's alone
+        whole += map(self.model.encode, instances)
+        self.model.notes = notes
+        return whole, inputs
+
+    def _run_cut(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
+        """Probabilities of erased inputs that are cut from their encodings."""
         number_of: dict[tuple[int, bool, bytes], int] = {}
         different: list[Erased] = []
         numbers: list[int] = []
@@ -128,11 +197,12 @@ class Runner:
 
     def _views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:
         """Numbers and views of erased inputs, those of one instance together."""
+        erase = "remove" if self.erase == INFILL else self.erase  # nothing is left to erase of infilled texts
         of: dict[int, list[int]] = {}
         for number, one in enumerate(erased):
             of.setdefault(one.instance, []).append(number)
         for instance, members in of.items():
-            yield from zip(members, encoded[instance].views([erased[n] for n in members], self.erase), strict=True)
+            yield from zip(members, encoded[instance].views([erased[n] for n in members], erase), strict=True)
 
     def _run(self, encoded: Sequence[Encoded], units: Sequence[_Unit]) -> None:
         """Run units that stand longest first."""

@@ -8,6 +8,7 @@ from typing import Any
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import PRESETS, Choices, preset
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.operators import ERASE_MODES, INFILL
 from eraser_hub.version import __version__
 
 from .games.units import MASKS, UNITS
@@ -20,7 +21,7 @@ GIVEN = "given"  # no method of ours: the scores come with the instances
 SPANS = "rationales"  # no scores at all: the rationales come with the instances
 HUMAN, OWN = "human", "model"  # of whom they are, where no file holds them
 TARGETS = ("predicted", "gold")
-ERASE_MODES = ("remove", "mask", "pad")
+ERASING_METHODS = ("occlusion", "lime", "shapley", "kernel-shap")  # whose scores hang on how tokens are erased
 RANDOM_KINDS = ("tokens", "spans")
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of an integer
@@ -39,7 +40,10 @@ class ExplainSettings:
         kd: share of the tokens in a hard rationale.
         kd_of_sequences: share for each sequence of a pair, where they differ; () for ``kd``.
         bins: shares at which the AOPC is measured, () for none.
-        erase: remove, mask or pad.
+        erase: remove, mask, pad or infill.
+        also_erase: further ways, each of which gives a result of its own, of the same scores and rationales.
+        scores_erase: how tokens were erased for the scores, where that is another way; "" for ``erase``.
+        infill: name of the masked language model that fills erased places; "" without ``infill``.
         tokens_to_flip: search how many of the evidence documents' highest-ranked tokens must go until the label changes.
         random_draws: number of random rationales of each instance's own length.
         random_kind: ``tokens`` (any set of that size) or ``spans`` (its own spans, shifted).
@@ -71,6 +75,9 @@ class ExplainSettings:
     kd_of_sequences: tuple[float, ...] = ()
     bins: tuple[float, ...] = AOPC_THRESHOLDS
     erase: str = "remove"
+    also_erase: tuple[str, ...] = ()
+    scores_erase: str = ""
+    infill: str = ""
     tokens_to_flip: bool = False
     random_draws: int = 0
     random_kind: str = "tokens"
@@ -98,7 +105,20 @@ class ExplainSettings:
         for option, good, expected, value in (
             ("--paper", self.paper in ("", *PRESETS), f"one of {', '.join(PRESETS)}", self.paper),
             ("--method", self.method in (*METHODS, GIVEN, SPANS), f"one of {', '.join(METHODS)}", self.method),
-            ("--erase", self.erase in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", self.erase),
+            *(("--erase", one in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", one) for one in self.operators),
+            ("--erase", _different(self.operators), "each way once", self.operators),
+            (
+                "--infill",
+                bool(self.infill) or INFILL not in self.operators,
+                "a masked language model to infill with",
+                self.infill,
+            ),
+            (
+                "--infill",
+                not self.infill or INFILL in (*self.operators, self.scores_erase),
+                "--erase infill beside it",
+                self.infill,
+            ),
             ("--random-kind", self.random_kind in RANDOM_KINDS, " or ".join(RANDOM_KINDS), self.random_kind),
             ("--units", self.units in UNITS, " or ".join(UNITS), self.units),
             ("--soft-masks", self.soft_masks in MASKS, " or ".join(MASKS), self.soft_masks),
@@ -129,9 +149,23 @@ class ExplainSettings:
             if not least <= number <= LARGEST:
                 bound = f"at least {least}" if number < least else f"at most {LARGEST}"
                 raise DataError(f"{option}: expected {bound}, found {shown(number)}")
-        if self.units != UNITS[0] and not self.may_cost_much:
+        if self.units != UNITS[0] and not self.plays:
             options = ", ".join(("--method shapley or kernel-shap", *self.of_rankings))
             raise DataError(f"--units {self.units}: expected beside one of {options}; all else goes by tokens")
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """The ways of erasing, each of which has a result."""
+        return (self.erase, *self.also_erase)
+
+    def by_operator(self, operator: str) -> ExplainSettings:
+        """The settings of one way's result: the scores are those of the first way."""
+        if operator == self.erase:
+            scores_erase = self.scores_erase
+        else:
+            scores_erase = self.erase if self.method in ERASING_METHODS else ""
+        infill = self.infill if INFILL in (operator, scores_erase) else ""
+        return replace(self, erase=operator, also_erase=(), scores_erase=scores_erase, infill=infill)
 
     @property
     def choices(self) -> Choices:
@@ -146,7 +180,11 @@ class ExplainSettings:
         if not spans:
             parts += [] if self.target == "predicted" else [f"target:{self.target}"]
             parts.append("kd:" + ",".join(f"{share:g}" for share in self.kd_of_sequences or (self.kd,)))
-        parts += [f"erase:{self.erase}", f"seed:{self.seed}"]
+        parts += [f"erase:{','.join(self.operators)}", f"seed:{self.seed}"]
+        if self.scores_erase:
+            parts.append(f"scores-erase:{self.scores_erase}")
+        if self.infill:
+            parts.append(f"infill:{self.infill}")
         if self.bins:
             parts.append("bins:" + ",".join(f"{rate:g}" for rate in self.bins))
         if self.method == "integrated-gradients":
@@ -181,6 +219,11 @@ class ExplainSettings:
     @property
     def may_cost_much(self) -> bool:
         """Whether something is asked for that may take many inputs an instance."""
+        return self.plays or bool(self.infill or self.also_erase)
+
+    @property
+    def plays(self) -> bool:
+        """Whether sets of units are erased: what ``units`` is for."""
         return self.method in ("shapley", "kernel-shap") or any(self.of_rankings.values())
 
     def _games(self) -> list[str]:
@@ -273,5 +316,5 @@ def _shares(rates: tuple[float, ...]) -> bool:
     return all(0 <= rate <= 1 for rate in rates)
 
 
-def _different(rates: tuple[float, ...]) -> bool:
-    return len(set(rates)) == len(rates)
+def _different(values: tuple[float, ...] | tuple[str, ...]) -> bool:
+    return len(set(values)) == len(values)

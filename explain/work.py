@@ -8,17 +8,21 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from .adapter import Adapter
 from .engine import explain_chunk
+from .extras import need
 from .instances import Instance
 from .labels import align_labels
 from .open import open_model
 from .runner import Runner
 from .settings import ExplainSettings
+
+if TYPE_CHECKING:
+    from .transformers.infilling import Infiller
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Job:
         threads: processor threads of a model; 0: as many as torch takes by itself.
         scores: a predictions file whose soft rationales are taken in place of a method's; its digest is
             ``ExplainSettings.scores``.
+        infill: a masked language model's folder or Hub id, which draws words for erased tokens; "" for none.
         rationales: in place of a method: ``human``, ``model`` (its own), or a predictions file whose hard rationales are taken; "" for
             none.
     """
@@ -60,10 +65,14 @@ class Job:
     threads: int = 0
     scores: Path | None = None
     rationales: str = ""
+    infill: str = ""
 
 
 class ChunkResult(NamedTuple):
-    """A chunk's number, its predictions as JSON lines, and what was counted: what :class:`Partial` keeps."""
+    """A chunk's number, its predictions as JSON lines, and what was counted: what :class:`Partial` keeps.
+
+    The lines of the first way of erasing come first, then those of the second, and so on.
+    """
 
     number: int
     lines: list[bytes]
@@ -76,13 +85,15 @@ class Worker:
     Args:
         kind: the dataset's, see :func:`kind_of`.
         on_passes: called with the number of forward passes after each batch.
+        infiller: what draws words for erased tokens, where they are infilled.
     """
 
     def __init__(
-        self, model: Adapter, settings: ExplainSettings, kind: str, on_passes: Callable[[int], None] | None = None
-    ) -> None:
-        self.settings, self.kind = settings, kind
-        self.runner = Runner(model, settings.erase, settings.batch_size, on_passes)
+        self, model: Adapter, settings: ExplainSettings, kind: str, on_passes: Callable[[int], None] | None = None,
+        infiller: Infiller | None = None,
+    ) -> None:  # fmt: skip
+        self.settings, self.kind, self.infiller = settings, kind, infiller
+        self.runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
 
     def explain(self, number: int, chunk: Sequence[Instance]) -> ChunkResult:
         """Explain one chunk."""
@@ -91,8 +102,11 @@ class Worker:
         shown = chunk if model.uses_query else [one.without_query() for one in chunk]
         lines = list(map(orjson.dumps, explain_chunk(self.runner, shown, self.settings, self.kind)))
         notes = model.notes.take()
+        if self.infiller is not None:
+            for words in self.infiller.notes.take().words:
+                notes.say(words)
         facts = {
-            "instances": len(lines), "inputs": counts.inputs - inputs, "passes": counts.passes - passes,
+            "instances": len(chunk), "inputs": counts.inputs - inputs, "passes": counts.passes - passes,
             "labels": list(model.label_names), "counts": notes.counts, "maxima": notes.maxima, "words": notes.words,
         }  # fmt: skip
         return ChunkResult(number, lines, facts)
@@ -114,6 +128,30 @@ def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
         limit_threads(job.threads)  # once more: opening the model has loaded libraries with threads of their own
     align_labels(model, label_names, job.labels)
     return model
+
+
+def infiller_of(model: str, seed: int, **how: Any) -> Infiller | None:
+    """The masked language model that draws words for erased tokens; None where none is asked for.
+
+    Args:
+        how: ``device``, ``precision`` and ``trust_remote_code``, as of :class:`Job`.
+
+    Raises:
+        DataError: missing packages; it cannot be opened, or is no masked language model.
+    """
+    if not model:
+        return None
+    need("torch", "transformers")
+    from .transformers.infilling import open_infiller
+
+    return open_infiller(model, seed, **{"device": None, "precision": "auto", "trust_remote_code": False, **how})
+
+
+def infiller_of_job(job: Job, seed: int) -> Infiller | None:
+    """:func:`infiller_of` a job."""
+    return infiller_of(
+        job.infill, seed, device=job.device, precision=job.precision, trust_remote_code=job.trust_remote_code
+    )
 
 
 def limit_threads(threads: int) -> None:

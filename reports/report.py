@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,15 @@ from .method_agreement import agreement_section
 from .metric_runs import score_runs, score_system
 from .page import ReportContent, json_text, write_report
 from .pair_marks import lost_partners, marked_pair, pairs_of
-from .report_inputs import ReportedSplit, System, read_split, systems_words
-from .report_tables import instance_values
+from .report_inputs import ReportedSplit, System, by_operator, read_split, systems_words
+from .report_tables import Section, instance_values
 from .sections import (
     aopc_section,
     class_section,
     comparison_section,
     distribution_section,
     fidelity_section,
+    operator_section,
     scores_section,
 )
 from .system_scores import ReportSettings, SystemScores
@@ -94,12 +95,17 @@ def make_report(
         DataError: bad data, with file and instance; nothing is written then.
     """
     settings, rows = settings or ReportSettings(), read_split(dataset, config, split)
+    ways = by_operator(systems)
+    systems = next(iter(ways.values()))
     if rows.holds_pairs:
         scored, content = _of_pairs(rows, systems, settings, title)
     elif rows.rows:
         scored, content = _of_annotations(rows, systems, baselines, settings, title)
     else:
         raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", file=dataset)
+    if len(ways) > 1:
+        before, after = content.sections[:2], content.sections[2:]
+        content = replace(content, sections=[*before, _of_ways(rows, ways, scored, settings), *after])
     plotted: list[Path] = []
     if figures is not None:
         from .plots import write_figures
@@ -110,6 +116,17 @@ def make_report(
     write_report(out / "index.html", content, score_files)
     notes = tuple(f"{scores.name}: {note}" for scores in scored for note in scores.missing)
     return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), notes)
+
+
+def _of_ways(
+    split: ReportedSplit, ways: Mapping[str, Sequence[System]], scored: Sequence[SystemScores], settings: ReportSettings
+) -> Section:
+    """The section on ways of erasing, ``scored`` by the first of them."""
+    (first, _), *others = ways.items()
+    by_way = {first: list(scored)}
+    for way, systems in others:
+        by_way[way] = [score_runs(one, split, list(one.predictions(split).values()), settings) for one in systems]
+    return operator_section(by_way, settings)
 
 
 def _of_annotations(

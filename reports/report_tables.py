@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eraser_hub.scoring.operators import better_of
+
 from .catalogue import (
     AGREEMENT,
     FAITHFULNESS,
@@ -206,6 +208,35 @@ def comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
         ]
         head = ("score", first, second, "difference", "p", "p (Holm)")
         blocks.append(Block(head, tuple(rows), f"{first} minus {second}"))
+    return blocks
+
+
+def operator_blocks(ways: Mapping[str, Sequence[SystemScores]], told: Mapping[str, Any] | None) -> list[Block]:
+    """Each score by way of erasing; and of two systems or more the verdicts and Kendall's W.
+
+    Args:
+        ways: the systems, scored by each way.
+        told: what ``eraser_hub.scoring.operators.sensitivity`` gave; None of a single system.
+    """
+    systems = next(iter(ways.values()))
+    rows = []
+    for key in [key for key in scalar_keys(systems) if metric(key).family == FAITHFULNESS]:
+        for at in range(len(systems)):
+            cells = tuple(score_cell(own[at], key) for own in ways.values())
+            if len({cell.text for cell in cells}) > 1:
+                rows.append(Row(f"{arrow(key)}, {systems[at].name}", cells))
+    blocks = [Block(("score", *ways), tuple(rows), "Scores by way of erasing", "operators")] if rows else []
+    if told is not None and told["scores"]:
+        verdicts = tuple(
+            Row(
+                f"{arrow(key)}: {pair['first']} or {pair['second']}",
+                (Cell("flips" if pair["flips"] else ""), Cell(better_of(pair)), Cell(number(score["kendall_w"]))),
+            )
+            for key, score in told["scores"].items()
+            for pair in score["pairs"]
+        )
+        head = ("score, and which is better", "flips", "better", "Kendall's W")
+        blocks.append(Block(head, verdicts, "Verdicts by way of erasing", "verdicts"))
     return blocks
 
 

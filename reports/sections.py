@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from eraser_hub.scoring.operators import operator_notes, sensitivity
 
 from .curves import aopc_figures, distribution_figures, fidelity_figures, fidelity_figures_by_class
 from .report_tables import (
@@ -14,10 +16,11 @@ from .report_tables import (
     chance_block,
     class_blocks,
     comparison_blocks,
+    operator_blocks,
     score_blocks,
     score_cell,
 )
-from .system_scores import ReportSettings, SystemScores, compare_systems
+from .system_scores import ReportSettings, SystemScores, compare_systems, compare_ways
 
 _MEANING = {
     "brevity": "few tokens, most of them needed",
@@ -69,6 +72,33 @@ def comparison_section(systems: Sequence[SystemScores], settings: ReportSettings
         )
     )
     section.notes.extend(Note(line) for line in result["notes"])
+    return section
+
+
+def operator_section(ways: Mapping[str, Sequence[SystemScores]], settings: ReportSettings) -> Section:
+    """Scores and verdicts by way of erasing.
+
+    Args:
+        ways: the systems, scored by each way; the other sections are the first one's.
+    """
+    section = Section("operators-section", "Ways of erasing")
+    results = compare_ways(ways, settings) if len(next(iter(ways.values()))) > 1 else {}
+    told = sensitivity(results) if len(results) == len(ways) else None
+    section.blocks = operator_blocks(ways, told)
+    section.notes.append(
+        Note(
+            f"The same rationales, erased by {', '.join(ways)}: what a score says should not hang on which. All other sections "
+            f"are by {next(iter(ways))}."
+        )
+    )
+    if told is not None:
+        section.notes.append(
+            Note(
+                "Better is the system whose interval of the difference leaves 0 out; Kendall's W says how alike the ways rank "
+                "the systems, from 0 to 1."
+            )
+        )
+        section.notes.extend(Note(line) for line in operator_notes(told))
     return section
 
 

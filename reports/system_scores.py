@@ -187,6 +187,12 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def compare_ways(ways: Mapping[str, Sequence[SystemScores]], settings: ReportSettings) -> dict[str, dict[str, Any]]:
+    """`compare_systems` for each way of erasing; {} where systems share no block."""
+    results = {way: compare_systems(systems, settings) for way, systems in ways.items()}
+    return {way: result for way, result in results.items() if result is not None}
+
+
 def compare_systems(systems: Sequence[SystemScores], settings: ReportSettings) -> dict[str, Any] | None:
     """Paired comparison of all pairs of systems, as `eraser-hub compare` makes it; None where they share no block.
 

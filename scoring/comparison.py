@@ -26,7 +26,9 @@ from eraser_hub.metrics.pool import Finalize, Statistics, divide
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few
 from eraser_hub.metrics.results import signature
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.operators import operator_files
 
+from .operators import operator_notes, runs_by_operator, sensitivity, unlike_ways
 from .paired_tests import ADJUSTMENTS, ALPHA, RESAMPLES, Pair, holm, is_exact, paired_bootstrap, randomisation
 from .score import score
 from .settings import Inputs, ScoreSettings
@@ -416,26 +418,28 @@ def system_names(paths: Sequence[Path]) -> list[str]:
 
 def named_runs(arguments: Sequence[str]) -> dict[str, list[Path]]:
     """The systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for several runs of one; a
-    file may be an address, which is fetched.
+    file may be an address, which is fetched. A file that is not there stands for those that ``explain`` wrote for it by several
+    ways of erasing (``FILE.mask.jsonl``).
 
     Raises:
         DataError: the same file twice, or a name.
     """
-    named: list[tuple[str, list[Path]]] = []
+    named: list[tuple[str, Path, list[Path]]] = []
     for argument in arguments:
         name, equals, files = argument.partition("=")
         if not (equals and name) or is_remote(argument) or Path(argument).exists():
             name, files = "", argument
         own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
-        named.append((name, [local_file(file) for file in own]))
-    whole = [realpath(path) for _, paths in named for path in paths]  # it takes links in a circle as they are
+        asked = [local_file(file) for file in own]
+        named.append((name, asked[0], [path for file in asked for path in operator_files(file)]))
+    whole = [realpath(path) for _, _, paths in named for path in paths]  # it takes links in a circle as they are
     if len(set(whole)) != len(whole):
         raise DataError("expected different files of predictions, found one twice")
-    stems = iter(system_names([paths[0] for name, paths in named if not name]))
-    names = [name or next(stems) for name, _ in named]
+    stems = iter(system_names([asked for name, asked, _ in named if not name]))
+    names = [name or next(stems) for name, _, _ in named]
     if len(set(names)) != len(names):
         raise DataError(f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}")
-    return dict(zip(names, (paths for _, paths in named), strict=True))
+    return dict(zip(names, (paths for _, _, paths in named), strict=True))
 
 
 def compare_named(
@@ -466,6 +470,35 @@ def compare_named(
     return result
 
 
+def compare_operators(
+    systems: Mapping[str, Sequence[Mapping[str, Statistics]]],
+    by_operator: Mapping[str, Mapping[str, Sequence[int]]],
+    inference: Inference | None = None,
+    only_predicted: bool = False,
+) -> dict[str, Any] | None:
+    """``compare_named`` of the first way of erasing, with the verdicts by each of them where there are several.
+
+    Args:
+        by_operator: {way: {system: numbers of its runs}}, see `operators.runs_by_operator`.
+
+    Returns:
+        as ``compare_named``; with several ways also ``operators``, see `operators.sensitivity`, and its sentences among
+        ``notes``.
+    """
+    results: dict[str, dict[str, Any]] = {}
+    for operator, numbers in by_operator.items():
+        own = {name: [runs[number] for number in numbers[name]] for name, runs in systems.items()}
+        result = compare_named(own, inference, only_predicted)
+        if result is None:
+            return None
+        results[operator] = result
+    first, *others = results.values()
+    if not others:
+        return first
+    told = sensitivity(results)
+    return first | {"operators": told, "notes": [*first["notes"], *operator_notes(told)]}
+
+
 def _answered_by_all(block: Sequence[Statistics]) -> list[Statistics]:
     shared = set.intersection(*(set(statistics.ids) for statistics in block))
     return [
@@ -491,6 +524,8 @@ def compare_files(
         DataError: what ``score`` refuses, or files that share no score.
     """
     chance: dict[str, dict[str, dict[str, Any]]] = {}
+    files = {name: [run.results for run in runs] for name, runs in systems.items()}
+    by_operator = runs_by_operator(files)
     notes: dict[str, list[str]] = {}  # each with the runs that it is said of
     signatures: dict[str, list[str]] = {}
     tables: dict[str, list[dict[str, Statistics]]] = {}
@@ -504,10 +539,12 @@ def compare_files(
                 notes.setdefault(note, []).append(run_name)
             for block in one.statistics:
                 signatures.setdefault(one.signature_of(block), []).append(run_name)
-    result = compare_named(tables, inference, settings is not None and settings.only_predicted)
+    result = compare_operators(tables, by_operator, inference, settings is not None and settings.only_predicted)
     if result is None:
         last = [run for runs in systems.values() for run in runs][-1]
         raise DataError("expected files that share a score, found none: their fields differ", file=last.results)
+    if len(by_operator) == 1:
+        result["notes"] = [*result["notes"], *unlike_ways(files)]
     for key, lines in (("score_notes", notes), ("score_signatures", signatures)):
         result[key] = [
             line if len(names) == len(chance) else f"{', '.join(names)}: {line}" for line, names in lines.items()

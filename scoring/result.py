@@ -10,6 +10,7 @@ import orjson
 from eraser_hub.metrics.agreement_scores import PRF, SOFT, suffix
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.operators import signature_of_run
 
 from .score import Scored
 
@@ -60,15 +61,8 @@ def _iou(flat: dict[str, object], threshold: float, main: float) -> dict[str, ob
 
 def run_signature(results: Path) -> dict[str, object]:
     """What the run that wrote the predictions says of itself, in RESULTS.run.json beside them."""
-    path = results.with_name(f"{results.name}.run.json")
-    if not path.is_file():
-        return {}
-    try:
-        run = orjson.loads(path.read_bytes())
-    except ValueError as error:
-        raise DataError(f"not JSON: {error}", file=path) from None
-    told = run.get("signature") if isinstance(run, dict) else None
-    return {"run": told} if isinstance(told, str) else {}
+    signature = signature_of_run(results)
+    return {"run": signature} if signature else {}
 
 
 def as_json(scores: Mapping[str, object]) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .comparison import ADJUSTED
+from .operators import better_of
 from .score import Scored
 
 TITLES = {"agreement": "Agreement with human rationales", "faithfulness": "Faithfulness"}
@@ -120,8 +121,28 @@ def comparison_tables(result: Mapping[str, Any]) -> Tables:
             f"p Holm {shown(one['p_holm'])}, win rate {shown(one['win_rate'])}, effect size {shown(one['effect_size'])}"
         )
     tables = Tables("compare", pairs or [Table("compare", "Comparison", ("score",), ())])
+    if result.get("operators", {}).get("scores"):
+        tables.tables.append(_operator_table(result["operators"]))
     tables.tables[-1].notes += [*notes, *result.get("notes", ())]
     return tables
+
+
+def _operator_table(told: Mapping[str, Any]) -> Table:
+    """Differences by way of erasing, a line for each score and pair of systems, and how alike the ways rank the systems."""
+    table = Table("operators", "By way of erasing", ("score", "pair", "better"), (*told["names"], "W"))
+    for key, score in told["scores"].items():
+        for pair in score["pairs"]:
+            cells = {
+                operator: Cell(one["difference"], digits=DIGITS, low=one["ci"][0], high=one["ci"][1])
+                for operator, one in pair["verdicts"].items()
+            }
+            words = f"{pair['first']} minus {pair['second']}"
+            table.add(key, words, better_of(pair), **cells, W=Cell(score["kendall_w"], digits=2))
+    table.notes.append(
+        "better: the system whose interval of the difference leaves 0 out, by each way; W: Kendall's, 1 where all ways rank "
+        "the systems alike."
+    )
+    return table
 
 
 def _pair_table(result: Mapping[str, Any], pair: Mapping[str, Any], words: str) -> Table:

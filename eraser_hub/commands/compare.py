@@ -28,7 +28,7 @@ Results = Annotated[
     list[str],
     typer.Option(
         help="A system's predictions, FILE or NAME=FILE (a file, https:// or hf://); several runs of one (seeds) as "
-        "NAME=FILE,FILE,..; give two systems or more."
+        "NAME=FILE,FILE,..; files of several ways of erasing are told apart by their run records; give two systems or more."
     ),
 ]
 NResamples = Annotated[int, typer.Option(min=1, help="Resamples of either test.")]
@@ -59,7 +59,8 @@ def compare(
     annotations share them. "p Holm" is the former corrected over the headline scores times the pairs, and a star stands where
     it is at most 0.05; the other scores are exploratory. "detectable" is the difference that these documents would show in
     four cases of five. Where predictions hold random rationales (explain --random-draws), each system's p-value against
-    chance is corrected over the systems.
+    chance is corrected over the systems. Of predictions by several ways of erasing (explain --erase remove,mask: give the name
+    asked for with --out) the tables are the first way's, and a further one has every way's verdict, and flags those that flip.
 
     Examples:
 
@@ -106,11 +107,13 @@ def _compare_pairs(
     from eraser_hub.records.errors import DataError
     from eraser_hub.reports.metric_runs import score_pair_file
     from eraser_hub.reports.system_scores import ReportSettings
-    from eraser_hub.scoring.comparison import compare_named
+    from eraser_hub.scoring.comparison import compare_operators
+    from eraser_hub.scoring.operators import runs_by_operator
 
+    by_operator = runs_by_operator({name: [run.results for run in runs] for name, runs in systems.items()})
     settings = ReportSettings(None, only_predicted=only_predicted, cluster_by=cluster_by)
     tables = {name: [score_pair_file(run, settings)[0].statistics for run in runs] for name, runs in systems.items()}
-    result = compare_named(tables, inference, only_predicted)
+    result = compare_operators(tables, by_operator, inference, only_predicted)
     if result is None:
         raise DataError("expected files that share a score, found none: their fields differ")
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,7 +47,19 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
 Draws = Annotated[int, typer.Option(min=1, help="--method random: so many files, OUT.draw-01.jsonl, ...")]
 Kd = Annotated[float | None, typer.Option(help="Share of tokens in a hard rationale; by default the config's average.")]
 Bins = Annotated[str | None, typer.Option(help="AOPC bins in per cent, '' for none; by default 1,5,10,20,50.")]
-Erase = Annotated[str | None, typer.Option(help="How tokens are erased: remove (the default), mask or pad.")]
+Erase = Annotated[
+    str | None,
+    typer.Option(
+        help="How tokens are erased: remove (the default), mask, pad or infill; several with commas between write a file "
+        "each, OUT.remove.jsonl, .., of the same scores, made by the first."
+    ),
+]
+Infill = Annotated[
+    str | None,
+    typer.Option(
+        help="--erase infill: the masked language model that draws words for erased tokens, a folder or Hub id."
+    ),
+]
 TokensToFlip = Annotated[
     bool, typer.Option("--tokens-to-flip", help="Search how many top tokens must go until the label changes.")
 ]
@@ -125,7 +138,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 def explain(
     dataset: Dataset, model: Model, out: Out, config: Config = None, split: Split = "test", method: Method = None,
     paper: Paper = None, scores: Scores = None, rationales: Rationales = None, target: Target = "predicted",
-    seed: Seed = 1, draws: Draws = 1, kd: Kd = None, bins: Bins = None, erase: Erase = None, tokens_to_flip: TokensToFlip = False, random_draws: RandomDraws = 0,
+    seed: Seed = 1, draws: Draws = 1, kd: Kd = None, bins: Bins = None, erase: Erase = None, infill: Infill = None, tokens_to_flip: TokensToFlip = False, random_draws: RandomDraws = 0,
     random_kind: RandomKind = "tokens", fidelity_trials: FidelityTrials = None, fidelity_rates: FidelityRates = None,
     steps: Steps = None, lime_samples: LimeSamples = None, lime_tokens: LimeTokens = None, units: Units = "tokens",
     shapley_draws: ShapleyDraws = 10, shap_samples: ShapSamples = 0, aopc_bounds: AopcBounds = False, beam: Beam = 5,
@@ -156,6 +169,8 @@ def explain(
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --rationales human --fidelity-trials 5 --out human.jsonl
 
+        eraser-hub explain --dataset hub/eraser --config movies --model model/ --erase remove,mask,pad,infill --infill distilbert/distilbert-base-uncased --out by.jsonl
+
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --paper eraser --out eraser.jsonl
 
         eraser-hub explain --dataset hub/eraser --config movies --model model/ --units sentences --method shapley --aopc-bounds --leave-one-out --soft-draws 50 --max-inputs 100000 --out shapley.jsonl
@@ -167,17 +182,19 @@ def explain(
     together = [name for name, value in sources.items() if value is not None]
     if len(together) > 1:
         raise typer.BadParameter(f"expected {' or '.join(together)}, found both", param_hint=together[1])
-    _refuse_unknown(method, erase, task, engine, precision, random_kind, paper, units, soft_masks)
+    ways = [way.strip() for way in (erase or "").split(",")]
+    _refuse_unknown(method, ways, task, engine, precision, random_kind, paper, units, soft_masks)
     _refuse(out, draws, method, kd)
     job = Job(
         dataset=at_revision(dataset, revision), config=config, split=split, model=model, task=task, trust_pickle=trust_pickle,
         trust_remote_code=trust_remote_code,
         labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
         device=device, precision=precision, limit=limit, sample=sample, threads=threads, scores=scores, rationales=rationales or "",
+        infill=infill or "",
     )  # fmt: skip
     settings, size = settings_for_job(
         job, paper or "", method=method, target=target, seed=seed, kd=kd,
-        bins=None if bins is None else percents(bins, "--bins"), erase=erase, tokens_to_flip=tokens_to_flip,
+        bins=None if bins is None else percents(bins, "--bins"), erase=ways[0] or None, also_erase=ways[1:] or None, tokens_to_flip=tokens_to_flip,
         random_draws=random_draws, random_kind=random_kind, fidelity_trials=fidelity_trials,
         fidelity_rates=None if fidelity_rates is None else percents(fidelity_rates, "--fidelity-rates"), steps=steps,
         lime_samples=lime_samples, lime_tokens=lime_tokens, units=units, shapley_draws=shapley_draws,
@@ -192,7 +209,7 @@ def explain(
 
 def _refuse_unknown(
     method: str | None,
-    erase: str | None,
+    ways: Sequence[str],
     task: str,
     engine: str,
     precision: str,
@@ -204,12 +221,13 @@ def _refuse_unknown(
     from eraser_hub.explain.games.units import MASKS, UNITS
     from eraser_hub.explain.open import TASKS
     from eraser_hub.explain.run import ENGINES
-    from eraser_hub.explain.settings import ERASE_MODES, METHODS, RANDOM_KINDS
+    from eraser_hub.explain.settings import METHODS, RANDOM_KINDS
     from eraser_hub.explain.transformers.devices import PRECISIONS
     from eraser_hub.papers.presets import PRESETS
+    from eraser_hub.records.operators import ERASE_MODES
 
     for option, value, allowed in (
-        ("--method", method, METHODS), ("--erase", erase, ERASE_MODES), ("--task", task, TASKS),
+        ("--method", method, METHODS), *(("--erase", way or None, ERASE_MODES) for way in ways), ("--task", task, TASKS),
         ("--engine", engine, ENGINES), ("--precision", precision, PRECISIONS), ("--random-kind", random_kind, RANDOM_KINDS),
         ("--paper", paper, PRESETS), ("--units", units, UNITS),
         ("--soft-masks", soft_masks, MASKS),

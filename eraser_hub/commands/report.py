@@ -40,6 +40,9 @@ def report(
 ) -> None:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
+    Predictions by several ways of erasing (explain --erase remove,mask) are given by the name asked for with --out: a section
+    then has every way's scores and verdicts.
+
     The page is one HTML file: it needs no network and opens from disk. Beside it stands a score file for each system,
     with signatures, as `eraser-hub board` takes them.
 
@@ -62,7 +65,7 @@ def report(
         Path(at_revision(str(dataset), revision)),
         config=config,
         split=split,
-        systems=named_systems([*(predictions or []), *(more or [])]),
+        systems=named_systems([*(predictions or []), *(more or [])], ways=True),
         baselines=named_systems(baseline or []),
         out=out,
         title=title,

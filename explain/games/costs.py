@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from eraser_hub.explain.adapter import Adapter, Notes
+import numpy as np
+
+from eraser_hub.explain.adapter import Notes
 from eraser_hub.explain.erasure import full
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.runner import Runner
-from eraser_hub.explain.settings import GIVEN, SPANS, ExplainSettings
+from eraser_hub.explain.settings import ERASING_METHODS, GIVEN, SPANS, ExplainSettings
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.operators import INFILL
 
 from . import orderings, shapley, soft
 from .play import EXACT_UNITS
 from .units import unit_bounds
 
+FILLED = "--infill"  # texts that the masked language model reads
 PROBED = 4  # texts by which the rate is measured, each twice: the first time warms the model up
 
 
@@ -28,9 +32,23 @@ def inputs_of(one: Instance, settings: ExplainSettings, kind: str) -> Counter[st
     tokens, units = one.bounds[-1], len(unit_bounds(one, settings.units)) - 1
     method = _of_method(tokens, units, settings)
     counts = Counter({f"--method {settings.method}": method} if settings.method not in (GIVEN, SPANS) else {})
+    ways = len(settings.operators)
+    by_way = _of_erasure(tokens, units, settings, kind)
+    counts.update({name: ways * number for name, number in by_way.items()})
+    counts["erasure"] += 1  # the whole input
+    counts["--sensitivity"] = settings.sensitivity_draws * (1 + method)
+    if INFILL in settings.operators:
+        counts[FILLED] += by_way.total()
+    if settings.method in ERASING_METHODS and (settings.scores_erase or settings.erase) == INFILL:
+        counts[FILLED] += method + counts["--sensitivity"]
+    return +counts
+
+
+def _of_erasure(tokens: int, units: int, settings: ExplainSettings, kind: str) -> Counter[str]:
+    """The most erased inputs of an instance by one way of erasing."""
     erased = 3 if kind == "perturbation" else 3 + 2 * (len(settings.bins) + settings.random_draws)
     erased += 2 * settings.fidelity_trials * len(settings.fidelity_rates)
-    counts["erasure"] = 1 + erased + (tokens if settings.tokens_to_flip else 0)
+    counts = Counter({"erasure": erased + (tokens if settings.tokens_to_flip else 0)})
     if settings.aopc_bounds:
         counts["--aopc-bounds"] = orderings.most_inputs(units, settings.beam, EXACT_UNITS)
     if settings.soft_draws:
@@ -38,8 +56,7 @@ def inputs_of(one: Instance, settings: ExplainSettings, kind: str) -> Counter[st
     if settings.leave_one_out:
         counts["--leave-one-out"] = units
     counts["--infidelity"] = settings.infidelity_draws
-    counts["--sensitivity"] = settings.sensitivity_draws * (1 + method)
-    return +counts
+    return counts
 
 
 def _of_method(tokens: int, units: int, settings: ExplainSettings) -> int:
@@ -63,27 +80,40 @@ def inputs_of_all(instances: Iterable[Instance], settings: ExplainSettings, kind
     return counts
 
 
-def rate_of(model: Adapter, instances: Sequence[Instance], settings: ExplainSettings) -> float:
-    """Inputs a second of the model, on a few whole texts; erased ones are shorter, and go faster."""
+def seconds_of(counts: Counter[str], runner: Runner, instances: Sequence[Instance]) -> float:
+    """How long so many inputs take, told by a few texts; erased ones are shorter, and go faster."""
+    model = runner.model
     notes, model.notes = model.notes, Notes()  # what is told of these texts is told again in the run
-    runner = Runner(model, settings.erase, settings.batch_size)
     shown = instances if model.uses_query else [one.without_query() for one in instances]
     encoded = [model.encode(one) for one in shown]
+    each = _seconds_each(
+        lambda: runner.run(encoded, [full(number) for number in range(len(encoded))]), runner, len(encoded)
+    )
+    seconds = each * (counts.total() - counts[FILLED])
+    if counts[FILLED] and runner.infiller is not None:
+        fill, texts = runner.infiller.fill, [one.instance for one in encoded]
+        half = [np.arange(one.bounds[-1]) % 2 == 0 for one in texts]
+        seconds += counts[FILLED] * _seconds_each(lambda: fill(texts, half), runner, len(texts))
+    model.notes = notes
+    return seconds
+
+
+def _seconds_each(work: Callable[[], object], runner: Runner, texts: int) -> float:
+    """Seconds for each of so many texts: the first time warms up, the second counts."""
     seconds = 0.0
     for _ in range(2):
         runner.forget()
         start = time.perf_counter()
-        runner.run(encoded, [full(number) for number in range(len(encoded))])
+        work()
         seconds = time.perf_counter() - start
-    model.notes = notes
-    return len(encoded) / max(seconds, 1e-9)
+    return max(seconds, 1e-9) / texts
 
 
-def cost_in_words(counts: Counter[str], rate: float | None, most: int | None) -> str:
+def cost_in_words(counts: Counter[str], seconds: float | None, most: int | None) -> str:
     """One line on what a run costs.
 
     Args:
-        rate: inputs a second; None where no model is at hand to measure it.
+        seconds: how long they take; None where no model is at hand to measure it.
         most: how many inputs are allowed; None: any number.
 
     Raises:
@@ -96,7 +126,7 @@ def cost_in_words(counts: Counter[str], rate: float | None, most: int | None) ->
             f"--max-inputs: expected at most {most:,} inputs, found up to {total:,} ({parts}); --limit, --units sentences, "
             "fewer draws or a narrower --beam take fewer"
         )
-    time_taken = "" if rate is None else f", about {_duration(total / rate)} at {rate:,.0f} inputs/s"
+    time_taken = "" if seconds is None else f", about {_duration(seconds)} at {total / seconds:,.0f} inputs/s"
     return f"cost: at most {total:,} inputs ({parts}){time_taken}"
 
 

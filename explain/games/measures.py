@@ -171,4 +171,5 @@ def _scores_anew(ranked: Ranked, instances: Sequence[Instance], labels: Sequence
     encoded = [runner.model.encode(one) for one in instances]
     whole = [erasure.full(number) for number in range(len(encoded))]
     full = runner.run(encoded, whole, settings.choices.filler)[np.arange(len(labels)), list(labels)]
+    runner = runner.by(settings.scores_erase or settings.erase)
     return attribute(runner, encoded, labels, full.tolist(), settings)

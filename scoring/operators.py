@@ -1,0 +1,168 @@
+"""Does the better system hang on how tokens are erased? Verdicts by way of erasing, and Kendall's W of the rankings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.metrics.erasure import info_of
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.operators import operator_of
+
+UNDECIDED = "–"
+SAME = 1e-12  # scores this close are tied: rounding of the same sums
+
+
+def runs_by_operator(systems: Mapping[str, Sequence[Path]]) -> dict[str, dict[str, list[int]]]:
+    """Which runs of each system go together: those of one way of erasing, told by the signatures beside the files.
+
+    Args:
+        systems: {name: its files of predictions}; several of one way are runs with other seeds.
+
+    Returns:
+        {way: {name: numbers of its files}}, ways in the order of the first system's files; one way "" where no system's files
+        differ in it.
+
+    Raises:
+        DataError: some system's files differ in it, and another has no file of one of these ways.
+    """
+    ways = {name: [operator_of(path) for path in paths] for name, paths in systems.items()}
+    if all(len(set(own)) <= 1 for own in ways.values()):
+        return {"": {name: list(range(len(own))) for name, own in ways.items()}}
+    order = list(dict.fromkeys(way for own in ways.values() for way in own))
+    for name, own in ways.items():
+        lacking = [way or "unknown" for way in order if way not in own]
+        if lacking:
+            words = f"expected predictions by each way of erasing ({', '.join(filter(None, order))}), found none by "
+            raise DataError(words + ", ".join(lacking), field=name)
+    return {
+        way: {name: [at for at, one in enumerate(own) if one == way] for name, own in ways.items()} for way in order
+    }
+
+
+def unlike_ways(systems: Mapping[str, Sequence[Path]]) -> list[str]:
+    """A sentence where systems were erased in different ways, so that their scores say different things."""
+    ways = {name: operator_of(paths[0]) for name, paths in systems.items()}
+    if len({*ways.values()} - {""}) < 2:
+        return []
+    words = ", ".join(f"{name} by {way}" for name, way in ways.items() if way)
+    return [f"tokens were erased in different ways ({words}): comprehensiveness and sufficiency do not compare"]
+
+
+def kendalls_w(ranked: Sequence[Sequence[float]] | NDArray[np.float64]) -> float:
+    """Kendall's coefficient of concordance of m judges who rank n things, corrected for ties.
+
+    ``W = 12 S / (m^2 (n^3 - n) - m sum_j T_j)``, S the sum of squared deviations of the things' rank sums from their mean,
+    ``T_j`` the sum of ``t^3 - t`` over judge j's groups of t tied things. 1: all rank alike; 0: not at all. Kendall and
+    Babington Smith (1939).
+
+    Args:
+        ranked: what each judge gives each thing, shape (m, n).
+
+    Returns:
+        W; NaN for fewer than two judges or things, or where every judge ties all.
+
+    >>> kendalls_w([[3, 2, 1], [9, 5, 4]]), kendalls_w([[1, 2], [2, 1]])
+    (1.0, 0.0)
+    """
+    values = np.asarray(ranked, dtype=np.float64)
+    if values.ndim != 2 or min(values.shape) < 2 or np.isnan(values).any():
+        return math.nan
+    judges, things = values.shape
+    close = np.abs(values[:, :, None] - values[:, None, :]) <= SAME
+    below = (values[:, :, None] > values[:, None, :]) & ~close
+    ties = close.sum(axis=2)  # of each thing, itself among them
+    ranks = below.sum(axis=2) + (ties + 1) / 2
+    correction = float((ties**2 - 1).sum())  # t things of a group of t: t (t^2 - 1)
+    spread = float(((ranks.sum(axis=0) - judges * (things + 1) / 2) ** 2).sum())
+    possible = judges**2 * (things**3 - things) - judges * correction
+    return 12 * spread / possible if possible > 0 else math.nan
+
+
+def sensitivity(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What of a comparison hangs on how tokens are erased.
+
+    Args:
+        results: {way of erasing: what ``compare_named`` gave}, of the same systems.
+
+    Returns:
+        ``names``: the ways; ``scores``: for each score that has a direction and differs between ways {``better``: "higher" or
+        "lower", ``values``: {way: {system: score}}, ``kendall_w``: of the systems' rankings, a judge a way, ``pairs``: [{``first``,
+        ``second``, ``verdicts``: {way: {``difference``, ``ci``, ``better``: the system whose score is better with an interval
+        that leaves 0 out, else None}}, ``flips``: whether one way has the first for better and another the second}]}.
+    """
+    ways = list(results)
+    directions, _ = info_of()
+    first = results[ways[0]]
+    scores: dict[str, Any] = {}
+    for key in first["comparisons"][0]["keys"]:
+        up = directions.get(key)
+        if up is None or any(key not in pair["keys"] for one in results.values() for pair in one["comparisons"]):
+            continue
+        values = {way: {name: own[key] for name, own in one["scores"].items()} for way, one in results.items()}
+        if all(same(values[way], values[ways[0]]) for way in ways):
+            continue
+        pairs = [_verdicts(results, at, key, up) for at in range(len(first["comparisons"]))]
+        w = kendalls_w([list(own.values()) for own in values.values()])
+        better = "higher" if up else "lower"
+        scores[key] = {
+            "better": better, "values": values, "kendall_w": None if math.isnan(w) else w, "pairs": pairs
+        }  # fmt: skip
+    return {"names": ways, "scores": scores}
+
+
+def same(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
+    """Whether systems have the same scores, NaN being NaN."""
+    return all(abs(first[name] - second[name]) <= SAME or first[name] != first[name] for name in first)
+
+
+def _verdicts(results: Mapping[str, Mapping[str, Any]], at: int, key: str, up: bool) -> dict[str, Any]:
+    """The verdict of each way on one pair of systems."""
+    verdicts: dict[str, Any] = {}
+    for way, one in results.items():
+        pair = one["comparisons"][at]
+        difference, (low, high) = pair["keys"][key]["difference"], pair["keys"][key]["ci"]
+        names = (pair["first"], pair["second"]) if up else (pair["second"], pair["first"])
+        better = names[0] if low > 0 else names[1] if high < 0 else None
+        verdicts[way] = {"difference": difference, "ci": [low, high], "better": better}
+    pair = next(iter(results.values()))["comparisons"][at]
+    decided = {one["better"] for one in verdicts.values()} - {None}
+    return {"first": pair["first"], "second": pair["second"], "verdicts": verdicts, "flips": len(decided) > 1}
+
+
+def better_of(pair: Mapping[str, Any]) -> str:
+    """The verdicts on a pair in words: the better system, or who it is by which ways."""
+    by_name: dict[str, list[str]] = {}
+    for way, one in pair["verdicts"].items():
+        by_name.setdefault(one["better"] or UNDECIDED, []).append(way)
+    if len(by_name) == 1:
+        return next(iter(by_name))
+    return "; ".join(f"{name} by {', '.join(ways)}" for name, ways in by_name.items())
+
+
+def operator_notes(told: Mapping[str, Any]) -> list[str]:
+    """A sentence for each verdict that flips, and one that counts those that hold by some ways alone.
+
+    Args:
+        told: what :func:`sensitivity` gave.
+    """
+    lines, partly = [], 0
+    for key, score in told["scores"].items():
+        for pair in score["pairs"]:
+            if pair["flips"]:
+                lines.append(
+                    f"{key} flips with the way of erasing, so it favours neither system: better is {better_of(pair)}"
+                )
+            partly += not pair["flips"] and len({one["better"] for one in pair["verdicts"].values()}) > 1
+    if not told["scores"]:
+        lines.append(f"no score hangs on the way of erasing: {', '.join(told['names'])} give the same")
+    if partly:
+        lines.append(
+            f"{partly} verdicts hold by some ways of erasing and are undecided by others: see the table of ways"
+        )
+    return lines

@@ -1,0 +1,176 @@
+"""Verdicts by way of erasing: Kendall's W in closed form, flips that are flagged, runs that are told apart."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from typer.testing import CliRunner
+
+from eraser_hub.__main__ import _register, app
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.operators import operator_files, operator_of
+from eraser_hub.scoring.comparison import named_runs
+from eraser_hub.scoring.operators import better_of, kendalls_w, operator_notes, runs_by_operator, sensitivity
+
+ROUNDING = 2.0**-40  # sums of a few dozen small whole numbers and halves, one division
+
+
+def test_kendalls_w_in_closed_form():
+    assert kendalls_w([[1, 2, 3]] * 4) == 1 and kendalls_w([[1, 2, 3], [3, 2, 1]]) == 0
+    # three judges of six things without ties, by the definition
+    ranks = [[1, 6, 3, 2, 5, 4], [1, 5, 6, 4, 2, 3], [6, 3, 2, 5, 4, 1]]
+    sums = np.sum(ranks, axis=0)
+    expected = 12 * ((sums - 10.5) ** 2).sum() / (9 * (6**3 - 6))
+    assert kendalls_w(ranks) == pytest.approx(expected, abs=ROUNDING)
+    # ranks 1.5 1.5 3 and 1 2 3: sums 2.5 3.5 6 around 4, S = 6.5; one tie of two, T = 6
+    assert kendalls_w([[1, 1, 2], [1, 2, 3]]) == pytest.approx(12 * 6.5 / (4 * 24 - 2 * 6), abs=ROUNDING)
+    assert kendalls_w([[0.1 + 0.2, 0.3, 1.0], [0.3, 0.3, 1.0]]) == pytest.approx(1, abs=ROUNDING), "rounding is a tie"
+    for nothing in ([[1, 2]], [[1], [2]], [[1, 1], [2, 2]], [[1, math.nan], [1, 2]], []):
+        assert math.isnan(kendalls_w(nothing))
+
+
+@given(arrays(np.int8, st.tuples(st.integers(2, 5), st.integers(2, 6)), elements=st.integers(0, 3)))
+def test_kendalls_w_is_a_share_and_sees_ranks_alone(values):
+    w = kendalls_w(values)
+    assert math.isnan(w) or -ROUNDING <= w <= 1 + ROUNDING
+    again = kendalls_w(np.exp(values.astype(float))[::-1])
+    assert math.isnan(w) if math.isnan(again) else abs(w - again) <= ROUNDING
+
+
+def compared(differences: dict[str, tuple[float, float, float]]) -> dict[str, dict]:
+    """Results of two systems whose sufficiency differs so, by way."""
+    return {
+        way: {
+            "scores": {"a": {"sufficiency": middle, "accuracy": 1.0}, "b": {"sufficiency": 0.0, "accuracy": 1.0}},
+            "comparisons": [
+                {
+                    "first": "a", "second": "b",
+                    "keys": {
+                        "sufficiency": {"difference": middle, "ci": [low, high]},
+                        "accuracy": {"difference": 0.0, "ci": [0.0, 0.0]},
+                    },
+                }
+            ],
+        }
+        for way, (low, middle, high) in differences.items()
+    }  # fmt: skip
+
+
+def test_a_verdict_that_flips():
+    told = sensitivity(compared({"remove": (0.1, 0.2, 0.3), "mask": (-0.3, -0.2, -0.1), "pad": (-0.1, 0.1, 0.3)}))
+    assert list(told["scores"]) == ["sufficiency"], "what no way changes is no matter of ways"
+    score = told["scores"]["sufficiency"]
+    (pair,) = score["pairs"]
+    assert pair["flips"] and {way: one["better"] for way, one in pair["verdicts"].items()} == {
+        "remove": "b", "mask": "a", "pad": None
+    }  # fmt: skip
+    assert better_of(pair) == "b by remove; a by mask; – by pad"
+    assert score["better"] == "lower" and score["kendall_w"] == pytest.approx(1 / 9, abs=ROUNDING)
+    (note,) = operator_notes(told)
+    assert note.startswith("sufficiency flips with the way of erasing") and "better is b by remove; a by mask" in note
+
+
+def test_a_verdict_that_holds_by_some_and_one_that_holds_by_all():
+    told = sensitivity(compared({"remove": (0.1, 0.2, 0.3), "mask": (-0.1, 0.1, 0.3)}))
+    assert not told["scores"]["sufficiency"]["pairs"][0]["flips"]
+    assert operator_notes(told) == [
+        "1 verdicts hold by some ways of erasing and are undecided by others: see the table of ways"
+    ]
+    told = sensitivity(compared({"remove": (0.1, 0.2, 0.3), "mask": (0.2, 0.3, 0.4)}))
+    assert operator_notes(told) == [] and better_of(told["scores"]["sufficiency"]["pairs"][0]) == "b"
+
+
+def write(path: Path, way: str = "", text: str = "{}\n") -> Path:
+    path.write_text(text, "utf-8")
+    if way:
+        path.with_name(path.name + ".run.json").write_text(json.dumps({"signature": f"kd:1|erase:{way}|seed:1"}))
+    return path
+
+
+def test_files_of_several_ways_are_told_apart(tmp_path):
+    one, two, seed = (
+        write(tmp_path / "a.remove.jsonl", "remove"),
+        write(tmp_path / "a.mask.jsonl", "mask"),
+        tmp_path / "s",
+    )
+    write(seed, "mask")
+    assert operator_of(one) == "remove" and operator_files(tmp_path / "a.jsonl") == [one, two]
+    assert runs_by_operator({"a": [one, two, seed], "b": [two, one]}) == {
+        "remove": {"a": [0], "b": [1]}, "mask": {"a": [1, 2], "b": [0]}
+    }  # fmt: skip
+    assert runs_by_operator({"a": [two, seed], "b": [one]}) == {"": {"a": [0, 1], "b": [0]}}, "seeds of one way"
+    with pytest.raises(DataError, match=r"expected predictions by each way of erasing .*found none by mask"):
+        runs_by_operator({"a": [one, two], "b": [one]})
+    bare = write(tmp_path / "bare.jsonl")
+    with pytest.raises(DataError, match="found none by"):
+        runs_by_operator({"a": [one, two], "b": [bare]})
+    assert named_runs([str(tmp_path / "a.jsonl"), f"b={bare}"]) == {"a": [one, two], "b": [bare]}
+    write(tmp_path / "a.jsonl")
+    assert named_runs([str(tmp_path / "a.jsonl"), f"b={bare}"])["a"] == [tmp_path / "a.jsonl"], "what is there is meant"
+    two.with_name("a.mask.jsonl.run.json").write_text("{")
+    with pytest.raises(DataError, match="not JSON"):
+        operator_of(two)
+
+
+SIDES = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
+
+
+def swapped(source: Path, out: Path, way: str) -> Path:
+    """Predictions whose erased probabilities are those of the other side: comprehensiveness and sufficiency change places."""
+    lines = []
+    for line in source.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        for part in [row, *row.get("thresholded_scores", [])]:
+            part[SIDES[0]], part[SIDES[1]] = part[SIDES[1]], part[SIDES[0]]
+        lines.append(json.dumps(row))
+    return write(out, way, "\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def ways(samples, tmp_path):
+    """Two systems by two ways, of which the second way exchanges comprehensiveness and sufficiency."""
+    folder = samples / "predictions" / "eraser"
+    for name, source in (("ours", "movies.val.jsonl"), ("theirs", "movies.val.baseline.jsonl")):
+        write(tmp_path / f"{name}.remove.jsonl", "remove", (folder / source).read_text("utf-8"))
+        swapped(folder / source, tmp_path / f"{name}.mask.jsonl", "mask")
+    return tmp_path
+
+
+def test_compare_tells_each_way_and_flags_the_flips(samples, ways):
+    _register(("compare",))
+    where = ["--data-dir", str(samples / "eraser" / "movies"), "--split", "val", "--n-resamples", "60"]
+    words = ["compare", *where, "--results", str(ways / "ours.jsonl"), "--results", str(ways / "theirs.jsonl")]
+    done = CliRunner().invoke(app, [*words, "--format", "json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["operators"]["names"] == ["remove", "mask"]
+    (pair,) = told["operators"]["scores"]["comprehensiveness"]["pairs"]
+    assert (pair["first"], pair["second"]) == ("ours", "theirs")
+    for way, one in pair["verdicts"].items():
+        other = CliRunner().invoke(
+            app,
+            [
+                *words[:-3],
+                str(ways / f"ours.{way}.jsonl"),
+                "--results",
+                str(ways / f"theirs.{way}.jsonl"),
+                "--format",
+                "json",
+            ],
+        )
+        alone = json.loads(other.stdout)["comparisons"][0]["keys"]["comprehensiveness"]
+        assert one["difference"] == alone["difference"] and one["ci"] == alone["ci"]
+    assert "token_macro_f1" not in told["operators"]["scores"]
+    table = CliRunner().invoke(app, words).output
+    assert "By way of erasing" in table and "W: Kendall's" in table
+    mixed = [*where, "--results", str(ways / "ours.mask.jsonl"), "--results", str(ways / "theirs.remove.jsonl")]
+    assert "tokens were erased in different ways (ours.mask by mask, theirs.remove by remove)" in (
+        CliRunner().invoke(app, ["compare", *mixed]).output
+    )
