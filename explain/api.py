@@ -77,7 +77,7 @@ def explain_texts(
     if len(scores) and len(scores) != len(texts):
         raise DataError(f"expected scores for each of {len(texts)} texts, found {len(scores)}", field="scores")
     adapter = open_model(model, uses_query=True if queries else None)
-    settings |= {"infill": Path(infill).name}
+    settings["infill"] = Path(infill).name
     checked = settings_for(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
     if not adapter.label_names and not label_names:
         raise DataError(f"{adapter.description} does not name its labels: give their names", field="label_names")
@@ -96,7 +96,7 @@ def explain_texts(
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", instance=bare)
     infiller = infiller_of(str(infill), checked.seed)
-    return list(explain_instances(adapter, instances, checked, on_passes=on_passes, infiller=infiller))
+    return list(explain_instances(adapter, instances, checked, "eraser", on_passes, infiller))
 
 
 def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:

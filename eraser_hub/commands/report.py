@@ -40,8 +40,7 @@ def report(
 ) -> None:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
-    Predictions by several ways of erasing (explain --erase remove,mask) are given by the name asked for with --out: a section
-    then has every way's scores and verdicts.
+    Predictions by several ways of erasing (explain --erase remove,mask) are given by the name asked for with --out.
 
     The page is one HTML file: it needs no network and opens from disk. Beside it stands a score file for each system,
     with signatures, as `eraser-hub board` takes them.
