@@ -7,6 +7,7 @@ fail, and the local cache goes by its version.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,15 @@ def card_text(metadata: Mapping[str, Any], prose: str) -> str:
         width=10_000,
     )
     return f"---\n{head}---\n\n{prose.strip()}\n"
+
+
+def first_paragraph(prose: str) -> str:
+    """The first paragraph of words in a card: no heading, table, list, code or picture; empty where there is none."""
+    for paragraph in re.split(r"\n\s*\n", prose):
+        text = " ".join(paragraph.split())
+        if text and not text.startswith(("#", "|", "```", "<", "!", "-", "*")):
+            return text
+    return ""
 
 
 def card_faults(built: BuiltDataset, config: str, schema: pa.Schema) -> Iterator[DataError]:

@@ -22,7 +22,7 @@ from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError, raise_all
 from eraser_hub.version import __version__
 
-from .card import content_version
+from .card import content_version, first_paragraph
 from .dataset import CROISSANT
 
 CONTEXT: dict[str, Any] = {
@@ -106,7 +106,7 @@ def croissant(folder: Path, name: str, digests: Mapping[str, str]) -> dict[str, 
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": name,
-        "description": _first_paragraph(built.prose) or str(card.get("pretty_name") or name),
+        "description": first_paragraph(built.prose) or str(card.get("pretty_name") or name),
         "version": dataset_version(card),
         **{key: value for key, value in facts.items() if value},
         "isLiveDataset": False,
@@ -259,14 +259,6 @@ def _licenses(value: object) -> list[str]:
     names = value if isinstance(value, list) else [value]
     known = [name for name in names if isinstance(name, str) and name not in ("other", "unknown")]
     return [name if "://" in name else f"https://choosealicense.com/licenses/{name}/" for name in known]
-
-
-def _first_paragraph(prose: str) -> str:
-    for paragraph in re.split(r"\n\s*\n", prose):
-        text = " ".join(paragraph.split())
-        if text and not text.startswith(("#", "|", "```", "<", "!", "-", "*")):
-            return text
-    return ""
 
 
 def dataset_version(card: Mapping[str, Any]) -> str:

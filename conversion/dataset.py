@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .checks import Report
 
-RELEASE, CROISSANT = "release.json", "croissant.json"
+RELEASE, CROISSANT, EVAL_YAML = "release.json", "croissant.json", "eval.yaml"
 FORMAT = 2
 T = TypeVar("T")
 
@@ -261,7 +261,7 @@ def keep_others(target: Path, folder: Path, folders: Collection[str]) -> None:
 
     def is_built(path: PurePath) -> bool:
         if len(path.parts) == 1:
-            return path.name in ("README.md", RELEASE, CROISSANT)
+            return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML)
         return len(path.parts) == 2 and path.parts[0] in folders and path.suffix == ".parquet"
 
     carry_over(target, folder, is_built)

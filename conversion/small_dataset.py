@@ -25,6 +25,7 @@ from .card import card_text, content_version, verify_folder, with_configs
 from .croissant import write_croissant
 from .dataset import RELEASE, BuildResult, each_of, keep_others, read_release, standing, write_release
 from .features import yaml_features
+from .leaderboard import write_eval_yaml
 from .parquet import write_parquet
 
 RECORDS = pa.schema([("file", pa.string()), ("line", pa.int32()), ("text", pa.string())])
@@ -127,6 +128,7 @@ def build_small(
         _write_card(dataset, infos, folder)
         verify_folder(folder, dataset.schema)
         write_croissant(folder, dataset.name)
+        write_eval_yaml(folder, dataset.name)
         keep_others(target, folder, (*dataset.configs, "records"))
     rows = {name: {split: part.num_rows for split, part in of.splits.items()} for name, of in configs.items()}
     return BuildResult(target, rows, notes, failed)

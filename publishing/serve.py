@@ -144,7 +144,7 @@ def _fingerprint(path: Path, status: os.stat_result) -> str:
 
 
 class Shelf:
-    """The repositories of a folder: ``NAME`` and ``ORG/NAME``; a folder with ``NAME/NAME.py`` is a Space."""
+    """The repositories of a folder: ``NAME`` and ``ORG/NAME``; a folder with ``app.py`` is a Space."""
 
     def __init__(self, root: Path, namespaces: tuple[str, ...] = ()) -> None:
         self.root, self.namespaces = root.resolve(), namespaces
@@ -154,7 +154,7 @@ class Shelf:
     def names(self) -> dict[str, str]:
         """Name -> ``datasets`` or ``spaces``, of all that is served now."""
         return {
-            child.name: "spaces" if (child / f"{child.name}.py").is_file() else "datasets"
+            child.name: "spaces" if (child / "app.py").is_file() else "datasets"
             for child in sorted(self.root.iterdir())
             if not child.name.startswith(".") and not child.is_symlink() and (child / "README.md").is_file()
         }

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
+from eraser_hub.publishing.board_space import write_board_space
+
 from .board import NOTE, as_json
 from .board_lines import BoardLine
-from .page import asset, json_text, write_files
+from .page import asset, json_text
 
 _CARD = """\
 ---
@@ -22,7 +24,10 @@ sdk_version: {gradio}
 python_version: "3.11"
 app_file: app.py
 pinned: false
+short_description: Rationale scores of every system, by every metric
 license: apache-2.0
+datasets:
+- eraser
 tags:
 - leaderboard
 - rationales
@@ -33,9 +38,10 @@ tags:
 {note}
 
 - `board.json` holds every line: system, dataset, scores, and the paper's table or the scorer's signature behind them.
-- The tab "Submit" scores a predictions file with `eraser_agreement` and `eraser_faithfulness`. The variables
-  `BOARD_DATASET` (the dataset's id, default `eraser`) and `BOARD_METRICS` (put before the metrics' names, e.g.
-  `my-org/`) say where dataset and metrics lie.
+- The tab "Submit" scores a predictions file with `eraser_agreement` and `eraser_faithfulness`. `settings.json` says whose
+  dataset `eraser` and whose metrics it takes: `eraser-hub publish --namespace ORG` fills ORG in. Beside the folders that
+  `eraser-hub build` wrote, it takes those. The variables `BOARD_DATASET` (the dataset's id or folder) and `BOARD_METRICS`
+  (put before the metrics' names, e.g. `my-org/`) go before both.
 
 Written by `eraser-hub board --space`.
 """
@@ -47,7 +53,7 @@ def requirements() -> str:
 
 
 def write_space(folder: Path, lines: Sequence[BoardLine], *, title: str = "Results board") -> list[Path]:
-    """Write the Space: app.py, board.json, README.md and requirements.txt.
+    """Write the Space: app.py, board.json, README.md, requirements.txt and what `board_space` adds.
 
     Args:
         folder: where to.
@@ -56,6 +62,9 @@ def write_space(folder: Path, lines: Sequence[BoardLine], *, title: str = "Resul
 
     Returns:
         The files written.
+
+    Raises:
+        DataError: as of `write_board_space`.
     """
     pins = requirements()
     version = next(line.split("==")[1].strip() for line in pins.splitlines() if line.startswith("gradio=="))
@@ -69,5 +78,4 @@ def write_space(folder: Path, lines: Sequence[BoardLine], *, title: str = "Resul
         ),
         "requirements.txt": "\n".join(pinned) + "\n",
     }
-    write_files({folder / name: [text] for name, text in files.items()})
-    return [folder / name for name in files]
+    return write_board_space(folder, files)

@@ -1,6 +1,7 @@
 """Build ``out/eraser``: raw ERASER corpora -> Parquet in one schema, release.json, the other documents, and the card.
 
     out/eraser/README.md                          the card
+    out/eraser/eval.yaml                          what systems are ranked by, see `leaderboard`
     out/eraser/CONFIG/SPLIT-00000-of-000NN.parquet
     out/eraser/release.json                       per split what a row cannot hold (see `splits.split_facts`)
     out/eraser/documents/CONFIG.parquet           documents that no annotation refers to
@@ -45,6 +46,7 @@ from eraser_hub.conversion.dataset import (
 )
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
+from eraser_hub.conversion.leaderboard import write_eval_yaml
 from eraser_hub.conversion.offsets import in_first_order
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
@@ -105,6 +107,7 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         verify_folder(folder, SCHEMA, {name: config.label_names for name, config in facts.items()})
         digests = {path: digest for part in parts.values() for path, digest in part.digests.items()}
         write_croissant(folder, "eraser", digests)
+        write_eval_yaml(folder, "eraser")
         keep_others(target, folder, (*CONFIGS, *facts, *BESIDE_CONFIGS))
     rows = {name: {split: of["num_examples"] for split, of in entries[name]["splits"].items()} for name in parts}
     notes += [note for part in parts.values() for note in part.notes]

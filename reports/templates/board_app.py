@@ -1,7 +1,8 @@
 """The results board as a Space: the table of board.json, and submissions that are scored here, never taken as numbers.
 
-Settings, by environment: BOARD_DATASET (default ``eraser``), the dataset's id or folder; BOARD_METRICS (default empty),
-put before the metrics' names, e.g. ``my-org/``.
+Whose dataset and metrics: BOARD_DATASET (the dataset's id or folder) and BOARD_METRICS (put before the metrics' names, e.g.
+``my-org/``) of the environment; else the folders beside this one that ``eraser-hub build`` wrote; else those of the namespace
+in settings.json, which ``eraser-hub publish`` fills in.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ except ImportError as error:
 
 HERE = Path(__file__).parent
 BOARD = json.loads((HERE / "board.json").read_text(encoding="utf-8"))
-DATASET = os.environ.get("BOARD_DATASET", "eraser")
-METRICS = os.environ.get("BOARD_METRICS", "")
+NAMESPACE = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))["namespace"]
 ARROWS = {"higher": " ↑", "lower": " ↓", "": ""}
 MOST_BYTES = 200_000_000
 Table = dict[str, list[Any]]
@@ -81,6 +81,24 @@ def details(dataset: str) -> Table:
     }
 
 
+def place_of(name: str, chosen: str | None) -> str:
+    """Where a dataset or metric lies: as chosen, else in the folder beside this one, else in the namespace.
+
+    Raises:
+        gr.Error: none of the three.
+    """
+    if chosen is not None:
+        return chosen
+    if (HERE.parent / name / "README.md").is_file():
+        return str(HERE.parent / name)
+    if not NAMESPACE:
+        raise gr.Error(
+            f"Nothing can be scored here: this Space does not know whose {name} to take. Publish it with `eraser-hub "
+            "publish --namespace ORG`, or set the variables BOARD_DATASET=ORG/eraser and BOARD_METRICS=ORG/."
+        )
+    return f"{NAMESPACE}/{name}"
+
+
 def submit(file: str | None, config: str, split: str) -> tuple[Table, str]:
     """Score a predictions file against the dataset; the scores and the signatures that belong beside them.
 
@@ -96,13 +114,14 @@ def submit(file: str | None, config: str, split: str) -> tuple[Table, str]:
         raise gr.Error(f"The file is larger than {MOST_BYTES // 1_000_000} MB.")
     predictions = _read(Path(file))
     split = "validation" if split.strip() == "val" else split.strip()  # the releases say val
+    place, before = place_of("eraser", os.environ.get("BOARD_DATASET")), os.environ.get("BOARD_METRICS")
     try:
-        references = datasets.load_dataset(DATASET, config.strip(), split=split)
+        references = datasets.load_dataset(place, config.strip(), split=split)
     except Exception as error:  # an unknown config or split, or no network: its message says which
-        raise gr.Error(f"{DATASET}, {config}, {split}: {error}") from None
+        raise gr.Error(f"{place}, {config}, {split}: {error}") from None
     rows, signatures = [], []
     for name in ("eraser_agreement", "eraser_faithfulness"):
-        module = evaluate.load(f"{METRICS}{name}")
+        module = evaluate.load(place_of(name, None if before is None else f"{before}{name}"))
         try:
             result = module.compute(predictions=predictions, references=references)
         except ValueError as error:
@@ -170,4 +189,4 @@ def build() -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    build().launch()
+    build().launch(show_error=True)

@@ -87,6 +87,7 @@ def write_toy_dataset(folder: Path, rows: int = 40) -> None:
     import yaml
 
     from eraser_hub.conversion.croissant import write_croissant
+    from eraser_hub.conversion.leaderboard import write_eval_yaml
 
     features = datasets.Features(
         {
@@ -133,6 +134,7 @@ def write_toy_dataset(folder: Path, rows: int = 40) -> None:
     text = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
     (folder / "README.md").write_text(f"---\n{text}---\n# Small\n\nA small dataset of the tests.\n")
     write_croissant(folder, folder.name)
+    write_eval_yaml(folder, "eraser")
 
 
 @pytest.fixture
@@ -228,8 +230,9 @@ def publish_toy(
 ) -> Callable:
     """Publish the folder of `toy_hub` to the loopback Hub; its dataset counts as checked."""
     import eraser_hub.publishing.publish as module
+    import eraser_hub.publishing.uploads as uploads
 
-    monkeypatch.setattr(module, "check_dataset", lambda name, folder: None)
+    monkeypatch.setattr(uploads, "check_dataset", lambda name, folder: None)
 
     def run(**more):
         options = {

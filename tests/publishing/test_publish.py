@@ -89,6 +89,80 @@ def test_a_dry_run_asks_nothing(publish_toy, loopback, said, monkeypatch):
     assert said[-1].startswith("dry run:")
 
 
+def test_a_collection_holds_all_and_is_made_once(publish_toy, loopback, said):
+    publish_toy()
+    publish_toy()
+    (items,) = loopback.collections.values()
+    assert items == [{"id": "org/eraser", "type": "dataset"}, {"id": "org/toy_overlap", "type": "space"}]
+    assert said[-1].startswith(f"collection {loopback.url}/collections/org/")
+
+
+def test_no_collection_where_none_is_asked_for_or_a_branch_is(publish_toy, loopback):
+    publish_toy(collection=False)
+    publish_toy(revision="next")
+    assert not loopback.collections
+
+
+def test_check_compares_and_sends_nothing(publish_toy, loopback, toy_hub, said):
+    with pytest.raises(DataError, match=r"(?s)org/eraser: not published.*org/toy_overlap: not published"):
+        publish_toy(check=True, token=None)
+    assert not loopback.repos
+    publish_toy()
+    asked = len(loopback.requests)
+    assert publish_toy(check=True, token=None) == []
+    assert said[-1] == "what is published is what the folder holds"
+    card = toy_hub / "eraser" / "README.md"
+    card.write_text(card.read_text() + "\nMore.\n")
+    with pytest.raises(
+        DataError, match="org/eraser: what is published is not the folder: of its files 0 missing, 1 differ"
+    ):
+        publish_toy(check=True, token=None)
+    assert "  change README.md" in said
+    assert not any(method in ("POST", "PUT", "DELETE") for method, _ in loopback.requests[asked:])
+
+
+# -- the board's Space ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def board(toy_hub):
+    from eraser_hub.reports.board import board_lines
+    from eraser_hub.reports.space import write_space
+
+    write_space(toy_hub / "results_board", board_lines())
+    return toy_hub / "results_board"
+
+
+def test_the_board_is_published_with_its_namespace(publish_toy, loopback, board):
+    publish_toy()
+    space = loopback.repos["spaces", "org/results_board"]
+    tree = space.commits[space.branches["main"]]
+    assert json.loads(tree["settings.json"][0]) == {"namespace": "org"}
+    assert b"- org/eraser\n" in tree["README.md"][0]
+    assert tree["board.json"][0] == (board / "board.json").read_bytes()
+    assert set(space.tags) == {"v2.0.0"}, "evaluate asks for no tag of it"
+    assert {"id": "org/results_board", "type": "space"} in next(iter(loopback.collections.values()))
+    assert json.loads((board / "settings.json").read_text()) == {"namespace": ""}, "the folder stays as it was"
+    publish_toy(check=True)
+
+
+@pytest.mark.parametrize("change", ["edited", "extra", "missing", "digests"])
+def test_a_board_that_no_build_wrote_is_refused(publish_toy, loopback, board, change):
+    if change == "edited":
+        (board / "app.py").write_text("import os\n")
+    elif change == "extra":
+        (board / "notes.txt").write_text("mine")
+    elif change == "missing":
+        (board / "board.json").unlink()
+    else:
+        (board / "written.json").write_text("[1]")
+    refused(publish_toy, loopback, "board --space", metrics=["results_board"])
+
+
+def test_a_board_that_is_not_there(publish_toy, loopback):
+    refused(publish_toy, loopback, "board --space .*results_board` first", metrics=["results_board"])
+
+
 # -- what is refused before anything is sent --------------------------------------------------------------------------
 
 
@@ -111,7 +185,7 @@ def test_a_missing_croissant_or_card_file_is_refused(publish_toy, loopback, toy_
 
 
 def test_a_failed_check_is_refused(publish_toy, loopback, monkeypatch):
-    import eraser_hub.publishing.publish as module
+    import eraser_hub.publishing.uploads as module
 
     def fails(name, folder):
         raise DataError(f"`eraser-hub check` does not pass {name}")

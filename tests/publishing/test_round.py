@@ -110,6 +110,62 @@ def test_the_projects_own_folders_are_checked_published_loaded_and_score_the_sam
     assert agreement["token_micro_f1"] == 1.0
 
 
+BOARD = """
+import importlib.util, json, pathlib, sys, huggingface_hub
+folder = huggingface_hub.snapshot_download("org/results_board", repo_type="space")
+spec = importlib.util.spec_from_file_location("board_app", pathlib.Path(folder) / "app.py")
+app = importlib.util.module_from_spec(spec)
+sys.modules["board_app"] = app
+spec.loader.exec_module(app)
+table, signatures = app.submit(sys.argv[1], "movies", "val")
+print(json.dumps([dict(table["data"]), signatures, app.table("movies", "agreement")["headers"][:4]]))
+"""
+
+
+@pytest.mark.slow
+def test_board_and_results_are_published_and_come_back(loopback, child, samples, tmp_path):
+    import huggingface_hub
+    import yaml
+    from loopback_hub import Repo
+
+    pytest.importorskip("gradio", reason="skipped: gradio is not installed")
+    hub, command = tmp_path / "hub", [sys.executable, "-m", "eraser_hub"]
+    movies = ["--config", "movies", "--source", str(samples / "eraser"), "--out", str(hub), "--no-progress"]
+    predictions = str(samples / "predictions" / "eraser" / "movies.val.jsonl")
+    publish = ["publish", "--namespace", "org", "--dir", str(hub)]
+    dataset = ["--dataset", "org/eraser", "--config", "movies", "--split", "val"]
+    loopback.repos["models", "lab/lstm"] = Repo()
+    for arguments in (
+        ["build", "eraser", *movies],
+        ["build", "metrics", "--config", "eraser_agreement", "--config", "eraser_faithfulness", "--out", str(hub)],
+        ["board", "--space", str(hub / "results_board")],
+        publish,
+        [*publish, "--check"],
+        ["score", *dataset, "--results", predictions, "--eval-results", "lab/lstm", "--score-file", "scores.json"],
+        [*publish, "--eval-results", "lab/lstm"],
+        [*publish, "--eval-results", "lab/lstm", "--check"],
+    ):
+        done = child.call([*command, *arguments], loopback.url, HF_TOKEN=TOKEN)
+        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+    scores = json.loads((child.folder / "scores.json").read_text())
+    model = loopback.repos["models", "lab/lstm"]
+    tree = model.commits[model.branches["main"]]
+    entries = huggingface_hub.parse_eval_result_entries(yaml.safe_load(tree[".eval_results/eraser.yaml"][0]))
+    data = loopback.repos["datasets", "org/eraser"]
+    tasks = {task["id"] for task in yaml.safe_load(data.commits[data.branches["main"]]["eval.yaml"][0])["tasks"]}
+    assert {entry.task_id for entry in entries} <= tasks
+    assert {(entry.dataset_id, entry.dataset_revision) for entry in entries} == {("org/eraser", data.branches["main"])}
+    values = {entry.task_id: entry.value for entry in entries}
+    assert values["movies_validation_token_f1"] == scores["agreement"]["token_macro_f1"]
+    assert {entry.notes for entry in entries} == set(scores["signature"].split("; "))
+    (child.folder / "board.py").write_text(BOARD)
+    shown = child.call([sys.executable, "board.py", predictions], loopback.url, GRADIO_ANALYTICS_ENABLED="False")
+    assert shown.returncode == 0, shown.stderr
+    table, signatures, heads = json.loads(shown.stdout.strip().splitlines()[-1])
+    assert table["token_macro_f1"] == pytest.approx(scores["agreement"]["token_macro_f1"], abs=5e-7), "six digits"
+    assert signatures.count("version:2.0.0") == 2 and heads == ["System", "Dataset", "Split", "Source"]
+
+
 @pytest.mark.slow
 def test_a_corrupted_dataset_is_not_published(loopback, child, samples, tmp_path):
     """A folder whose card and Parquet agree, and whose data the integrity check does not pass."""

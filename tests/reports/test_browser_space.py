@@ -24,16 +24,12 @@ PREDICTIONS = Path(__file__).resolve().parents[2] / "samples" / "predictions" / 
 @pytest.fixture(scope="module")
 def space(hub, tmp_path_factory):
     pytest.importorskip("gradio", reason="skipped: no gradio")
-    from eraser_hub.publishing.spaces import metrics_folder
+    from eraser_hub.publishing.spaces import build_metrics
 
-    folder = tmp_path_factory.mktemp("space")
+    folder = tmp_path_factory.mktemp("hub") / "results_board"
     write_space(folder, board_lines())
-    # dataset and metrics stand beside the app, under the names that a Hub would give them
-    shutil.copytree(hub / "eraser", folder / "eraser")
-    for name in ("eraser_agreement", "eraser_faithfulness"):
-        shutil.copytree(
-            metrics_folder(), folder / name, ignore=shutil.ignore_patterns("cards", "__pycache__", "app.py")
-        )
+    shutil.copytree(hub / "eraser", folder.parent / "eraser")
+    build_metrics(folder.parent, ["eraser_agreement", "eraser_faithfulness"])
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from eraser_hub.records.errors import DataError
 from eraser_hub.reports.board import board_lines
 from eraser_hub.reports.board_lines import BoardLine
 from eraser_hub.reports.space import write_space
@@ -60,10 +61,41 @@ def test_a_line_ends_at_a_newline_alone(app, tmp_path):
 
 
 def test_an_unknown_config_is_named(app, tmp_path, monkeypatch):
-    monkeypatch.setattr(app, "DATASET", str(tmp_path))
+    monkeypatch.setenv("BOARD_DATASET", str(tmp_path))
     path = tmp_path / "p.jsonl"
     path.write_text('{"annotation_id": "a"}\n')
     with pytest.raises(gradio.Error, match="no_such_config, validation: "):
         app.submit(str(path), "no_such_config", "val")
     with pytest.raises(gradio.Error, match="Choose a predictions file"):
         app.submit(None, "movies", "val")
+
+
+def test_whose_dataset_it_takes(app, tmp_path, monkeypatch):
+    assert app.place_of("eraser", "my-org/eraser") == "my-org/eraser"
+    with pytest.raises(gradio.Error, match=r"does not know whose eraser to take.*publish --namespace ORG"):
+        app.place_of("eraser", None)
+    monkeypatch.setattr(app, "NAMESPACE", "org")
+    assert app.place_of("eraser", None) == "org/eraser"
+    beside = app.HERE.parent / "eraser"
+    beside.mkdir()
+    (beside / "README.md").write_text("x")
+    assert app.place_of("eraser", None) == str(beside)
+
+
+def test_the_folder_is_written_as_a_whole_and_no_other_one_is_replaced(tmp_path):
+    lines = board_lines()
+    files = write_space(tmp_path / "results_board", lines)
+    assert {path.name for path in files} == {path.name for path in (tmp_path / "results_board").iterdir()}
+    (tmp_path / "results_board" / "notes.txt").write_text("mine")
+    write_space(tmp_path / "results_board", lines, title="Another")
+    assert (tmp_path / "results_board" / "notes.txt").read_text() == "mine"
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "app.py").write_text("theirs")
+    (tmp_path / "file").write_text("a file")
+    (tmp_path / "link").symlink_to(tmp_path / "theirs")
+    for name, words in (("theirs", r"found no written\.json"), ("file", "a file or a link"), ("link", "or a link")):
+        with pytest.raises(DataError, match=words):
+            write_space(tmp_path / name, lines)
+    assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["app.py"]
+    (tmp_path / "empty").mkdir()
+    write_space(tmp_path / "empty", lines)

@@ -1,0 +1,132 @@
+"""``eval.yaml`` of a built dataset folder: which scores of it the Hub may rank systems by.
+
+The Hub reads the file at the root of a dataset's repository: each task there has a leaderboard of its own, and a model's
+``.eval_results/*.yaml`` answers a task with one value (huggingface.co/docs/hub/eval-results). Nothing in the format says
+that lower is better: the description does, in words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.built import BuiltDataset, open_built
+from eraser_hub.records.errors import DataError
+
+from .card import first_paragraph
+from .dataset import EVAL_YAML
+from .eraser.configs import CONFIGS
+
+FRAMEWORK = "eraser-hub"
+# a task of this split goes by the config's name alone
+PLAIN_SPLIT = "test"
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A score that a dataset's systems are ranked by.
+
+    Attributes:
+        name: in the task's id.
+        key: of the score in a score file.
+        lower: whether lower is better.
+    """
+
+    name: str
+    key: str
+    lower: bool = False
+
+
+# the scores that the papers' tables of systems print
+_OF_SPANS = (
+    Headline("token_f1", "token_macro_f1"),
+    Headline("iou_f1", "iou_macro_f1"),
+    Headline("auprc", "auprc"),
+    Headline("comprehensiveness", "comprehensiveness"),
+    Headline("sufficiency", "sufficiency", lower=True),
+    Headline("macro_f1", "macro_f1"),
+)
+_OF_PAIRS = (Headline("map", "map"), Headline("token_f1", "token_f1"), Headline("iou_f1", "iou_f1"))
+HEADLINES: Mapping[str, Sequence[Headline]] = {
+    "eraser": _OF_SPANS,
+    "bilingual_perturbation": _OF_PAIRS,
+    "human_rationales": _OF_SPANS,
+}
+
+
+def task_id(config: str, split: str, headline: Headline) -> str:
+    """``movies_token_f1`` of the test split, ``movies_validation_token_f1`` of another one."""
+    return "_".join([config, *([split] if split != PLAIN_SPLIT else []), headline.name])
+
+
+def ranked(split: str) -> bool:
+    """Whether systems are ranked by a split: not by one that they are trained on."""
+    return not split.startswith("train")
+
+
+def task_category(name: str, config: str) -> str:
+    """The Hub's task category of a config, where one is said of it; else classification, which all rows have labels for."""
+    if name == "eraser" and config in CONFIGS:
+        return CONFIGS[config].task
+    return "question-answering" if config.startswith("mrc_") else "text-classification"
+
+
+def tasks(name: str, built: BuiltDataset) -> Iterator[dict[str, str]]:
+    """The entries of ``tasks``: id, config and split of each headline of each split that is ranked.
+
+    Raises:
+        DataError: two of them have one id.
+    """
+    ids: set[str] = set()
+    for config in built.configs:
+        for split in filter(ranked, built.splits(config)):
+            for headline in HEADLINES[name]:
+                identifier = task_id(config, split, headline)
+                if identifier in ids:
+                    raise DataError(f"two tasks have the id {identifier}: rename a config", file=built.folder)
+                ids.add(identifier)
+                yield {"id": identifier, "config": config, "split": split}
+
+
+def eval_yaml(name: str, built: BuiltDataset) -> str:
+    """The text of ``eval.yaml``.
+
+    Args:
+        name: the dataset, one of `HEADLINES`.
+        built: its folder, whose card is finished.
+    """
+    headlines = HEADLINES[name]
+    scores = ", ".join(each.name if each.name == each.key else f"{each.name} ({each.key})" for each in headlines)
+    lower = [f"{headline.name}: lower is better." for headline in headlines if headline.lower]
+    words = [
+        _LINK.sub(r"\1", first_paragraph(built.prose)).replace("**", "").replace("*", ""),
+        f"Tasks are CONFIG_SCORE on the split {PLAIN_SPLIT} and CONFIG_SPLIT_SCORE on others but train; scores: {scores}.",
+        *lower,
+    ]
+    content = {
+        "name": str(built.card.get("pretty_name") or name),
+        "description": " ".join(words),
+        "evaluation_framework": FRAMEWORK,
+        "tasks": list(tasks(name, built)),
+    }
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+
+
+def write_eval_yaml(folder: Path, name: str) -> None:
+    """Write ``eval.yaml`` into a folder whose card and files are finished; see `eval_yaml`."""
+    atomic_write(folder / EVAL_YAML, eval_yaml(name, open_built(folder)).encode())
+
+
+def verify_eval_yaml(folder: Path, name: str) -> None:
+    """Raise a DataError when ``eval.yaml`` is not the one that ``build`` writes for this folder."""
+    path = folder / EVAL_YAML
+    if not path.is_file():
+        raise DataError("no such file: build the dataset again", file=path)
+    if path.read_bytes() != eval_yaml(name, open_built(folder)).encode():
+        raise DataError("its content is not what build writes for this card: build again", file=path)

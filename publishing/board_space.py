@@ -1,0 +1,76 @@
+"""The results board's Space, ``hub/results_board``: written as a whole, and known again by the digests of its files.
+
+app.py board.json README.md requirements.txt    what the Space runs and shows
+settings.json                                   whose datasets and metrics it takes: empty here, `publish` fills it in
+written.json                                    path -> SHA-256 of the files above, by which `publish` knows them
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from eraser_hub.records.atomic import carry_over, rebuilding
+from eraser_hub.records.digests import file_digest
+from eraser_hub.records.errors import DataError, raise_all
+
+BOARD, SETTINGS, WRITTEN = "results_board", "settings.json", "written.json"
+
+
+def write_board_space(folder: Path, files: Mapping[str, str]) -> list[Path]:
+    """Write the Space's folder all at once; files of other names in it are people's, and stay.
+
+    Args:
+        folder: where to, e.g. ``hub/results_board``.
+        files: name -> text.
+
+    Returns:
+        The files written.
+
+    Raises:
+        DataError: a folder that is none of this function's, a file or a link in its place, or it cannot be written; what
+            stands there is as it was.
+    """
+    folder = Path(folder)
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise DataError("expected a folder or nothing, found a file or a link", file=folder)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / WRITTEN).is_file():
+        message = f"expected a folder that `board --space` wrote, found no {WRITTEN}; what stands there is not replaced"
+        raise DataError(f"{message}: take another --space", file=folder)
+    contents = {name: text.encode() for name, text in files.items()}
+    contents[SETTINGS] = b'{"namespace": ""}\n'
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
+    contents[WRITTEN] = (json.dumps(digests, indent=1) + "\n").encode()
+    with rebuilding(folder) as building:
+        for name, content in contents.items():
+            (building / name).write_bytes(content)
+        carry_over(folder, building, lambda path: path.as_posix() in contents)
+    return [folder / name for name in contents]
+
+
+def verify_board_space(folder: Path, files: Mapping[str, Path]) -> None:
+    """Raise a DataError for each file of the Space that is not as `write_board_space` wrote it, or not of it.
+
+    Args:
+        folder: the Space's.
+        files: path -> file, of what is to be published.
+    """
+    again = "run `eraser-hub board --space` again"
+    try:
+        digests = json.loads((folder / WRITTEN).read_bytes())
+        names = dict[str, str](digests)
+    except FileNotFoundError:
+        raise DataError(f"no such file: {again}", file=folder / WRITTEN) from None
+    except (ValueError, TypeError):
+        raise DataError(f"expected the digests of the Space's files: {again}", file=folder / WRITTEN) from None
+    errors = []
+    for path in sorted((names.keys() | files.keys()) - {WRITTEN}):
+        if path not in names:
+            errors.append(DataError("not written by `eraser-hub board --space`", file=files[path]))
+        elif path not in files:
+            errors.append(DataError(f"no such file: {again}", file=folder / path))
+        elif file_digest(files[path]) != names[path]:
+            errors.append(DataError(f"not as `eraser-hub board --space` wrote it: {again}", file=files[path]))
+    raise_all(errors)

@@ -1,0 +1,266 @@
+"""A model's scores as the Hub shows them: ``.eval_results/*.yaml``, and ``model-index`` in the model's card.
+
+    eval_results/ORG/MODEL/.eval_results/eraser.yaml    one value a task of the dataset's eval.yaml, the signature in its notes
+    eval_results/ORG/MODEL/README.md                    the same as metadata of a card
+
+`write_eval_results` (``score --eval-results``) adds to what stands there, so that several corpora and splits gather;
+`results_files` (``publish --eval-results``) fills in the datasets' namespace and brings the metadata into the card that the
+model has. Both formats are read and written by huggingface_hub's own classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from eraser_hub.conversion.leaderboard import FRAMEWORK, HEADLINES, Headline, ranked, task_category, task_id
+from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.built import BuiltDataset
+from eraser_hub.records.errors import DataError, first_line, shown
+from eraser_hub.records.lines import reading
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult, EvalResultEntry
+
+FOLDER, HIDDEN, CARD = Path("eval_results"), ".eval_results", "README.md"
+
+
+def check_model(model: str) -> None:
+    """Raise a DataError where ``model`` is no id ``ORG/MODEL`` of the Hub."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(model)
+    except HFValidationError as error:
+        raise DataError(first_line(error), field="--eval-results") from None
+    if "/" not in model:
+        raise DataError(f"expected ORG/MODEL, found {shown(model)}", field="--eval-results")
+
+
+def write_eval_results(
+    model: str, scores: Mapping[str, Any], built: BuiltDataset, *, source: str | None = None, folder: Path = FOLDER
+) -> tuple[list[Path], list[str]]:
+    """Write a model's scores into ``folder/ORG/MODEL``; entries of other tasks that stand there are kept.
+
+    Args:
+        model: ``ORG/MODEL``.
+        scores: what ``score --score-file`` writes: with config, split and signature.
+        built: the dataset that was answered; on the Hub, its commit becomes the revision.
+        source: the address of the predictions, where they have one.
+        folder: where the models' folders are.
+
+    Returns:
+        The files written, and lines for the user: what has no value, what `publish` fills in.
+
+    Raises:
+        DataError: a dataset, or a split, that has no tasks; no headline score at all; a file there that is not as this
+            function writes it.
+    """
+    check_model(model)
+    name, config, split = built.place.dataset, str(scores["config"]), str(scores["split"])
+    if name not in HEADLINES or not ranked(split):
+        what = f"the dataset {name}" if name not in HEADLINES else f"the split {split}"
+        raise DataError(f"{what} has no tasks in an eval.yaml, so no results can answer them", field="--eval-results")
+    values = list(_values(name, scores))
+    if not values:
+        expected = ", ".join(headline.key for headline in HEADLINES[name])
+        raise DataError(f"expected one of the scores {expected}, found none", field="--eval-results")
+    dataset = built.place.repository or name
+    revision = built.folder.name if built.place.repository else None
+    entries = [
+        _entry(dataset, task_id(config, split, headline), value, revision, signature, source)
+        for headline, value, signature in values
+    ]
+    pretty = f"{built.card.get('pretty_name') or name} ({config})"
+    results = [
+        _result(name, (dataset, pretty, config, split, revision), headline, value, signature)
+        for headline, value, signature in values
+    ]
+    there = folder / model
+    paths = [there / HIDDEN / f"{name}.yaml", there / CARD]
+    texts = [_merged_entries(paths[0], entries), merged_card(_text(paths[1]), model, results, paths[1])]
+    for path, text in zip(paths, texts, strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(path, text.encode())
+    lacking = [each.name for each in HEADLINES[name] if each not in [headline for headline, _, _ in values]]
+    notes = [f"{model}: no value for {', '.join(lacking)}, which the predictions have no fields for"] * bool(lacking)
+    if built.place.repository is None:
+        notes.append(f"{model}: the dataset is called {name} as yet: `publish --namespace` says whose it is")
+    return paths, notes
+
+
+def _values(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, float, str]]:
+    """The headline scores that there are, each with the signature of the module that made it."""
+    blocks = [block for key in ("agreement", "faithfulness") if isinstance(block := scores.get(key), Mapping)]
+    for headline in HEADLINES[name]:
+        for block in blocks or [scores]:
+            value = block.get(headline.key)
+            if isinstance(value, int | float) and math.isfinite(value):
+                lines = block["signature"] if isinstance(block["signature"], list) else [block["signature"]]
+                run = [scores["run"]] if isinstance(scores.get("run"), str) else []
+                yield headline, float(value), "; ".join([*lines, *run])
+
+
+def _entry(
+    dataset: str, task: str, value: float, revision: str | None, signature: str, source: str | None
+) -> EvalResultEntry:
+    try:
+        from huggingface_hub import EvalResultEntry
+    except ImportError:
+        message = "this huggingface_hub knows no results of evaluations (2.4 does): pip install -U huggingface_hub"
+        raise DataError(message, field="--eval-results") from None
+    return EvalResultEntry(
+        dataset_id=dataset,
+        task_id=task,
+        value=value,
+        dataset_revision=revision,
+        date=datetime.now(timezone.utc).date().isoformat(),
+        source_url=source,
+        source_name="Predictions" if source else None,
+        notes=signature,
+    )
+
+
+def _result(
+    name: str, about: tuple[str, str, str, str, str | None], headline: Headline, value: float, signature: str
+) -> EvalResult:
+    from huggingface_hub import EvalResult
+
+    dataset, pretty, config, split, revision = about
+    return EvalResult(
+        task_type=task_category(name, config),
+        dataset_type=dataset,
+        dataset_name=pretty,
+        dataset_config=config,
+        dataset_split=split,
+        dataset_revision=revision,
+        metric_type=headline.key,
+        metric_name=f"{headline.name}{' (lower is better)' if headline.lower else ''}",
+        metric_value=value,
+        metric_args={"signature": signature, "framework": FRAMEWORK},
+    )
+
+
+# -- what stands there, and what comes to it --------------------------------------------------------------------------
+
+
+def read_entries(path: Path) -> list[EvalResultEntry]:
+    """The entries of an ``.eval_results`` file; none where there is no such file.
+
+    Raises:
+        DataError: it is not as the Hub's format has it.
+    """
+    from huggingface_hub import parse_eval_result_entries
+
+    if not path.is_file():
+        return []
+    try:
+        entries = parse_eval_result_entries(yaml.safe_load(_text(path)) or [])
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DataError(f"expected a list of results, cannot be read ({first_line(error)})", file=path) from None
+    for entry in entries:
+        if not isinstance(entry.value, int | float) or not all(
+            isinstance(text, str) for text in (entry.dataset_id, entry.task_id)
+        ):
+            raise DataError(f"expected a dataset, a task and a number, found {shown(entry.value)}", file=path)
+    return entries
+
+
+def _merged_entries(path: Path, entries: Sequence[EvalResultEntry]) -> str:
+    """The file's entries and these, which go before those of their task; in the tasks' order."""
+    by_task = {entry.task_id: entry for entry in (*read_entries(path), *entries)}
+    return _entries_text([by_task[task] for task in sorted(by_task)])
+
+
+def _entries_text(entries: Sequence[EvalResultEntry]) -> str:
+    from huggingface_hub import eval_result_entries_to_yaml
+
+    return yaml.safe_dump(eval_result_entries_to_yaml(list(entries)), sort_keys=False, allow_unicode=True, width=10_000)
+
+
+def merged_card(card: str, model: str, results: Sequence[EvalResult], path: Path) -> str:
+    """A model's card with these results in its metadata, in place of those of the same score of the same split.
+
+    Args:
+        card: the card's text; empty where the model has none.
+        model: ``ORG/MODEL``.
+        results: what comes to it.
+        path: names the card in errors.
+
+    Raises:
+        DataError: a card whose metadata cannot be read.
+    """
+    from huggingface_hub import ModelCard
+
+    try:
+        merged = ModelCard(card or "---\n{}\n---\n")
+        standing = list(merged.data.eval_results or [])
+        keys = {_key(result) for result in results}
+        merged.data.eval_results = [*(one for one in standing if _key(one) not in keys), *results]
+        merged.data.model_name = merged.data.model_name or model.rpartition("/")[2]
+        return str(merged)
+    except (ValueError, yaml.YAMLError) as error:
+        raise DataError(f"the card's metadata cannot be read ({first_line(error)})", file=path) from None
+
+
+def _key(result: EvalResult) -> tuple[str | None, ...]:
+    dataset = result.dataset_type.rpartition("/")[2]
+    return dataset, result.dataset_config, result.dataset_split, result.metric_type
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    with reading(path):
+        return path.read_text(encoding="utf-8")
+
+
+# -- on its way to the Hub --------------------------------------------------------------------------------------------
+
+
+def results_files(model: str, namespace: str, card: str, out: Path, folder: Path = FOLDER) -> dict[str, Path]:
+    """What the model's repository is to hold: path there -> file, written below ``out``.
+
+    Args:
+        model: ``ORG/MODEL``.
+        namespace: whose the datasets are that are named without one.
+        card: the text of the card that the model has on the Hub; empty where it has none.
+        out: receives the files.
+        folder: where `write_eval_results` wrote.
+
+    Raises:
+        DataError: nothing was written for the model; a file there, or the card, that cannot be read.
+    """
+    from huggingface_hub import ModelCard
+
+    check_model(model)
+    paths = sorted((folder / model / HIDDEN).glob("*.yaml"))
+    if not paths:
+        message = f"no results: `eraser-hub score .. --eval-results {model}` writes them"
+        raise DataError(message, file=folder / model)
+
+    def named(dataset: str) -> str:
+        return dataset if "/" in dataset else f"{namespace}/{dataset}"
+
+    files = {}
+    (out / HIDDEN).mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        entries = [replace(entry, dataset_id=named(entry.dataset_id)) for entry in read_entries(path)]
+        files[f"{HIDDEN}/{path.name}"] = out / HIDDEN / path.name
+        files[f"{HIDDEN}/{path.name}"].write_text(_entries_text(entries), encoding="utf-8")
+    local = folder / model / CARD
+    try:
+        results = ModelCard(_text(local) or "---\n{}\n---\n").data.eval_results or []
+    except (ValueError, yaml.YAMLError) as error:
+        raise DataError(f"the card's metadata cannot be read ({first_line(error)})", file=local) from None
+    results = [replace(result, dataset_type=named(result.dataset_type)) for result in results]
+    files[CARD] = out / CARD
+    files[CARD].write_text(merged_card(card, model, results, Path(f"{model}/{CARD}")), encoding="utf-8")
+    return files

@@ -1,0 +1,214 @@
+"""A Hub that is asked and written to, with patience where that helps and clear words where it does not."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from eraser_hub.records.errors import DataError
+from eraser_hub.version import __version__
+
+from .hub_errors import explained
+from .uploads import Upload, compare
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+KINDS = {"dataset": "datasets/", "space": "spaces/", "model": ""}
+LONGEST_WAIT = 600.0
+CLIENT_PATIENCE = 10.0
+Answer = TypeVar("Answer")
+Say = Callable[[str], None]
+
+
+class Publisher:
+    """Talks to one Hub, with patience where that helps and clear words where it does not.
+
+    Args:
+        api: the client; its token never leaves it.
+        say: takes each line of the report.
+        revision: the branch to publish to.
+        private: whether repositories that do not exist yet are created private.
+        pause: seconds before the first further try of a request; it doubles.
+    """
+
+    def __init__(
+        self, api: HfApi, say: Say, *, revision: str = "main", private: bool = False, pause: float = 1.0
+    ) -> None:
+        self.api, self.say, self.revision, self.private, self.pause = api, say, revision, private, pause
+
+    def attempt(self, what: str, call: Callable[[], Answer], tries: int = 4) -> Answer:
+        """The call's answer; tried again after errors that pass.
+
+        Raises:
+            Refusal: (a DataError) what was refused and what helps.
+        """
+        pause, left = self.pause, tries
+        while True:
+            left, began = left - 1, time.monotonic()
+            try:
+                return call()
+            except Exception as error:  # the client raises its own, httpx's, requests' and the system's
+                refusal = explained(error, what, str(self.api.endpoint), self._token())
+                # the client tries some requests again itself: what it was patient with for long is not begun anew
+                if not refusal.passing or not left or time.monotonic() - began > CLIENT_PATIENCE:
+                    raise refusal from None
+                wait = pause if refusal.retry_after is None else refusal.retry_after
+                if wait > LONGEST_WAIT:
+                    raise refusal from None
+                self.say(f"  {refusal.message}; trying again in {wait:g} s")
+                time.sleep(wait)
+                pause *= 2
+
+    def _token(self) -> str | None:
+        from huggingface_hub import get_token
+
+        return self.api.token if isinstance(self.api.token, str) else get_token()
+
+    def remote(self, upload: Upload, revision: str | None = None) -> dict[str, tuple[str, str | None]] | None:
+        """Path -> (blob id, SHA-256 in LFS) of what the Hub holds; None where there is no such repository or branch."""
+        from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+        from huggingface_hub.hf_api import RepoFile
+
+        def ask() -> dict[str, tuple[str, str | None]] | None:
+            try:
+                rows = list(
+                    self.api.list_repo_tree(
+                        upload.repo_id, recursive=True, repo_type=upload.kind, revision=revision or self.revision
+                    )
+                )
+            except (RepositoryNotFoundError, RevisionNotFoundError) as error:
+                if getattr(error.response, "status_code", 404) == 404:
+                    return None
+                raise
+            files = (row for row in rows if isinstance(row, RepoFile))
+            return {row.path: (row.blob_id, row.lfs.sha256 if row.lfs else None) for row in files}
+
+        return self.attempt(f"list {upload.repo_id}", ask)
+
+    def text(self, model: str, path: str) -> str | None:
+        """A text file of a model's repository; empty where it has no such file, None where there is no such model."""
+
+        def ask() -> str | None:
+            if not self.api.repo_exists(model):
+                return None
+            revision = self.revision if self.api.revision_exists(model, self.revision) else "main"
+            if not self.api.file_exists(model, path, revision=revision):
+                return ""
+            with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:  # a cached file may be an older one
+                file = self.api.hf_hub_download(model, path, revision=revision, local_dir=aside)
+                return Path(file).read_text("utf-8")
+
+        return self.attempt(f"read {path} of {model}", ask)
+
+    def collect(self, namespace: str, title: str, uploads: Sequence[Upload]) -> None:
+        """Put datasets and Spaces into a collection of the namespace, which is created where there is none."""
+        collection = self.attempt(
+            f"create the collection {title!r} of {namespace}",
+            lambda: self.api.create_collection(title, namespace=namespace, private=self.private, exists_ok=True),
+        )
+        there = {item.item_id for item in collection.items}
+        for upload in uploads:
+            if upload.kind in ("dataset", "space") and upload.repo_id not in there:
+                kind: Literal["dataset", "space"] = "dataset" if upload.kind == "dataset" else "space"
+                self.attempt(
+                    f"add {upload.repo_id} to the collection {title!r}",
+                    lambda upload=upload, kind=kind: self.api.add_collection_item(  # type: ignore[misc]
+                        collection.slug, upload.repo_id, kind, exists_ok=True
+                    ),
+                )
+        self.say(f"collection {collection.url}")
+
+    def publish(self, upload: Upload) -> str:
+        """Create, commit, compare, tag; the address of what now is on the Hub."""
+        repo_id, kind = upload.repo_id, upload.kind
+        if not upload.keeps_others:  # a model is its owner's to create
+            self._create(upload)
+        if self.revision != "main":
+            self.attempt(
+                f"create the branch {self.revision} of {repo_id}",
+                lambda: self.api.create_branch(repo_id, branch=self.revision, repo_type=kind, exist_ok=True),
+            )
+        # a try that failed may have reached the Hub all the same, so each starts by listing what is there
+        self.attempt(f"upload to {repo_id}", lambda: self._commit(upload), tries=3)
+        left = compare(upload, self.remote(upload) or {})
+        if left:
+            paths = ", ".join([*left.added, *left.changed, *left.removed][:10])
+            raise DataError(f"{repo_id} does not hold what was uploaded: {paths}; run the same command again")
+        if self.revision == "main" and upload.version:
+            self._tag(upload)
+        address = f"{re.sub(r'//[^/@]*@', '//', str(self.api.endpoint))}/{KINDS[kind]}{repo_id}"
+        return address if self.revision == "main" else f"{address}/tree/{self.revision}"
+
+    def _create(self, upload: Upload) -> None:
+        space = {"space_sdk": "gradio"} if upload.kind == "space" else {}
+        self.attempt(
+            f"create {upload.repo_id}",
+            lambda: self.api.create_repo(
+                upload.repo_id,
+                repo_type=upload.kind,
+                private=self.private or None,
+                exist_ok=True,
+                **space,  # type: ignore[arg-type]
+            ),
+        )
+
+    def _commit(self, upload: Upload) -> None:
+        from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+        changes = compare(upload, self.remote(upload) or {})
+        if not changes:
+            return
+        add = [CommitOperationAdd(path, str(upload.files[path])) for path in changes.added + changes.changed]
+        remove = [CommitOperationDelete(path) for path in changes.removed]
+        self.api.create_commit(
+            upload.repo_id,
+            [*add, *remove],
+            commit_message=upload.message,
+            repo_type=upload.kind,
+            revision=self.revision,
+        )
+
+    def _tag(self, upload: Upload) -> None:
+        repo_id, kind = upload.repo_id, upload.kind
+        refs = self.attempt(f"list the tags of {repo_id}", lambda: self.api.list_repo_refs(repo_id, repo_type=kind))
+        head = next((ref.target_commit for ref in refs.branches if ref.name == "main"), None)
+        tags = {ref.name: ref.target_commit for ref in refs.tags}
+        for tag in (f"v{upload.version}", *upload.moving_tags):
+            if tags.get(tag) == head and head is not None:
+                continue
+            if tag in tags and tag not in upload.moving_tags:
+                if compare(upload, self.remote(upload, tag) or {}):
+                    self.say(f"  {repo_id}: {tag} stays on the commit it names; a new version gets a tag of its own")
+                continue
+            if tag in tags:
+                self.attempt(
+                    f"move the tag {tag} of {repo_id}",
+                    lambda tag=tag: self.api.delete_tag(repo_id, tag=tag, repo_type=kind),  # type: ignore[misc]
+                )
+            self.attempt(
+                f"tag {repo_id} {tag}",
+                lambda tag=tag: self.api.create_tag(  # type: ignore[misc]
+                    repo_id, tag=tag, repo_type=kind, exist_ok=True
+                ),
+            )
+
+
+def client(endpoint: str | None, token: str | None, *, writes: bool = True) -> HfApi:
+    """The Hub library's client; who only reads needs no token."""
+    import huggingface_hub
+    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils import logging as hub_logging
+
+    # its warnings repeat what is said here, and name presigned addresses
+    hub_logging.set_verbosity_error()
+    disable_progress_bars()
+    if huggingface_hub.constants.HF_HUB_OFFLINE:
+        raise DataError("HF_HUB_OFFLINE is set: unset it to publish, or ask for a --dry-run")
+    if writes and not (token or huggingface_hub.get_token()):
+        raise DataError("no token: log in with `hf auth login`, or set HF_TOKEN to one that may write")
+    return huggingface_hub.HfApi(endpoint=endpoint, token=token, library_name="eraser-hub", library_version=__version__)

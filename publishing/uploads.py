@@ -1,0 +1,259 @@
+"""What there is to publish, whether it may be, and how it differs from what the Hub holds; nothing here asks the Hub."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from eraser_hub.conversion.card import card_text
+from eraser_hub.conversion.croissant import dataset_version, verify_digests
+from eraser_hub.conversion.leaderboard import verify_eval_yaml
+from eraser_hub.records.built import open_built, read_card
+from eraser_hub.records.digests import file_digest
+from eraser_hub.records.errors import DataError, raise_all, summary
+from eraser_hub.version import __version__
+
+from .board_space import BOARD, SETTINGS, verify_board_space
+from .spaces import metric_names, space_files
+
+# what a former version may have left and this one no longer has; any other file on the Hub is its owner's
+OURS = (".parquet", ".py", ".json", ".png")
+Stamps = dict[str, tuple[int, int]]  # path -> size and time of a file
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One folder on its way to one repository.
+
+    Attributes:
+        name: the folder's name.
+        repo_id: ``ORG/NAME``.
+        kind: ``dataset``, ``space`` or ``model``.
+        files: path in the repository -> file.
+        left_out: hidden files and caches in the folder, which stay here.
+        version: what its tag says, without the ``v``; empty for no tag.
+        moving_tags: tags that follow the newest commit.
+        keeps_others: the repository is somebody's who has more in it: nothing is created or removed.
+    """
+
+    name: str
+    repo_id: str
+    kind: str
+    files: Mapping[str, Path]
+    left_out: Sequence[str]
+    version: str
+    moving_tags: tuple[str, ...] = ()
+    keeps_others: bool = False
+
+    @property
+    def message(self) -> str:
+        """Of its commit."""
+        return f"{self.name} {self.version}" if self.version else "Results of evaluations"
+
+
+@dataclass(slots=True)
+class Changes:
+    """How a folder differs from its repository."""
+
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+# -- what there is to publish -----------------------------------------------------------------------------------------
+
+
+def collect(
+    folder: Path,
+    namespace: str,
+    datasets: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    *,
+    source: Path | None = None,
+) -> list[Upload]:
+    """The uploads asked for; with neither datasets nor metrics named, all that ``build`` wrote into the folder.
+
+    Raises:
+        DataError: a name that there is not, a folder that was not built, a link in it, nothing to publish at all.
+    """
+    from eraser_hub.conversion import HUB_DATASETS
+
+    known = {"dataset": sorted(HUB_DATASETS), "space": [*metric_names(source), BOARD]}
+    everything = not datasets and not metrics
+    uploads, errors = [], []
+    for kind, asked in (("dataset", datasets), ("space", metrics)):
+        for name in known[kind] if everything else dict.fromkeys(asked or ()):
+            if name not in known[kind]:
+                errors.append(DataError(f"no {_noun(kind)} {name!r}: there are {', '.join(known[kind])}"))
+            elif (folder / name / "README.md").is_file():
+                uploads.append(_upload(folder / name, name, f"{namespace}/{name}", kind))
+            elif not everything:
+                verb = {"dataset": f"build {name}", "space": "build metrics"}[kind]
+                verb = f"board --space {folder / name}" if name == BOARD else verb
+                errors.append(DataError(f"no such folder: run `eraser-hub {verb}` first", file=folder / name))
+    raise_all(errors)
+    if not uploads:
+        raise DataError("nothing to publish: `eraser-hub build` writes what can be", file=folder)
+    return uploads
+
+
+def _noun(kind: str) -> str:
+    return "metric" if kind == "space" else kind
+
+
+def _upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
+    files, left_out = {}, []
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if path.is_symlink():
+            raise DataError("a link: only files that lie in the folder itself are published", file=path)
+        if any(part.startswith(".") or part == "__pycache__" for part in relative.parts):
+            left_out += [relative.as_posix()] if path.is_file() else []
+        elif path.is_file():
+            files[relative.as_posix()] = path
+    moving = (evaluate_tag(),) if kind == "space" and name != BOARD else ()
+    return Upload(name, repo_id, kind, files, left_out, _version(folder, kind), moving)
+
+
+def evaluate_tag() -> str:
+    """The tag at which ``evaluate.load`` looks for a Space first: the version of evaluate that Spaces pin."""
+    from .spaces import metrics_folder
+
+    pins = (metrics_folder() / "requirements.txt").read_text("utf-8")
+    match = re.search(r"^evaluate==(\S+)", pins, flags=re.MULTILINE)
+    return f"v{match[1] if match else __version__}"
+
+
+def _version(folder: Path, kind: str) -> str:
+    """A dataset's version stands in its card; the metrics share the package's."""
+    return dataset_version(open_built(folder).card) if kind == "dataset" else __version__
+
+
+# -- what may be published --------------------------------------------------------------------------------------------
+
+
+def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
+    """Refuse a folder that is not what ``build`` wrote, or that ``check`` does not pass.
+
+    Raises:
+        DataError: what differs, or what the check found.
+    """
+    if upload.name == BOARD:
+        verify_board_space(folder / BOARD, upload.files)
+        return
+    if upload.kind == "space":
+        _verify_space(upload, source)
+        return
+    verify_digests(folder / upload.name)
+    verify_eval_yaml(folder / upload.name, upload.name)
+    check_dataset(upload.name, folder / upload.name)
+
+
+def check_dataset(name: str, folder: Path) -> None:
+    """Raise a DataError when the dataset's integrity report holds a violation."""
+    from eraser_hub.conversion import HUB_DATASETS
+
+    errors = HUB_DATASETS[name].check(folder).errors
+    if errors:
+        raise DataError(f"`eraser-hub check` does not pass {name}, so it is not published:\n{summary(errors)}")
+
+
+def _verify_space(upload: Upload, source: Path | None) -> None:
+    built = space_files(upload.name, source)
+    errors = []
+    for path in sorted(built.keys() | upload.files.keys()):
+        if path not in built:
+            errors.append(DataError("not written by `eraser-hub build metrics`", file=upload.files[path]))
+        elif path not in upload.files:
+            errors.append(DataError(f"{path} is missing: run `eraser-hub build metrics` again", file=upload.name))
+        elif upload.files[path].read_bytes() != built[path]:
+            errors.append(
+                DataError("not as `eraser-hub build metrics` writes it: build again", file=upload.files[path])
+            )
+    raise_all(errors)
+
+
+# -- comparing --------------------------------------------------------------------------------------------------------
+
+
+def compare(upload: Upload, remote: Mapping[str, tuple[str, str | None]]) -> Changes:
+    """What to add, change and remove.
+
+    Args:
+        upload: path -> local file.
+        remote: path -> (git blob id, SHA-256 where the file is in LFS) on the Hub.
+    """
+    changes = Changes()
+    for path, file in upload.files.items():
+        if path not in remote:
+            changes.added.append(path)
+            continue
+        blob, lfs = remote[path]
+        same = file_digest(file) == lfs if lfs else _blob_digest(file) == blob
+        (changes.same if same else changes.changed).append(path)
+    if not upload.keeps_others:
+        changes.removed = sorted(path for path in remote if path not in upload.files and path.endswith(OURS))
+    return changes
+
+
+def _blob_digest(file: Path) -> str:
+    """The name that git gives the file's content."""
+    return file_digest(file, hashlib.sha1(b"blob %d\0" % file.stat().st_size))
+
+
+def plan_lines(upload: Upload, changes: Changes | None) -> Iterator[str]:
+    """The plan of one upload, in words; ``changes`` is None where the Hub was not asked."""
+    size = sum(file.stat().st_size for file in upload.files.values())
+    tags = f"; tags {', '.join((f'v{upload.version}', *upload.moving_tags))}" if upload.version else ""
+    yield f"{upload.kind} {upload.repo_id}: {len(upload.files)} files, {_bytes(size)}{tags}"
+    if changes is None:
+        yield from (f"  {path} ({_bytes(file.stat().st_size)})" for path, file in upload.files.items())
+    else:
+        for verb, paths in (("add", changes.added), ("change", changes.changed), ("remove", changes.removed)):
+            yield from (f"  {verb} {path}" for path in paths)
+        yield f"  {len(changes.same)} unchanged" if changes else "  nothing to upload"
+    if upload.left_out:
+        yield f"  left out (hidden): {', '.join(upload.left_out)}"
+
+
+def _bytes(size: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def stamps_of(upload: Upload) -> Stamps:
+    """Size and time of each file: what changes when somebody writes it."""
+    return {path: (file.stat().st_size, file.stat().st_mtime_ns) for path, file in upload.files.items()}
+
+
+def filled(upload: Upload, namespace: str, aside: Path) -> Upload:
+    """The upload with its namespace where a Space names datasets and metrics without one; such files are written ``aside``.
+
+    A card's ``datasets`` and the board's `SETTINGS` name them.
+    """
+    files = dict(upload.files)
+    if upload.kind != "space":
+        return upload
+    metadata, prose = read_card(files["README.md"])
+    texts = {}
+    if isinstance(metadata.get("datasets"), list):
+        names = [name if "/" in str(name) else f"{namespace}/{name}" for name in metadata["datasets"]]
+        texts["README.md"] = card_text(metadata | {"datasets": names}, prose)
+    if SETTINGS in files:
+        texts[SETTINGS] = json.dumps({"namespace": namespace}) + "\n"
+    for path, text in texts.items():
+        files[path] = aside / path
+        files[path].parent.mkdir(parents=True, exist_ok=True)
+        files[path].write_text(text, encoding="utf-8")
+    return replace(upload, files=files)

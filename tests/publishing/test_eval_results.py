@@ -1,0 +1,163 @@
+"""A model's results: what `score --eval-results` writes, and what `publish --eval-results` sends."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from conftest import write_toy_dataset
+from huggingface_hub import ModelCard, parse_eval_result_entries
+from loopback_hub import Repo
+
+from eraser_hub.publishing.eval_results import write_eval_results
+from eraser_hub.records.built import open_built
+from eraser_hub.records.errors import DataError
+
+MODEL = "lab/lstm"
+CARD = """---
+license: mit
+model-index:
+- name: Our LSTM
+  results:
+  - task: {type: text-classification}
+    dataset: {name: GLUE, type: glue, config: sst2, split: validation}
+    metrics:
+    - {type: accuracy, value: 0.9}
+---
+# Our LSTM
+
+Words of its owner.
+"""
+
+
+@pytest.fixture
+def built(tmp_path):
+    write_toy_dataset(tmp_path / "data" / "eraser")
+    return open_built(tmp_path / "data" / "eraser")
+
+
+def scores(split="test", **more):
+    agreement = {"token_macro_f1": 0.5, "iou_macro_f1": float("nan"), "signature": "eraser_agreement|version:2.0.0"}
+    faithfulness = {"sufficiency": 0.25, "signature": "eraser_faithfulness|aopc:0.5"}
+    parts = {"agreement": agreement, "faithfulness": faithfulness, "run": "explain|kd:0.1"}
+    return {"config": "movies", "split": split, "dataset": "eraser", **parts, **more}
+
+
+def entries(folder, name="eraser"):
+    path = folder / MODEL / ".eval_results" / f"{name}.yaml"
+    return {entry.task_id: entry for entry in parse_eval_result_entries(yaml.safe_load(path.read_text()))}
+
+
+def test_values_and_signatures_are_read_back_by_the_hubs_classes(built, tmp_path):
+    paths, notes = write_eval_results(MODEL, scores(), built, folder=tmp_path, source="https://x.org/p.jsonl")
+    there = entries(tmp_path)
+    assert {task: entry.value for task, entry in there.items()} == {"movies_token_f1": 0.5, "movies_sufficiency": 0.25}
+    assert there["movies_token_f1"].notes == "eraser_agreement|version:2.0.0; explain|kd:0.1"
+    assert there["movies_token_f1"].source_url == "https://x.org/p.jsonl"
+    assert any("no value for iou_f1, auprc, comprehensiveness, macro_f1" in note for note in notes)
+    assert any("publish --namespace" in note for note in notes)
+    results = {one.metric_type: one for one in ModelCard.load(paths[1]).data.eval_results}
+    assert results["sufficiency"].metric_name == "sufficiency (lower is better)"
+    assert results["token_macro_f1"].metric_args["signature"].startswith("eraser_agreement|")
+    assert (results["token_macro_f1"].dataset_config, results["token_macro_f1"].dataset_split) == ("movies", "test")
+
+
+def test_splits_gather_and_a_second_value_takes_the_place_of_the_first(built, tmp_path):
+    write_eval_results(MODEL, scores(), built, folder=tmp_path)
+    write_eval_results(MODEL, scores("validation"), built, folder=tmp_path)
+    again = scores(agreement={"token_macro_f1": 0.75, "signature": "eraser_agreement|version:2.0.1"})
+    write_eval_results(MODEL, again, built, folder=tmp_path)
+    there = entries(tmp_path)
+    assert {task: entry.value for task, entry in there.items()} == {
+        "movies_token_f1": 0.75,
+        "movies_sufficiency": 0.25,
+        "movies_validation_token_f1": 0.5,
+        "movies_validation_sufficiency": 0.25,
+    }
+    card = ModelCard.load(tmp_path / MODEL / "README.md")
+    assert len(card.data.eval_results) == 4 and card.data.model_name == "lstm"
+
+
+@pytest.mark.parametrize(
+    ("model", "content", "words"),
+    [
+        ("lab", scores(), "expected ORG/MODEL, found 'lab'"),
+        ("lab/../x", scores(), "--eval-results"),
+        ("a/b/c", scores(), "--eval-results"),
+        (MODEL, scores("train"), "the split train has no tasks"),
+        (MODEL, {"config": "movies", "split": "test", "agreement": {"signature": "x"}}, "expected one of the scores"),
+    ],
+)
+def test_what_is_refused(built, tmp_path, model, content, words):
+    with pytest.raises(DataError, match=words):
+        write_eval_results(model, content, built, folder=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("text", ["- 1\n", "{", "a: b\n", "- {dataset: {id: x, task_id: y}, value: [1]}\n", "\x00"])
+def test_a_file_of_another_make_is_named_and_stays(built, tmp_path, text):
+    path = tmp_path / MODEL / ".eval_results" / "eraser.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(DataError, match=r"eraser\.yaml"):
+        write_eval_results(MODEL, scores(), built, folder=tmp_path)
+    assert path.read_text() == text
+
+
+# -- to the Hub and back ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model(loopback):
+    repo = Repo()
+    repo.record("main", {"README.md": (CARD.encode(), False), "config.json": (b"{}", False)}, "a model")
+    loopback.repos["models", MODEL] = repo
+    return repo
+
+
+def test_results_come_to_the_models_repository_and_nothing_else_goes(publish_toy, loopback, model, built, tmp_path):
+    write_eval_results(MODEL, scores(), built, folder=tmp_path)
+    assert publish_toy(eval_results=MODEL, results_folder=tmp_path) == [f"{loopback.url}/{MODEL}"]
+    tree = model.commits[model.branches["main"]]
+    assert set(tree) == {"README.md", "config.json", ".eval_results/eraser.yaml"}
+    there = parse_eval_result_entries(yaml.safe_load(tree[".eval_results/eraser.yaml"][0]))
+    assert {entry.dataset_id for entry in there} == {"org/eraser"}
+    card = ModelCard(tree["README.md"][0].decode())
+    assert card.data.license == "mit" and card.data.model_name == "Our LSTM" and "Words of its owner." in card.text
+    assert {one.dataset_type for one in card.data.eval_results} == {"glue", "org/eraser"}
+    assert not model.tags and ("datasets", "org/eraser") not in loopback.repos and not loopback.collections
+
+
+def test_a_second_run_sends_nothing_and_check_agrees(publish_toy, model, built, tmp_path, said):
+    write_eval_results(MODEL, scores(), built, folder=tmp_path)
+    publish_toy(eval_results=MODEL, results_folder=tmp_path)
+    publish_toy(eval_results=MODEL, results_folder=tmp_path)
+    assert len(model.messages) == 3, "the Hub's first, the owner's, ours"
+    publish_toy(eval_results=MODEL, results_folder=tmp_path, check=True)
+    assert said[-1] == "what is published is what the folder holds"
+    write_eval_results(MODEL, scores("validation"), built, folder=tmp_path)
+    with pytest.raises(DataError, match=r"lab/lstm.*2 differ"):
+        publish_toy(eval_results=MODEL, results_folder=tmp_path, check=True)
+
+
+def test_a_model_that_is_not_there_is_not_created(publish_toy, loopback, built, tmp_path):
+    write_eval_results(MODEL, scores(), built, folder=tmp_path)
+    with pytest.raises(DataError, match="there is no model lab/lstm on the Hub"):
+        publish_toy(eval_results=MODEL, results_folder=tmp_path)
+    assert not loopback.repos
+    with pytest.raises(DataError, match=r"no results: `eraser-hub score .. --eval-results lab/other`"):
+        loopback.repos["models", "lab/other"] = Repo()
+        publish_toy(eval_results="lab/other", results_folder=tmp_path)
+
+
+def test_a_dry_run_plans_without_the_card(publish_toy, loopback, built, tmp_path, said):
+    write_eval_results(MODEL, scores(), built, folder=tmp_path)
+    publish_toy(eval_results=MODEL, results_folder=tmp_path, dry_run=True, token=None)
+    assert any(line.startswith("model lab/lstm: 2 files") for line in said) and not loopback.requests
+
+
+def test_a_card_that_cannot_be_read_is_named_and_stays(publish_toy, model, built, tmp_path):
+    model.record("main", {"README.md": (b"---\n: [\n---\n", False)}, "broken")
+    write_eval_results(MODEL, scores(), built, folder=tmp_path)
+    with pytest.raises(DataError, match=r"lab/lstm/README\.md.*metadata cannot be read"):
+        publish_toy(eval_results=MODEL, results_folder=tmp_path)
+    assert len(model.messages) == 3
