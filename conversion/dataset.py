@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .checks import Report
 
 RELEASE, CROISSANT, EVAL_YAML = "release.json", "croissant.json", "eval.yaml"
+LICENSES = "licenses"  # the folder of the licence files that came with a release
 FORMAT = 2
 T = TypeVar("T")
 
@@ -262,6 +263,8 @@ def keep_others(target: Path, folder: Path, folders: Collection[str]) -> None:
     def is_built(path: PurePath) -> bool:
         if len(path.parts) == 1:
             return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML)
+        if len(path.parts) == 2 and path.parts[0] == LICENSES:
+            return True
         return len(path.parts) == 2 and path.parts[0] in folders and path.suffix == ".parquet"
 
     carry_over(target, folder, is_built)

@@ -88,10 +88,8 @@ def publish(
         named = bool(datasets or metrics or eval_results is None)
         uploads = collect(folder, namespace, datasets, metrics, source=source) if named else []
         checked = _checked(uploads, folder, namespace, Path(aside), source)
-        publisher = None
-        if not dry_run:
-            api = client(endpoint, token, writes=not check)
-            publisher = Publisher(api, say, revision=revision, private=private, pause=pause)
+        api = None if dry_run else client(endpoint, token, writes=not check)
+        publisher = api and Publisher(api, say, revision=revision, private=private, pause=pause)
         if eval_results is not None:
             checked.uploads.append(
                 _results(eval_results, namespace, (results_folder, Path(aside) / "model"), publisher)

@@ -8,6 +8,7 @@
     out/eraser/documents/CONFIG.order.parquet     where the other documents stood in docs.jsonl, if not in the rows' order
     out/eraser/documents/CONFIG.records.parquet   records that differ from what release.json says of their split, if any
     out/eraser/annotators/CONFIG.parquet          the annotators' masks, of a corpus of one's own that has them
+    out/eraser/licenses/CONFIG.LICENSE            the licence files that the release ships with the corpus, as they are
 
 All of it appears at once (see `atomic`): a kill leaves what stood there, and a rerun takes up the finished files.
 A split's rows are in memory while it is built, its documents where they stand in docs.jsonl.
@@ -47,6 +48,7 @@ from eraser_hub.conversion.dataset import (
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
 from eraser_hub.conversion.leaderboard import write_eval_yaml
+from eraser_hub.conversion.licenses import built_name, license_notes
 from eraser_hub.conversion.offsets import in_first_order
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
@@ -165,7 +167,7 @@ def _keep(target: Path, folder: Path, names: Iterable[str]) -> None:
     for name in names:
         for old in sorted((target / name).glob("*.parquet")):
             link_or_copy(old, folder / name / old.name)
-        for old in sorted(path for beside in BESIDE_CONFIGS for path in (target / beside).glob(f"{name}.*parquet")):
+        for old in sorted(path for beside in BESIDE_CONFIGS for path in (target / beside).glob(f"{name}.*")):
             link_or_copy(old, folder / old.relative_to(target))
 
 
@@ -284,6 +286,11 @@ def _build_config(
         table = pa.Table.from_arrays(columns, schema=RECORDS)
         files.write(f"documents/{config.name}.records.parquet", RECORDS, [table])
     _keep_annotators(corpus, files)
+    for path in corpus.licenses:
+        copy = folder / built_name(config.name, path.name)
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, copy)
+        parts.notes += license_notes(config.name, config.license, path)
     version = content_version(
         [
             str(SCHEMA),
@@ -300,6 +307,7 @@ def _build_config(
         "splits": parts.entries,
         "skipped": [{"file": str(each.path.relative_to(corpus.folder)), "reason": each.reason} for each in skipped],
         **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
+        **({"licenses": [path.name for path in corpus.licenses]} if corpus.licenses else {}),
     }
     return BuiltConfig(entry, files.digests, [*map(str, skipped), *parts.notes])
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from eraser_hub.conversion.card import card_text, with_configs
 from eraser_hub.conversion.features import yaml_features
+from eraser_hub.conversion.licenses import built_name
 from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError, visible
 from eraser_hub.records.tables import Cell
@@ -92,7 +93,7 @@ def filled_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, Era
     Raises:
         DataError: a mark is missing.
     """
-    tables = (_splits(release, facts), _own(facts), _table_five(release, facts), _licences(facts))
+    tables = (_splits(release, facts), _own(facts), _table_five(release, facts), _licences(release, facts))
     for mark, table in zip(MARKS, tables, strict=True):
         comment = f"<!-- {mark} -->"
         if comment not in prose:
@@ -150,8 +151,9 @@ def _table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -
     return "\n".join(lines)
 
 
-def _licences(facts: Mapping[str, EraserConfig]) -> str:
-    lines = ["| config | licence | |", "|---|---|---|"]
+def _licences(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
+    lines = ["| config | licence | | the release's file |", "|---|---|---|---|"]
     for name, config in facts.items():
-        lines.append(f"| `{name}` | {config.license} | {config.license_note} |")
+        files = [f"[{file}]({built_name(name, file)})" for file in release[name].get("licenses", ())]
+        lines.append(f"| `{name}` | {config.license} | {config.license_note} | {', '.join(files) or '–'} |")
     return "\n".join(lines)

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from eraser_hub.conversion.licenses import is_license
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import describe, strict_value
 from eraser_hub.records.lines import batches_of_lines, reading
@@ -45,13 +46,14 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class CorpusFolder:
-    """A corpus on disk: split files in the order train, validation, test, then the others by name."""
+    """A corpus on disk: split files in the order train, validation, test, then the others by name; licences; what is skipped."""
 
     config: EraserConfig
     folder: Path
     splits: tuple[SplitFile, ...]
     skipped: tuple[Skipped, ...]
     backups: tuple[Path, ...]
+    licenses: tuple[Path, ...] = ()
 
 
 _ORDER = {"train": 0, "validation": 1, "test": 2}
@@ -65,6 +67,7 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
     """
     splits: dict[str, SplitFile] = {}
     skipped: list[Skipped] = []
+    licenses: list[Path] = []
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -75,6 +78,9 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
         if entry.name == "docs.jsonl" if lines else entry.name == "docs" and entry.is_dir():
             continue
         if config.corpus_yaml and entry.name in ("corpus.yaml", "annotators"):
+            continue
+        if is_license(entry):
+            licenses.append(path)
             continue
         reason = _why_no_split(entry, path, config)
         if reason:
@@ -90,7 +96,7 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
         raise DataError("expected annotation files (train.jsonl, val.jsonl, test.jsonl), found none", file=folder)
     ordered = sorted(splits.values(), key=lambda each: (_ORDER.get(each.split, 3), each.split))
     backups = tuple(each.path for each in skipped if each.reason == BACKUP)
-    return CorpusFolder(config, folder, tuple(ordered), tuple(skipped), backups)
+    return CorpusFolder(config, folder, tuple(ordered), tuple(skipped), backups, tuple(licenses))
 
 
 def _first_line(path: Path) -> bytes | None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from eraser_hub.conversion.card import verify_folder
 from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
+from eraser_hub.conversion.licenses import built_name, check_name
 from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.built import BuiltDataset, batches, label_name, open_built
 from eraser_hub.records.errors import DataError, first_line, shown
@@ -89,6 +90,10 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
     if config.corpus_yaml:
         (folder / CORPUS_YAML).write_bytes(config.corpus_yaml.encode())
         names.append(CORPUS_YAML)
+    for license in entry.get("licenses", ()):
+        check_name(license, built.folder / RELEASE)
+        shutil.copyfile(built.folder / built_name(name, license), folder / license)
+        names.append(license)
     masks = annotators_file(name)
     if (built.folder / masks).is_file():
         (folder / masks).parent.mkdir()

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import yaml
 
+from eraser_hub.conversion.dataset import LICENSES
 from eraser_hub.metrics.strangers import nearly
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import brackets_nest, has_half_character
@@ -31,7 +32,7 @@ from .configs import CONFIGS, CORPUS_YAML, EraserConfig
 
 REQUIRED, OPTIONAL = ("name", "labels"), ("language", "license", "citation", "kd")
 # folders of a built dataset that are no configs
-BESIDE_CONFIGS = ("documents", "annotators")
+BESIDE_CONFIGS = ("documents", "annotators", LICENSES)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.-]*")

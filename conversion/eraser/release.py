@@ -67,6 +67,7 @@ class Entry(msgspec.Struct):
     splits: dict[str, Split]
     skipped: list[Skipped]
     corpus: str | None = None  # the text of corpus.yaml, of a corpus of one's own
+    licenses: list[str] = []  # the licence files that came with it
 
 
 def configs_of(built: BuiltDataset) -> dict[str, EraserConfig]:
