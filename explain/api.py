@@ -95,8 +95,7 @@ def explain_texts(
     )
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", instance=bare)
-    infiller = infiller_of(str(infill), checked.seed)
-    return list(explain_instances(adapter, instances, checked, "eraser", on_passes, infiller))
+    return list(explain_instances(adapter, instances, checked, "eraser", on_passes, infiller_of(infill, checked.seed)))
 
 
 def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:

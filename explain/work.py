@@ -130,7 +130,7 @@ def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
     return model
 
 
-def infiller_of(model: str, seed: int, **how: Any) -> Infiller | None:
+def infiller_of(model: str | Path, seed: int, **how: Any) -> Infiller | None:
     """The masked language model that draws words for erased tokens; None where none is asked for.
 
     Args:
@@ -144,7 +144,7 @@ def infiller_of(model: str, seed: int, **how: Any) -> Infiller | None:
     need("torch", "transformers")
     from .transformers.infilling import open_infiller
 
-    return open_infiller(model, seed, **{"device": None, "precision": "auto", "trust_remote_code": False, **how})
+    return open_infiller(str(model), seed, **{"device": None, "precision": "auto", "trust_remote_code": False, **how})
 
 
 def infiller_of_job(job: Job, seed: int) -> Infiller | None:
