@@ -26,6 +26,7 @@ ORPHANS = re.compile(r"(^|/)\.[^/]*\.tmp$|^\.training(/|\.lock$)")
 WRITING = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod")
 BUILT = ["--dataset", "hub/eraser", "--config", "movies"]
 OLD_BUILD = ["build", "eraser", "--source", "raw", "--config", "esnli", "--out", "out", "--no-progress"]
+IMPORTED = ["--name", "mine", "--tokens", "tokens", "--mask", "mask", "--label", "label", "--id", "id"]
 
 
 @dataclass
@@ -66,23 +67,7 @@ def victims() -> list[Victim]:
         Victim("export", ["export", *BUILT, "--out", "exported"], ("exported/movies",), once=True),
         Victim(
             "import",
-            [
-                "import",
-                "--from",
-                "rows.jsonl",
-                "--name",
-                "mine",
-                "--tokens",
-                "tokens",
-                "--mask",
-                "mask",
-                "--label",
-                "label",
-                "--id",
-                "id",
-                "--out",
-                "c",
-            ],
+            ["import", "--from", "rows.jsonl", *IMPORTED, "--out", "c"],
             ("c/mine",),
             needs=("rows.jsonl",),
             once=True,

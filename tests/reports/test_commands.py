@@ -150,6 +150,12 @@ def test_what_report_refuses(hub, tmp_path, arguments, status, words):
     assert (tmp_path / "out").exists() == (status == 0), "nothing half-written"
 
 
+def report_of(hub, path):
+    """`report` on the samples' movies, beside the predictions."""
+    split = ("--dataset", hub / "eraser", "--config", "movies", "--split", "val")
+    return run("report", *split, "--predictions", path, "--out", path.parent / "out")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -163,19 +169,7 @@ def test_what_report_refuses(hub, tmp_path, arguments, status, words):
 def test_predictions_that_are_none(hub, tmp_path, text, words):
     path = tmp_path / "p.jsonl"
     path.write_text(text)
-    done = run(
-        "report",
-        "--dataset",
-        hub / "eraser",
-        "--config",
-        "movies",
-        "--split",
-        "val",
-        "--predictions",
-        path,
-        "--out",
-        tmp_path / "out",
-    )
+    done = report_of(hub, path)
     assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
 
@@ -222,19 +216,7 @@ def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
 def test_broken_utf8_names_its_line(hub, tmp_path):
     path = tmp_path / "p.jsonl"
     path.write_bytes(b'{"annotation_id": "a"}\n{"annotation_id": "\xff"}\n')
-    done = run(
-        "report",
-        "--dataset",
-        hub / "eraser",
-        "--config",
-        "movies",
-        "--split",
-        "val",
-        "--predictions",
-        path,
-        "--out",
-        tmp_path / "out",
-    )
+    done = report_of(hub, path)
     assert done.returncode == 1 and "p.jsonl:2" in done.stderr
 
 

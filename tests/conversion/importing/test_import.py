@@ -236,20 +236,8 @@ def test_shares_of_one_file(tmp_path: Path) -> None:
     """Every row in one split, equal texts in the same, and the same ones each time."""
     rows = [{**GOOD, "tokens": [f"text{number % 200}", "fine", "film"], "id": str(number)} for number in range(400)]
     write_lines(tmp_path / "rows.jsonl", rows)
-    words = [
-        "--from",
-        str(tmp_path / "rows.jsonl"),
-        "--name",
-        "mine",
-        "--tokens",
-        "tokens",
-        "--mask",
-        "mask",
-        "--label",
-        "label",
-        "--id",
-        "id",
-    ]
+    words = ["--from", str(tmp_path / "rows.jsonl"), "--name", "mine", "--tokens", "tokens", "--mask", "mask"]
+    words += ["--label", "label", "--id", "id"]
     splits = ["--split", "test=20%", "--split", "val=10%"]
     held = []
     for out in (tmp_path / "one", tmp_path / "two"):

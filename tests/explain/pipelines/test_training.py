@@ -25,16 +25,6 @@ LABELS = ("NEG", "POS")
 SMALL = ("embedding_size=12", "hidden_size=12", "patience=0", "dropout=0", "learning_rate=0.02")
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory):
     """A small random BERT over the planted words."""
