@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import compress, islice
 from typing import Any
 
@@ -51,17 +52,11 @@ class Question:
 
 
 def questions(split: Split) -> Iterator[Question]:
-    """The questions of a split, in order; errors as of `Split.instances`."""
-    for number, row in enumerate(split.rows, start=1):
-        try:
-            yield question_of(row, split.kind, split.label_names)
-        except DataError as error:
-            if error.instance is not None:
-                raise
-            raise DataError(error.message, file=split.name or "dataset", line=number, field=error.field) from error
+    """The questions of a split, in order; errors as of `Split.read`."""
+    return split.read(partial(question_of, split.kind))
 
 
-def question_of(row: Mapping[str, Any], kind: str, label_names: Sequence[str]) -> Question:
+def question_of(kind: str, row: Mapping[str, Any], label_names: Sequence[str]) -> Question:
     """A row's question; of ``eraser`` the documents' text is as it was released, else its tokens one after another."""
     instance = READERS[kind](row, label_names)
     blank = "" if row.get("language") == "zh" else " "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from eraser_hub.records.hub import place_of
 from eraser_hub.records.splits import dataset_split
 
 from .instances import READERS, Instance
+
+T = TypeVar("T")
 
 PAPER_OF_KD = {"eraser": "eraser_first_version", "perturbation": "wang_2022"}
 LOOKED_AT = 2000  # rows after the first that are looked at for another query
@@ -67,7 +69,11 @@ class Split:
     name: str | None = None
 
     def instances(self) -> Iterator[Instance]:
-        """Instances in the dataset's order.
+        """Instances in the dataset's order; errors as of `read`."""
+        return self.read(READERS[self.kind])
+
+    def read(self, reader: Callable[[dict[str, Any], tuple[str, ...]], T]) -> Iterator[T]:
+        """What a reader makes of each row and the label names, in the dataset's order.
 
         Raises:
             DataError: a row that is not of its dataset's schema; a data file that cannot be read.
@@ -83,7 +89,7 @@ class Split:
             if row is None:
                 return
             try:
-                yield READERS[self.kind](row, self.label_names)
+                yield reader(row, self.label_names)
             except DataError as error:
                 if error.instance is not None:
                     raise

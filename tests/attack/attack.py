@@ -38,7 +38,7 @@ FAULTS = COLUMNS[2:]
 WEIGHTS = {
     "score": 22, "compare": 4, "report": 3, "highlight": 4, "board": 4, "build": 8, "export": 3, "check": 4, "stats": 3,
     "explain": 4, "train": 2, "publish": 2, "import": 6, "eraser_agreement": 12, "eraser_faithfulness": 8, "perturbation_map": 5,
-    "rationale_set_agreement": 5, "normalized_fidelity": 4, "annotator_agreement": 3,
+    "rationale_set_agreement": 5, "normalized_fidelity": 4, "annotator_agreement": 3, "quote_faithfulness": 3, "ask": 2, "reproduce": 1,
 }  # fmt: skip
 
 

@@ -152,13 +152,31 @@ def import_rows() -> list[Record]:
 
 
 def module_rows(name: str) -> tuple[list[Record], list[Record] | None]:
-    """(predictions, references) that one of the six modules takes."""
+    """(predictions, references) that one of the seven modules takes."""
     if name.startswith("eraser_"):
         return instances("movies"), CORPORA["movies"].rows("val")
+    if name == "quote_faithfulness":
+        rows = CORPORA["movies"].rows("val")
+        return [quoted(row) for row in rows], rows
     predictions, references = made_up(name, 4)
     for row in [*predictions, *(references or [])]:  # ids of one type, so that Arrow takes the rows too
         row.update({key: str(row[key]) for key in ("id", "annotation_id") if key in row})
     return predictions, references
+
+
+def quoted(row: Record) -> Record:
+    """A language model's quotes of a row: one that stands there, one that does not; and its answers without them."""
+    document = row["documents"][0]
+    place = {"docid": document["docid"], "start_token": 0, "end_token": 2, "similarity": 1.0}
+    return {
+        "annotation_id": row["annotation_id"],
+        "classification": "POS",
+        "quotes": [
+            {"text": " ".join(document["text"].split()[:2]), "status": "exact", **place},
+            {"text": "nobody wrote this", "status": "not_found"},
+        ],
+        "asked_again": [{"kind": "redacted", "classification": "NEG"}, {"kind": "alone", "classification": "POS"}],
+    }
 
 
 def json_lines(records: list[Any]) -> bytes:

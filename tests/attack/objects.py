@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import math
+from functools import partial
 from typing import Any
 
 from .cases import Expect, World, mutates, puts
@@ -110,6 +111,15 @@ puts("annotator_agreement rows", "", "odd_marks", "wrong type", "*.annotators", 
     [[0, 1]], GONE)
 puts("perturbation_map rows", "", "odd_tokens", "wrong type", "*.rationale_tokens", "x", 3, [3], [[3]], ["x"],
     [[None]], {}, [{}], GONE)
+quotes = partial(puts, "quote_faithfulness rows", "")
+quotes("odd_quotes", "wrong type", "*.quotes", "x", 3, [3], [["x"]], {"a": 1}, [None], GONE)
+quotes("odd_status", "wrong type", "*.quotes.0.status", "found", None, 3, [], {}, GONE)
+quotes("odd_place", "bad spans", "*.quotes.0", *({"status": "exact", "docid": "d", "start_token": start, "end_token": end}
+    for start, end in ((2, 1), (0, 0), (-1, 2), (0.5, 2), ("0", 2), (None, 2), (0, math.nan), ([], 1), (0, 10**40))), field="quotes")
+quotes("beyond_the_document", "bad spans", "*.quotes.0.end_token", 10**6, 10**12, field="quotes")
+quotes("unknown_document", "documents and labels", "*.quotes.0.docid", "nowhere", "", 3, [], {}, None, GONE, field="quotes")
+quotes("odd_answer", "wrong type", "*.asked_again", "x", 3, [3], [{}], [{"kind": "louder"}], [{"kind": "alone"}] * 2)
+quotes("odd_outcome", "wrong type", "*.outcome", 3, [], {}, "refusal", field="")
 # fmt: on
 
 

@@ -150,6 +150,9 @@ for _more in ("occlusion", "random", "coefficients"):
 # fmt: off
 command(f"{EXPLAIN} --scores p.jsonl", (INSTANCES, LINES), "explain_scores", "e.jsonl")
 command(f"train {BUILT} --model logistic-regression --out m", ("folders", "train options"), "train_built", "m")
+command(f"ask {BUILT} --split val --endpoint http://127.0.0.1:9/v1 --model m --out a.jsonl --dry-run", ("folders",), "ask_dry")
+command("reproduce --table eraser-2 --config movies --dataset hub/eraser --out rep", ("folders",), "reproduce_agreement", "rep",
+        lenient=True)
 command("publish --namespace org --dir hub --dataset eraser --dry-run", ("folders", "publish options"), "publish_dry",
         verb_prints_errors=True)
 # fmt: on
@@ -188,5 +191,7 @@ def call(name: str, plan_name: str, *kinds: str) -> None:
 
 call("eraser_agreement", "agreement", INSTANCES, "gold", "rows", "objects")
 call("eraser_faithfulness", "faithfulness", INSTANCES, "rows", "objects")
-for _name in ("perturbation_map", "rationale_set_agreement", "normalized_fidelity", "annotator_agreement"):
+for _name in (
+    "perturbation_map", "rationale_set_agreement", "normalized_fidelity", "annotator_agreement", "quote_faithfulness",
+):  # fmt: skip
     call(_name, _name, "rows", "small rows", "objects", f"{_name} rows")
