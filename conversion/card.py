@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.lines import reading
 from eraser_hub.version import __version__
 
+CARDS = Path(__file__).resolve().parent.parent / "datasets_scripts" / "cards"
+_PICTURE = re.compile(r"<!-- picture: (.*?) -->", re.DOTALL)
 SIZES = (
     (1_000, "n<1K"),
     (10_000, "1K<n<10K"),
@@ -87,6 +90,27 @@ def card_text(metadata: Mapping[str, Any], prose: str) -> str:
         width=10_000,
     )
     return f"---\n{head}---\n\n{prose.strip()}\n"
+
+
+def with_picture(text: str, name: str, folder: Path) -> str:
+    """A card's text with ``<!-- picture: WORDS -->`` replaced by the dataset's picture, which is copied into its folder.
+
+    Args:
+        text: the card's; WORDS say what the picture shows, for those who do not see it.
+        name: the dataset; the picture is ``NAME.png`` beside its card.
+        folder: the dataset's, which receives the picture.
+
+    Raises:
+        DataError: no such picture.
+    """
+    mark = _PICTURE.search(text)
+    if mark is None:
+        return text
+    picture = CARDS / f"{name}.png"
+    if not picture.is_file():
+        raise DataError("no such picture, which the card shows", file=picture)
+    shutil.copyfile(picture, folder / picture.name)
+    return text.replace(mark[0], f"![{mark[1]}]({picture.name})")
 
 
 def first_paragraph(prose: str) -> str:

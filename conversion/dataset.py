@@ -262,7 +262,7 @@ def keep_others(target: Path, folder: Path, folders: Collection[str]) -> None:
 
     def is_built(path: PurePath) -> bool:
         if len(path.parts) == 1:
-            return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML)
+            return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML, f"{target.name}.png")
         if len(path.parts) == 2 and path.parts[0] == LICENSES:
             return True
         return len(path.parts) == 2 and path.parts[0] in folders and path.suffix == ".parquet"

@@ -21,7 +21,7 @@ from eraser_hub.records.built import batches, open_built, read_card
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 
-from .card import card_text, content_version, verify_folder, with_configs
+from .card import CARDS, card_text, content_version, verify_folder, with_configs, with_picture
 from .croissant import write_croissant
 from .dataset import RELEASE, BuildResult, each_of, keep_others, read_release, standing, write_release
 from .features import yaml_features
@@ -29,7 +29,6 @@ from .leaderboard import write_eval_yaml
 from .parquet import write_parquet
 
 RECORDS = pa.schema([("file", pa.string()), ("line", pa.int32()), ("text", pa.string())])
-CARDS = Path(__file__).resolve().parent.parent / "datasets_scripts" / "cards"
 
 
 class ReleasedFile(msgspec.Struct):
@@ -168,7 +167,8 @@ def _write_card(dataset: SmallDataset, infos: Sequence[Mapping[str, Any]], folde
     (folder / "README.md").write_text(card_text(metadata, prose), encoding="utf-8")
     for marker, markdown in dataset.tables(folder).items():
         prose = prose.replace(f"<!-- {marker} -->", markdown.strip())
-    (folder / "README.md").write_text(card_text(metadata, prose), encoding="utf-8")
+    text = with_picture(card_text(metadata, prose), dataset.name, folder)
+    (folder / "README.md").write_text(text, encoding="utf-8")
 
 
 def content_hash(files: Iterable[Path]) -> str:

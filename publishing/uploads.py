@@ -238,18 +238,22 @@ def stamps_of(upload: Upload) -> Stamps:
 
 
 def filled(upload: Upload, namespace: str, aside: Path) -> Upload:
-    """The upload with its namespace where a Space names datasets and metrics without one; such files are written ``aside``.
+    """The upload with its namespace where it names datasets and metrics without one; such files are written ``aside``.
 
-    A card's ``datasets`` and the board's `SETTINGS` name them.
+    A card's code loads them, a Space's card has ``datasets``, and the board has `SETTINGS`.
     """
+    from eraser_hub.conversion import HUB_DATASETS
+
     files = dict(upload.files)
-    if upload.kind != "space":
-        return upload
-    metadata, prose = read_card(files["README.md"])
-    texts = {}
-    if isinstance(metadata.get("datasets"), list):
-        names = [name if "/" in str(name) else f"{namespace}/{name}" for name in metadata["datasets"]]
-        texts["README.md"] = card_text(metadata | {"datasets": names}, prose)
+    texts = {"README.md": files["README.md"].read_text(encoding="utf-8")}
+    if upload.kind == "space":
+        metadata, prose = read_card(files["README.md"])
+        names = [name if "/" in str(name) else f"{namespace}/{name}" for name in metadata.get("datasets") or ()]
+        texts["README.md"] = card_text(metadata | ({"datasets": names} if names else {}), prose)
+    ours = "|".join(map(re.escape, (*HUB_DATASETS, *metric_names())))
+    texts["README.md"] = re.sub(
+        rf'((?:load_dataset|evaluate\.load)\(")({ours})"', rf'\g<1>{namespace}/\g<2>"', texts["README.md"]
+    )
     if SETTINGS in files:
         texts[SETTINGS] = json.dumps({"namespace": namespace}) + "\n"
     for path, text in texts.items():

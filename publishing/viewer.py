@@ -15,17 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from eraser_hub.conversion.checks import Finding, Report, SplitReport
-from eraser_hub.records.built import batches, open_built
+from eraser_hub.records.built import BuiltDataset, batches, open_built
 from eraser_hub.records.errors import DataError, shown
 
 LARGEST_READ = 300_000_000
 LARGEST_SPLIT = 5_000_000_000
-FIRST_ROWS, FEWEST_ROWS, FIRST_BYTES, ROW_BYTES = 100, 10, 200_000, 19_000
+# first rows: at most so many, at least so many, in so many bytes of JSON; cells longer than the last are cut where need be
+FIRST_ROWS, FEWEST_ROWS, FIRST_BYTES, CELL_BYTES = 100, 10, 200_000, 100
 BINS = 10
 MOST_STRING_LABELS, STRING_LABEL_SHARE = 1000, 0.2
 # a string of so many digits alone looks like a year, or a date without separators
@@ -149,7 +151,7 @@ def viewer_views(folder: Path, configs: Sequence[str] | None = None) -> Iterator
         labels = built.class_labels(config)
         for split, paths in built.splits(config).items():
             try:
-                yield _view(config, split, paths, labels)
+                yield _view(config, split, paths, labels, _header_bytes(built, config, split, paths))
             except (pa.ArrowException, OSError) as error:
                 raise DataError(f"cannot be read as Parquet ({shown(str(error))})", file=paths[0]) from None
 
@@ -167,7 +169,9 @@ def _view_lines(view: SplitView) -> Iterator[str]:
 # -- one split --------------------------------------------------------------------------------------------------------
 
 
-def _view(config: str, split: str, paths: Sequence[Path], labels: Mapping[str, Sequence[str]]) -> SplitView:
+def _view(
+    config: str, split: str, paths: Sequence[Path], labels: Mapping[str, Sequence[str]], header_bytes: int
+) -> SplitView:
     schema = pq.read_schema(paths[0])
     columns = [column for name in schema if (column := _column(name, labels)) is not None]
     rows, findings = 0, list(_file_findings(paths))
@@ -180,27 +184,76 @@ def _view(config: str, split: str, paths: Sequence[Path], labels: Mapping[str, S
             _count(column, batch.column(column.name).combine_chunks())
     for column in columns:
         _settle(column, rows)
-    sizes = [len(json.dumps(row, ensure_ascii=False, default=str).encode()) for row in first]
-    shown_rows = _shown_rows(sizes)
-    cut_rows = sum(size > ROW_BYTES for size in sizes[:shown_rows])
+    shown_rows, cut_rows = fitting_rows(first, header_bytes)
     findings += _statistics_findings(columns, schema)
+    if empty := [column.name for column in columns if rows and column.missing == rows]:
+        findings.append(
+            Finding("empty columns", "note", len(empty), tuple(empty), f"null in all rows: {', '.join(empty)}")
+        )
     if shown_rows < len(first):
         why = f"the budget is {FIRST_BYTES // 1000} kB"
         findings.append(Finding("first rows", "note", len(first) - shown_rows, (), f"{shown_rows} fit; {why}"))
     if cut_rows:
-        findings.append(Finding("cut cells", "note", cut_rows, (), f"rows of more than {ROW_BYTES // 1000} kB"))
+        why = (
+            f"{shown_rows} rows are more than that: cells of more than {CELL_BYTES} bytes are cut, from the last row up"
+        )
+        findings.append(Finding("cut cells", "note", cut_rows, (), why))
     findings += _search_findings(first)
     return SplitView(config, split, rows, first[:shown_rows], shown_rows, cut_rows, columns, findings, labels)
 
 
-def _shown_rows(sizes: Sequence[int]) -> int:
-    """How many first rows fit; at least ten are shown, their cells cut if need be."""
-    total = 0
-    for number, size in enumerate(sizes):
-        total += min(size, ROW_BYTES) if number < FEWEST_ROWS else size
-        if total > FIRST_BYTES and number >= FEWEST_ROWS:
-            return number
-    return len(sizes)
+def fitting_rows(rows: Sequence[Mapping[str, Any]], header_bytes: int) -> tuple[int, int]:
+    """How many first rows are shown, and how many of them with cut cells.
+
+    The viewer adds rows, as compact JSON, while they and the header are below the budget. The first ten are shown in any
+    case: where they are too many bytes, it cuts the cells of the last of them, of the one before it, and so on.
+
+    Args:
+        rows: the first rows, at most `FIRST_ROWS`.
+        header_bytes: of the JSON around them.
+    """
+    budget, total = FIRST_BYTES - header_bytes, 2
+    for number, row in enumerate(rows):
+        total += len(_row_json(number, row)) + 1
+        if total >= budget and number >= FEWEST_ROWS:
+            return number, 0
+        if total >= budget and number == min(len(rows), FEWEST_ROWS) - 1:
+            return number + 1, _cut_rows(rows[: number + 1], total - 1, budget)
+    return len(rows), 0
+
+
+def _cut_rows(rows: Sequence[Mapping[str, Any]], total: int, budget: int) -> int:
+    """How many of the last rows are cut until all are below the budget."""
+    cut = 0
+    for number in reversed(range(len(rows))):
+        if total < budget:
+            break
+        cells, names = dict(rows[number]), []
+        for name, cell in rows[number].items():
+            text = orjson.dumps(cell)
+            if len(text) > CELL_BYTES:
+                cells[name] = text[:CELL_BYTES].decode("utf-8", errors="ignore")
+                names.append(name)
+        total += len(_row_json(number, cells, names)) - len(_row_json(number, rows[number]))
+        cut += bool(names)
+    return cut
+
+
+def _row_json(number: int, row: Mapping[str, Any], cut: Sequence[str] = ()) -> bytes:
+    return orjson.dumps({"row_idx": number, "row": dict(row), "truncated_cells": list(cut)})
+
+
+def _header_bytes(built: BuiltDataset, config: str, split: str, paths: Sequence[Path]) -> int:
+    """The bytes of the viewer's answer without its rows: it describes the columns, as `datasets` writes their types."""
+    from datasets import Features
+
+    declared = built.info(config).get("features")
+    features = Features._from_yaml_list(declared) if declared else Features.from_arrow_schema(pq.read_schema(paths[0]))
+    described = [
+        {"feature_idx": at, "name": name, "type": kind} for at, (name, kind) in enumerate(features.to_dict().items())
+    ]
+    header = {"dataset": f"org/{built.place.dataset}", "config": config, "split": split, "features": described}
+    return len(orjson.dumps(header | {"rows": [], "truncated": False}))
 
 
 def _column(column: pa.Field, labels: Mapping[str, Sequence[str]]) -> Column | None:

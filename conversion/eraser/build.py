@@ -33,7 +33,7 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from eraser_hub.conversion.arrays import numbers, numpy_values, strings
-from eraser_hub.conversion.card import content_version, verify_folder
+from eraser_hub.conversion.card import content_version, verify_folder, with_picture
 from eraser_hub.conversion.croissant import write_croissant
 from eraser_hub.conversion.dataset import (
     FORMAT,
@@ -105,7 +105,8 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         entries = {name: entries[name] for name in _in_order(entries)}
         facts = facts_of(entries, entries, release)
         write_release(folder, entries)
-        (folder / "README.md").write_text(eraser_card(entries, facts), encoding="utf-8")
+        card = with_picture(eraser_card(entries, facts), "eraser", folder)
+        (folder / "README.md").write_text(card, encoding="utf-8")
         verify_folder(folder, SCHEMA, {name: config.label_names for name, config in facts.items()})
         digests = {path: digest for part in parts.values() for path, digest in part.digests.items()}
         write_croissant(folder, "eraser", digests)

@@ -56,7 +56,10 @@ def _metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:
     released = [config for name, config in facts.items() if name in CONFIGS]
     languages = sorted({code for config in facts.values() for code in config.language})
     sources = {f"extended|{config.source}" for config in released}
-    creators = {"annotations_creators": ["crowdsourced", "expert-generated"], "language_creators": ["found"]}
+    creators = {
+        "annotations_creators": sorted({who for config in released for who in config.annotations_creators}),
+        "language_creators": sorted({who for config in released for who in config.language_creators}),
+    }
     return {
         "pretty_name": TITLE if released else ", ".join(facts),
         **({"language": languages} if languages else {}),

@@ -28,6 +28,8 @@ class EraserConfig:
         extra_splits: split files beyond train, val and test that the release is known to hold.
         task_id: the Hub's finer task.
         source: the dataset that this one extends, as the Hub names it.
+        language_creators: who wrote the texts and questions, in the Hub's words.
+        annotations_creators: who marked the rationales.
         language: the languages of the texts, as the Hub names them; none where a corpus of one's own names none.
         citation: BibTeX of a corpus of one's own; the papers' stands in ``papers/``.
         kd: the share of a document's tokens in a hard rationale, of a corpus of one's own that names it.
@@ -45,6 +47,8 @@ class EraserConfig:
     extra_splits: tuple[str, ...] = ()
     task_id: str = "other"
     source: str = "other"
+    language_creators: tuple[str, ...] = ("found",)
+    annotations_creators: tuple[str, ...] = ("crowdsourced",)
     language: tuple[str, ...] = ("en",)
     citation: str = ""
     kd: float | None = None
@@ -62,6 +66,7 @@ _ALL = (
         "text-classification",
         "Movie Reviews",
         task_id="sentiment-classification",
+        annotations_creators=("expert-generated",),
     ),
     EraserConfig(
         "multirc",
@@ -73,6 +78,7 @@ _ALL = (
         "MultiRC",
         task_id="multiple-choice-qa",
         source="multi_rc",
+        language_creators=("crowdsourced", "found"),
     ),
     EraserConfig(
         "fever",
@@ -85,6 +91,7 @@ _ALL = (
         extra_splits=("dev",),
         task_id="fact-checking",
         source="fever",
+        language_creators=("crowdsourced", "found"),
     ),
     EraserConfig(
         "boolq",
@@ -110,6 +117,8 @@ _ALL = (
         "Evidence Inference",
         extra_splits=("test_exhaustive",),
         task_id="natural-language-inference",
+        language_creators=("expert-generated", "found"),
+        annotations_creators=("expert-generated",),
     ),
     EraserConfig(
         "cose",
@@ -122,6 +131,7 @@ _ALL = (
         extra_splits=("train_sanity", "val_sanity"),
         task_id="multiple-choice-qa",
         source="cos_e",
+        language_creators=("crowdsourced",),
     ),
     EraserConfig(
         "esnli",
@@ -133,6 +143,7 @@ _ALL = (
         "e-SNLI",
         task_id="natural-language-inference",
         source="esnli",
+        language_creators=("crowdsourced",),
     ),
     EraserConfig(
         "cose_simplified",
@@ -144,6 +155,7 @@ _ALL = (
         "CoS-E, one answer each",
         task_id="multiple-choice-qa",
         source="cos_e",
+        language_creators=("crowdsourced",),
     ),
     EraserConfig(
         "esnli_flat",
@@ -155,6 +167,7 @@ _ALL = (
         "e-SNLI, one document",
         task_id="natural-language-inference",
         source="esnli",
+        language_creators=("crowdsourced",),
     ),
 )
 

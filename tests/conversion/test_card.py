@@ -55,3 +55,19 @@ def test_size_category(rows, name):
 def test_other_contents_have_another_version():
     assert content_version(["a"]) != content_version(["b"])
     assert content_version(["a", "b"]) == content_version(["a", "b"])
+
+
+def test_a_cards_picture_is_copied_beside_it_and_a_missing_one_is_named(tmp_path, monkeypatch):
+    import eraser_hub.conversion.card as module
+
+    monkeypatch.setattr(module, "CARDS", tmp_path / "cards")
+    (tmp_path / "cards").mkdir()
+    (tmp_path / "out").mkdir()
+    text = "# Title\n\n<!-- picture: A review with\nits rationale -->\n\nMore."
+    with pytest.raises(DataError, match=r"toy\.png.*no such picture"):
+        module.with_picture(text, "toy", tmp_path / "out")
+    (tmp_path / "cards" / "toy.png").write_bytes(b"png")
+    shown = module.with_picture(text, "toy", tmp_path / "out")
+    assert shown == "# Title\n\n![A review with\nits rationale](toy.png)\n\nMore."
+    assert (tmp_path / "out" / "toy.png").read_bytes() == b"png"
+    assert module.with_picture("no mark", "toy", tmp_path / "out") == "no mark"

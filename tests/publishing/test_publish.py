@@ -121,6 +121,17 @@ def test_check_compares_and_sends_nothing(publish_toy, loopback, toy_hub, said):
     assert not any(method in ("POST", "PUT", "DELETE") for method, _ in loopback.requests[asked:])
 
 
+def test_a_card_loads_what_is_published(publish_toy, loopback, toy_hub):
+    card = toy_hub / "eraser" / "README.md"
+    code = 'load_dataset("eraser", "movies"); evaluate.load("eraser_agreement"); load_dataset("squad"); load("eraser")'
+    card.write_text(f"{card.read_text()}\n{code}\n")
+    publish_toy(datasets=["eraser"])
+    repo = loopback.repos["datasets", "org/eraser"]
+    text = repo.commits[repo.branches["main"]]["README.md"][0].decode()
+    assert 'load_dataset("org/eraser", "movies"); evaluate.load("org/eraser_agreement"); load_dataset("squad")' in text
+    assert 'load("eraser")' in text and code in card.read_text()
+
+
 # -- the board's Space ------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.publishing.spaces import build_metrics, imported_leaves, metric_names, metrics_folder, space_card
 from eraser_hub.records.errors import BusyError, DataError
 from eraser_hub.records.locks import exclusive
@@ -149,6 +150,7 @@ def test_each_card_is_a_space_readme_that_says_what_users_ask(name):
     text = path.read_text(encoding="utf-8")
     assert space_card(path)[0]["title"]
     assert 0 < len(space_card(path)[0]["short_description"]) <= 60, "what the Hub shows below a Space's name"
+    assert set(space_card(path)[0]["datasets"]) <= set(HUB_DATASETS), "`publish` puts the namespace before them"
     prose = text.lower()
     for word in ("input", "output", "limitation", "citation", "example"):
         assert word in prose, f"{path.name} says nothing of {word}"

@@ -13,7 +13,7 @@ from conftest import write_toy_dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.publishing.viewer import histogram, viewer_report
+from eraser_hub.publishing.viewer import CELL_BYTES, FIRST_BYTES, fitting_rows, histogram, viewer_report
 from eraser_hub.records.errors import DataError
 
 
@@ -94,7 +94,79 @@ def test_rows_beyond_the_budget_are_noted(toy):
     assert findings(toy)["first rows"][0].why.startswith("16 fit")
     rewrite(toy, table.set_column(at, "annotation_id", pa.array([f"{n} " + "x" * 30_000 for n in range(40)])))
     found = findings(toy)
-    assert found["first rows"][0].why.startswith("10 fit") and found["cut cells"][0].count == 10
+    assert found["first rows"][0].why.startswith("10 fit") and found["cut cells"][0].count == 4
+
+
+def rows_of(size: int, count: int) -> list[dict[str, str]]:
+    """Rows whose JSON, with what the viewer puts around a row of one digit, is ``size`` bytes."""
+    around = len('{"row_idx":0,"row":{"text":""},"truncated_cells":[]}')
+    return [{"text": "x" * (size - around)} for _ in range(count)]
+
+
+def test_rows_fit_to_the_last_byte():
+    budget = FIRST_BYTES - 1500
+    # brackets, and a comma behind each row: the sum has to stay below the budget
+    assert fitting_rows(rows_of((budget - 3) // 10 - 1, 10), 1500) == (10, 0)
+    exact = [*rows_of(1000, 9), *rows_of(budget - 2 - 9 * 1001, 1)]
+    assert fitting_rows(exact, 1500) == (10, 1), "ten rows are the budget itself: the last one is cut"
+    shorter = [*exact[:9], {"text": exact[9]["text"][1:]}]
+    assert fitting_rows(shorter, 1500) == (10, 0)
+    assert fitting_rows([*shorter, {"text": ""}], 1500) == (10, 0), "no room for another one"
+    assert fitting_rows(rows_of(200, 100), 1500) == (100, 0)
+    eleven = [*rows_of(1000, 10), {"text": "x" * budget}]
+    assert fitting_rows(eleven, 1500) == (10, 0), "one beyond the tenth is left out, none is cut for it"
+    assert fitting_rows(rows_of(budget, 3), 1500) == (3, 3)
+
+
+@settings(derandomize=True, max_examples=50)
+@given(st.lists(st.integers(0, 60_000), min_size=1, max_size=40))
+def test_what_is_shown_is_below_the_budget_and_what_is_not_would_exceed_it(lengths):
+    rows = [{"text": "x" * length} for length in lengths]
+    shown, cut = fitting_rows(rows, 1500)
+    sizes = [
+        len(f'{{"row_idx":{at},"row":{{"text":"{row["text"]}"}},"truncated_cells":[]}}') for at, row in enumerate(rows)
+    ]
+    total = [2 + sum(sizes[:count]) + count for count in range(len(rows) + 1)]
+    budget = FIRST_BYTES - 1500
+    assert min(10, len(rows)) <= shown <= len(rows)
+    assert cut == 0 or (shown <= 10 and total[shown] >= budget)
+    assert cut <= sum(length + 2 > CELL_BYTES for length in lengths[:shown])
+    if not cut and shown > 10:
+        assert total[shown] < budget
+    if 10 < shown < len(rows):
+        assert total[shown + 1] >= budget
+
+
+def test_columns_without_a_value_are_said(toy):
+    table = train(toy)
+    at = table.schema.get_field_index("num_tokens")
+    rewrite(toy, table.set_column(at, "num_tokens", pa.nulls(40, pa.int32())))
+    assert findings(toy)["empty columns"][0].why == "null in all rows: num_tokens"
+    assert "empty columns" not in findings(toy, split="test")
+
+
+@pytest.mark.slow
+def test_first_rows_of_the_real_validation_splits(corpora, tmp_path):
+    """What the viewer's rule gives on the release's files, with the columns of today."""
+    from eraser_hub.conversion import HUB_DATASETS
+    from eraser_hub.publishing.viewer import viewer_views
+
+    expected = {
+        "movies": (34, 0),
+        "multirc": (61, 0),
+        "fever": (67, 0),
+        "boolq": (10, None),
+        "evidence_inference": (10, None),
+    }
+    there = [name for name in expected if (corpora / name / "val.jsonl").is_file()]
+    folder = HUB_DATASETS["eraser"].build(there, out=tmp_path, source=corpora).folder
+    shown = {view.config: view for view in viewer_views(folder) if view.split == "validation"}
+    for name in there:
+        rows, cut = expected[name]
+        assert shown[name].shown_rows == rows
+        assert shown[name].cut_rows == cut if cut is not None else shown[name].cut_rows > 0, (
+            "documents beyond the limit alone"
+        )
 
 
 def test_text_that_the_search_does_not_know_is_noted(toy):

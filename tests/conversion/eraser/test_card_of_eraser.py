@@ -120,12 +120,21 @@ def test_a_mark_that_is_missing_is_an_error():
 
 def test_the_card_says_where_the_texts_are_from_and_what_the_tasks_are(card_file):
     metadata, prose = read_card(card_file)
-    assert metadata["language_creators"] == ["found"] and metadata["multilinguality"] == ["monolingual"]
+    assert metadata["language_creators"] == ["crowdsourced", "expert-generated", "found"]
+    assert metadata["annotations_creators"] == ["crowdsourced", "expert-generated"]
+    assert metadata["multilinguality"] == ["monolingual"]
     assert {"fact-checking", "multiple-choice-qa", "natural-language-inference", "sentiment-classification"} == {
         *metadata["task_ids"]
     }
     assert {"extended|esnli", "extended|fever", "extended|other"} <= {*metadata["source_datasets"]}
     assert "| `evidence_inference` | mit | Evidence Inference's LICENSE says MIT (2019" in prose
+
+
+def test_a_card_of_one_corpus_says_its_creators_alone(samples, tmp_path):
+    folder = HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser").folder
+    metadata, _ = read_card(folder / "README.md")
+    assert (metadata["language_creators"], metadata["annotations_creators"]) == (["found"], ["expert-generated"])
+    assert metadata["task_ids"] == ["sentiment-classification"]
 
 
 def test_the_cards_recipe_puts_configs_together(card_file, monkeypatch):
