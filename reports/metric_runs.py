@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eraser_hub.metrics.fields import AGAIN_FIELD, ONLY_PREDICTED, OUTCOME_FIELD, QUOTES_FIELD
+import numpy as np
+
+from eraser_hub.metrics.clusters import AUTO
+from eraser_hub.metrics.fields import (
+    AGAIN_FIELD,
+    HARD_FIELD,
+    ONLY_PREDICTED,
+    OUTCOME_FIELD,
+    QUOTES_FIELD,
+    SCORE_FIELDS,
+)
+from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.built import label_name
+from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.operators import signature_of_run
+from eraser_hub.scoring.leaks import document_clusters, interval_of_share, mask_leak, mask_of
 
 from .report_inputs import ReportedSplit, Rows, System, read_split
 from .system_scores import ReportSettings, SystemScores, of_runs
@@ -18,6 +33,8 @@ from .system_scores import ReportSettings, SystemScores, of_runs
 if TYPE_CHECKING:
     from eraser_hub.scoring.settings import Inputs
 
+SHAPE, CHANCE, EVALUATED = "mask_leak", "mask_leak_chance", "eval_x"
+ON_RATIONALE = SCORE_FIELDS["sufficiency"]
 _FIDELITY_FIELDS = (
     "classification",
     "classification_scores",
@@ -50,6 +67,7 @@ def score_system(
         _add(scores, "normalized_fidelity", instances, split.labelled(), system.path, split.ids, **options)
     if not plain:
         _add_quotes(scores, split, instances, system.path, settings)
+        add_leak(scores, split, instances, settings)
     scores.signatures.extend(method_of(system.path))
     return scores
 
@@ -213,3 +231,71 @@ def _add(
             raise DataError(str(error).replace(ONLY_PREDICTED, "--only-predicted"), file=path) from None
     scores.add(result, ids)
     scores.missing += [str(one.message) for one in told if one.category is UserWarning]
+
+
+# --- what a selection gives away ---------------------------------------------------------------------------------
+
+
+def add_leak(scores: SystemScores, split: ReportedSplit, instances: Rows, settings: ReportSettings) -> None:
+    """Add how well the shapes of a system's hard rationales tell its labels; nothing where it has none, or one label."""
+    rows = dict(zip(split.ids, split.rows, strict=True))
+    held = [one for one in instances if one.get("classification") is not None and str(one["annotation_id"]) in rows]
+    spans = [rationale for one in held for rationale in one.get("rationales") or ()]
+    if not any(rationale.get(HARD_FIELD) for rationale in spans):
+        return
+    lengths = [_lengths(rows[str(one["annotation_id"])]) for one in held]
+    masks = [mask_of(one.get("rationales") or (), sizes, HARD_FIELD) for one, sizes in zip(held, lengths, strict=True)]
+    clusters = document_clusters([list(sizes) for sizes in lengths]) if settings.cluster_by == AUTO else None
+    how = {"confidence_level": settings.confidence_level, "n_resamples": settings.n_resamples, "seed": settings.seed}
+    leak = mask_leak(masks, [str(one["classification"]) for one in held], clusters, **how)
+    if leak is None:
+        return
+    scores.scores |= {SHAPE: leak.accuracy, CHANCE: leak.chance}
+    if leak.interval is not None:
+        scores.intervals[SHAPE] = leak.interval
+
+
+def _lengths(row: Mapping[str, Any]) -> dict[str, int]:
+    return {document["docid"]: len(tokens_of(document["text"])) for document in row["documents"]}
+
+
+def add_evaluator(
+    scores: SystemScores, system: System, evaluator: System, split: ReportedSplit, settings: ReportSettings
+) -> None:
+    """Add the share of gold labels that an evaluator tells from a system's rationales alone.
+
+    Args:
+        evaluator: what ``explain --model EVALUATOR --rationales SYSTEM`` wrote; its labels on the rationale alone count.
+
+    Raises:
+        DataError: an annotation that it does not answer or has no such scores for, another system's rationales.
+    """
+    _check_source(system.path, evaluator.path)
+    answers, hits, docids = evaluator.predictions(split), list[bool](), list[list[str]]()
+    for identity, row in zip(split.ids, split.labelled(), strict=True):
+        answer = answers.get(identity)
+        if answer is None and settings.only_predicted:
+            continue
+        alone = None if answer is None else answer.get(ON_RATIONALE)
+        if not alone:
+            words = f"expected an evaluator's {ON_RATIONALE} for each annotation, found none"
+            raise DataError(words, file=evaluator.path, instance=identity)
+        hits.append(max(alone, key=lambda label: alone[label]) == row["classification"])
+        docids.append([document["docid"] for document in row["documents"]])
+    if not hits:
+        return
+    flags, clusters = np.array(hits), document_clusters(docids)
+    clusters = clusters if settings.cluster_by == AUTO else np.arange(len(hits))
+    scores.scores[EVALUATED] = float(flags.mean())
+    interval = interval_of_share(flags, clusters, settings.confidence_level, settings.n_resamples, settings.seed)
+    if interval is not None:
+        scores.intervals[EVALUATED] = interval
+
+
+def _check_source(system: Path, evaluator: Path) -> None:
+    """Refuse an evaluator of other rationales, as far as its run's record says whose they are."""
+    signature = signature_of_run(evaluator)
+    digest = file_digest(system, hashlib.blake2b(digest_size=6))
+    if signature and f"rationales:{digest}|" not in signature:
+        words = f"expected an evaluator of the rationales of {system.name} (explain --rationales {system.name}), found {signature}"
+        raise DataError(words, file=evaluator)

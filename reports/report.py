@@ -13,7 +13,7 @@ from eraser_hub.records.hub import place_of
 from .documents import browse
 from .marks import MarkedInstance, mark, marked_by
 from .method_agreement import agreement_section
-from .metric_runs import score_runs, score_system
+from .metric_runs import add_evaluator, score_runs, score_system
 from .page import ReportContent, json_text, write_report
 from .pair_marks import lost_partners, marked_pair, pairs_of
 from .report_inputs import ReportedSplit, System, by_operator, read_split, systems_words
@@ -79,6 +79,7 @@ def make_report(
     title: str = "",
     settings: ReportSettings | None = None,
     figures: Path | None = None,
+    evaluators: Sequence[System] = (),
 ) -> ReportFiles:
     """Write ``out/index.html``, and a score file beside it for each system.
 
@@ -90,6 +91,7 @@ def make_report(
         title: the page's title.
         settings: confidence level, resamples and seed.
         figures: also write each figure there as PNG, SVG and PDF.
+        evaluators: predictions of an evaluator on a system's rationales, named like the system.
 
     Raises:
         DataError: bad data, with file and instance; nothing is written then.
@@ -100,7 +102,7 @@ def make_report(
     if rows.holds_pairs:
         scored, content = _of_pairs(rows, systems, settings, title)
     elif rows.rows:
-        scored, content = _of_annotations(rows, systems, baselines, settings, title)
+        scored, content = _of_annotations(rows, systems, baselines, settings, title, evaluators)
     else:
         raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", file=dataset)
     if len(ways) > 1:
@@ -135,11 +137,13 @@ def _of_annotations(
     baselines: Sequence[System],
     settings: ReportSettings,
     title: str,
+    evaluators: Sequence[System] = (),
 ) -> tuple[list[SystemScores], ReportContent]:
     answers = [system.predictions(split) for system in systems]
     scored = [
         score_runs(system, split, list(held.values()), settings) for system, held in zip(systems, answers, strict=True)
     ]
+    _add_evaluators(scored, systems, evaluators, split, settings)
     chance = [score_system(s, split, list(s.predictions(split).values()), settings, plain=True) for s in baselines]
 
     def marked(row: Mapping[str, Any], held: Answers | None) -> MarkedInstance:
@@ -167,6 +171,26 @@ def _of_annotations(
         values=instance_values(scored, places),
         documents_missing=_unmarked(systems, answers),
     )
+
+
+def _add_evaluators(
+    scored: Sequence[SystemScores], systems: Sequence[System], evaluators: Sequence[System], split: ReportedSplit,
+    settings: ReportSettings,
+) -> None:  # fmt: skip
+    """Add what evaluators tell from the rationales of the systems whose names they have.
+
+    Raises:
+        DataError: a name of no system.
+    """
+    known = {system.name: number for number, system in enumerate(systems)}
+    for evaluator in evaluators:
+        if evaluator.name not in known:
+            words = (
+                f"--evaluator: expected a system's name before it ({', '.join(known)}), found {shown(evaluator.name)}"
+            )
+            raise DataError(words)
+        number = known[evaluator.name]
+        add_evaluator(scored[number], systems[number], evaluator, split, settings)
 
 
 def of_all_runs(systems: Sequence[System], answers: Sequence[Answers], split: ReportedSplit) -> list[list[Answers]]:

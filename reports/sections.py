@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from eraser_hub.scoring.operators import operator_notes, sensitivity
 
 from .curves import aopc_figures, distribution_figures, fidelity_figures, fidelity_figures_by_class
+from .metric_runs import CHANCE, EVALUATED, SHAPE
 from .report_tables import (
     Block,
     Cell,
@@ -44,10 +45,34 @@ def scores_section(scored: Sequence[SystemScores]) -> Section:
         section.blocks.append(chance)
     if not scored:
         section.missing.append("No predictions were given, so there is nothing to score.")
+    section.notes.extend(map(Note, leak_notes(scored)))
     for system in scored:
         section.missing.extend(f"{system.name}: {why}" for why in system.missing)
         section.notes.extend(Note(f"{system.name}: {line}", "signature") for line in system.signatures)
     return section
+
+
+def leak_notes(scored: Sequence[SystemScores]) -> list[str]:
+    """A sentence on each figure that is there, and one for each system whose masks give labels away."""
+    lines = []
+    if any(SHAPE in one.scores for one in scored):
+        lines.append(
+            "Label told by the mask's shape: how often a linear classifier that sees the places and the number of the selected "
+            "tokens, and no word, tells the system's own label (five folds of whole documents); by chance: the most frequent label."
+        )
+    for one in scored:
+        low = one.intervals.get(SHAPE, (0.0, 0.0))[0]
+        if low > one.scores.get(CHANCE, 1.0):
+            lines.append(
+                f"{one.name}: the shape of its masks gives its labels away ({one.scores[SHAPE]:.3f}, by chance "
+                f"{one.scores[CHANCE]:.3f}), so its sufficiency may rest on where tokens stand and not on what they say."
+            )
+    if any(EVALUATED in one.scores for one in scored):
+        lines.append(
+            "EVAL-X: how often a model trained on random subsets of tokens, which no selector can have agreed with, tells the gold "
+            "label from the rationale alone (Jethani et al. 2021)."
+        )
+    return lines
 
 
 def comparison_section(systems: Sequence[SystemScores], settings: ReportSettings) -> Section:

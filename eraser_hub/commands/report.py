@@ -29,6 +29,10 @@ def report(
     baseline: Annotated[
         list[str] | None, typer.Option(help="Predictions of random rationales for the curves; several are averaged.")
     ] = None,
+    evaluator: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=FILE: what `explain --model EVALUATOR --rationales` wrote of system NAME (EVAL-X)."),
+    ] = None,
     title: Annotated[str, typer.Option(help="The page's title.")] = "",
     figures: Annotated[Path | None, typer.Option(help="Also write the figures here, as PNG, SVG and PDF.")] = None,
     confidence_level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
@@ -66,15 +70,10 @@ def report(
         split=split,
         systems=named_systems([*(predictions or []), *(more or [])], ways=True),
         baselines=named_systems(baseline or []),
+        evaluators=named_systems(evaluator or []),
         out=out,
         title=title,
-        settings=ReportSettings(
-            confidence_level=confidence_level,
-            n_resamples=resamples,
-            seed=seed,
-            only_predicted=only_predicted,
-            cluster_by=cluster_by,
-        ),
+        settings=ReportSettings(confidence_level, resamples, seed, only_predicted, cluster_by),
         figures=figures,
     )
     for note in written.notes:

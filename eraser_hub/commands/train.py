@@ -24,7 +24,12 @@ EvalSplit = Annotated[
     str | None,
     typer.Option(help="Split to evaluate on; by default validation, if labelled and not trained on; '' for none."),
 ]
-TrainOn = Annotated[str, typer.Option(help="full: the whole text; rationale: the human rationale's tokens alone.")]
+TrainOn = Annotated[
+    str,
+    typer.Option(
+        help="full: the whole text; rationale: the human rationale's tokens alone; subsets: random ones (EVAL-X)."
+    ),
+]
 Regimes = Annotated[
     bool,
     typer.Option(
@@ -122,10 +127,10 @@ def train(
         eraser-hub train --dataset hub/eraser --config movies --model lei --encoder bert-base-uncased --out model/ --resume
     """
     from eraser_hub.explain.train.recipe import TASKS, Recipe
-    from eraser_hub.explain.train.training import train_model
+    from eraser_hub.explain.train.training import TRAIN_ON, train_model
 
-    if train_on not in ("full", "rationale"):
-        raise typer.BadParameter(f"expected full or rationale, found {train_on!r}", param_hint="--train-on")
+    if train_on not in TRAIN_ON:
+        raise typer.BadParameter(f"expected one of {', '.join(TRAIN_ON)}; found {train_on!r}", param_hint="--train-on")
     if task not in TASKS:
         raise typer.BadParameter(f"expected one of {', '.join(TASKS)}; found {task!r}", param_hint="--task")
     recipe = Recipe(

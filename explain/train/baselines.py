@@ -100,11 +100,15 @@ def fit_baseline(
     joiner: str = " ",
     seed: int = 1,
     say: Callable[[str], None] = lambda words: None,
+    copies: int = 1,
 ) -> tuple[Any, dict[str, Any]]:
     """Choose the hyperparameter by the mean accuracy of five folds, then fit on everything.
 
     The same instances and seed give the same pipeline to the last bit, whatever the number of processors: one thread
     fits, and of equally accurate values the one of stronger regularisation (the smaller C, fewer trees) is taken.
+
+    Args:
+        copies: so many subsets of each text stand one after the other; a text's are in the same folds.
 
     Returns:
         The fitted pipeline and the facts for ``model.json``.
@@ -125,7 +129,11 @@ def fit_baseline(
     counts = pipeline[0].fit_transform([text_of(one, joiner) for one in instances])
     vars(pipeline[0]).pop("_stop_words_id", None)  # a place in memory, by which it knows stop words that it has checked
     with threadpool_limits(1):
-        folds = folds_of(gold, seed)
+        texts = len(gold) // copies
+        folds = [
+            (_of_copies(train, texts, copies), _of_copies(test, texts, copies))
+            for train, test in folds_of(gold[:texts], seed)
+        ]
         size, accuracies = grid[len(grid) // 2], [Fraction(0)] * len(grid)
         if folds:
             accuracies = accuracies_of(baseline, grid, counts, gold, folds, seed)
@@ -137,6 +145,11 @@ def fit_baseline(
     if not folds:
         say(f"{words} {size:g}: too few instances of each label to choose by")
     return pipeline, {"baseline": baseline, "size": size, "features": features, "joiner": joiner, "seed": seed}
+
+
+def _of_copies(places: NDArray[np.int64], texts: int, copies: int) -> NDArray[np.int64]:
+    """The places of all copies of texts."""
+    return (places + texts * np.arange(copies)[:, None]).ravel()
 
 
 def folds_of(labels: NDArray[np.str_], seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:

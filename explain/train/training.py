@@ -21,9 +21,10 @@ from eraser_hub.records.splits import dataset_split
 
 from .baselines import BASELINES, LARGEST_SEED, examples, fit_baseline, save_baseline
 from .carton import PAPER, fit_carton
-from .data import Data
+from .data import Data, Labelled
 from .evaluation import evaluate_on
 from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, TASKS, Recipe
+from .subsets import SUBSETS, SUBSETS_EACH, in_turn, subsets_of
 from .unfinished import saving, unfinished
 
 # paper 004, Table 3
@@ -31,7 +32,10 @@ REGIMES = {
     ("full", "full"): "no-rationale",
     ("full", "rationale"): "eval-rationale",
     ("rationale", "rationale"): "train-eval-rationale",
+    ("subsets", "full"): "subsets-eval-full",
+    ("subsets", "rationale"): "subsets-eval-rationale",
 }
+TRAIN_ON = ("full", "rationale", SUBSETS)
 
 
 def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Callable[[str], None]) -> Iterator[str]:
@@ -39,7 +43,7 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
 
     Args:
         out: the model's folder; a model that lies there is replaced.
-        train_on: ``full`` or ``rationale`` (the human rationale's tokens alone).
+        train_on: ``full``, ``rationale`` (the human rationale's tokens alone), or ``subsets`` (random ones, for EVAL-X).
         regimes: train the other way too, beside ``out``'s model, for paper 004's three regimes.
         say: called with lines of progress.
 
@@ -62,6 +66,8 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
     if recipe.task not in TASKS:
         raise DataError(f"--task: expected one of {', '.join(TASKS)}; found {shown(recipe.task)}")
     check_options(recipe)
+    if train_on == SUBSETS:
+        check_evaluator(recipe, regimes)
     evaluated = evaluation_split(recipe)
     identity = {**recipe.identity(), "train_on": train_on}
     with unfinished(out, identity, recipe.resume, say) as folder:
@@ -106,6 +112,23 @@ def check_options(recipe: Recipe) -> None:
         raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(recipe.paper)}")
     if recipe.tokenizer and not (recipe.paper == PAPER and recipe.model in BASELINES):
         raise DataError(f"--tokenizer: only the baselines of --paper {PAPER} count sub-words")
+
+
+def check_evaluator(recipe: Recipe, regimes: bool) -> None:
+    """Refuse what random subsets cannot train.
+
+    Raises:
+        DataError: says what.
+    """
+    system = SYSTEMS.get(recipe.model)
+    if system is not None and (system.selects or system.stages):
+        raise DataError(
+            f"--train-on {SUBSETS}: expected a model that reads all it is given, {recipe.model} selects for itself"
+        )
+    if recipe.paper == PAPER and recipe.model in BASELINES:
+        raise DataError(f"--train-on {SUBSETS}: not with --paper {PAPER}, which trains on whole texts")
+    if regimes:
+        raise DataError(f"--regimes: expected --train-on full or rationale beside it, found {SUBSETS}")
 
 
 def evaluation_split(recipe: Recipe) -> Split | None:
@@ -184,30 +207,32 @@ def _fit(
     if recipe.limit is not None:
         counts = ", ".join(f"{number} {label}" for label, number in sorted(among.items()))
         say(f"--limit: {len(labels)} labelled instances, drawn by seed {recipe.seed} with each label's share: {counts}")
+    counted = len(instances)
+    if train_on == SUBSETS:
+        instances, labels = subsets_of(instances, recipe.seed), labels * SUBSETS_EACH
+        say(
+            f"{SUBSETS}: {SUBSETS_EACH} random subsets of each of {counted} texts, of a share between none and all of its tokens"
+        )
+    copies = len(instances) // counted
     facts: dict[str, Any] = {
         "dataset": Path(recipe.dataset).name, "config": data.config, "split": recipe.split, "train_on": train_on,
-        "uses_query": query, "instances": len(instances), "label_names": list(data.label_names) or sorted(set(labels)),
+        "uses_query": query, "instances": counted, "label_names": list(data.label_names) or sorted(set(labels)),
         **({"paper": recipe.paper} if recipe.paper else {}),
     }  # fmt: skip
     if recipe.model in BASELINES and recipe.paper == PAPER:
-        if evaluated is None:
-            words = f"--paper {PAPER}: expected a validation split with labels to choose by; --eval-split names one"
-            raise DataError(words, file=data.name)
-        theirs = preset(PAPER).training["tokenizer"]
-        subwords = subwords_of(recipe.tokenizer or theirs, preset(PAPER).training["pieces"])
-        say(
-            f"sub-words by {recipe.tokenizer or theirs}" + (f", the paper's are {theirs}'s" if recipe.tokenizer else "")
-        )
-        validation = examples(evaluated, rationale_only=rationale_only, uses_query=query)
-        model, more = fit_carton(recipe.model, (instances, labels), validation, subwords, recipe.seed, say)
-        with saving(out):
-            save_baseline(model, {**facts, **more}, out)
-            subwords.tokenizer.save_pretrained(out / TOKENIZER)
+        _fit_carton(recipe, (instances, labels), evaluated, facts, out, say)
         return
     if recipe.model in BASELINES:
         joiner = recipe.joiner if recipe.joiner is not None else "" if recipe.features == "characters" else " "
         model, more = fit_baseline(
-            recipe.model, instances, labels, features=recipe.features, joiner=joiner, seed=recipe.seed, say=say
+            recipe.model,
+            instances,
+            labels,
+            features=recipe.features,
+            joiner=joiner,
+            seed=recipe.seed,
+            say=say,
+            copies=copies,
         )
         with saving(out):
             save_baseline(model, {**facts, **more}, out)
@@ -219,7 +244,7 @@ def _fit(
             unseen = examples(
                 evaluated, rationale_only=rationale_only, uses_query=query, limit=recipe.limit, seed=recipe.seed
             )
-        whole = Data((instances, labels), unseen, facts["label_names"], query)
+        whole = Data((instances, labels), unseen, facts["label_names"], query, in_turn(counted, copies))
         if SYSTEMS[recipe.model].stages:
             from .pipelines import train_pipeline
 
@@ -229,7 +254,34 @@ def _fit(
 
         train_network(recipe, whole, facts, out, folder, say)
         return
-    _finetuned(recipe, Data((instances, labels), ([], []), facts["label_names"], query), facts, out, folder, say)
+    whole = Data((instances, labels), ([], []), facts["label_names"], query, in_turn(counted, copies))
+    _finetuned(recipe, whole, facts, out, folder, say)
+
+
+def _fit_carton(
+    recipe: Recipe,
+    train: Labelled,
+    evaluated: Split | None,
+    facts: dict[str, Any],
+    out: Path,
+    say: Callable[[str], None],
+) -> None:
+    """A baseline as the code of paper 004 fits it.
+
+    Raises:
+        DataError: no validation split to choose by.
+    """
+    if evaluated is None:
+        words = f"--paper {PAPER}: expected a validation split with labels to choose by; --eval-split names one"
+        raise DataError(words, file=recipe.dataset)
+    theirs = preset(PAPER).training["tokenizer"]
+    subwords = subwords_of(recipe.tokenizer or theirs, preset(PAPER).training["pieces"])
+    say(f"sub-words by {recipe.tokenizer or theirs}" + (f", the paper's are {theirs}'s" if recipe.tokenizer else ""))
+    validation = examples(evaluated, rationale_only=facts["train_on"] == "rationale", uses_query=facts["uses_query"])
+    model, more = fit_carton(recipe.model, train, validation, subwords, recipe.seed, say)
+    with saving(out):
+        save_baseline(model, {**facts, **more}, out)
+        subwords.tokenizer.save_pretrained(out / TOKENIZER)
 
 
 def _finetuned(

@@ -1,0 +1,123 @@
+"""Beside a system's scores: what its masks' shapes give away, and what EVAL-X's evaluator tells from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from eraser_hub.records.digests import file_digest
+from eraser_hub.records.errors import DataError
+from eraser_hub.reports.metric_runs import add_leak
+from eraser_hub.reports.report import make_report
+from eraser_hub.reports.report_inputs import System, read_split
+from eraser_hub.reports.system_scores import ReportSettings, SystemScores
+
+SETTINGS = ReportSettings(n_resamples=100)
+
+
+@pytest.fixture
+def split(hub):
+    return read_split(hub / "eraser", "movies", "validation")
+
+
+def predictions(split, leaking: bool) -> list[dict]:
+    """The gold label of each row, with the first tokens for POS and the last for NEG, or the fifth to ninth for either."""
+    rows = []
+    for row in split.labelled():
+        document = row["documents"][0]
+        end = len(document["text"].split())
+        start = 4 if not leaking else 0 if row["classification"] == "POS" else end - 5
+        span = {"start_token": start, "end_token": start + 5}
+        rows.append(
+            {
+                "annotation_id": row["annotation_id"], "classification": row["classification"],
+                "rationales": [{"docid": document["docid"], "hard_rationale_predictions": [span]}],
+            }
+        )  # fmt: skip
+    return rows
+
+
+def write(path: Path, rows: list[dict], signature: str = "") -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    if signature:
+        path.with_name(path.name + ".run.json").write_text(json.dumps({"signature": signature}))
+    return path
+
+
+def leak_of(split, rows: list[dict]) -> SystemScores:
+    scores = SystemScores("ours")
+    add_leak(scores, split, rows, SETTINGS)
+    return scores
+
+
+def test_a_leak_is_told_beside_the_scores(split):
+    scores = leak_of(split, predictions(split, True))
+    assert scores.scores["mask_leak"] == 1 and scores.intervals["mask_leak"][0] > scores.scores["mask_leak_chance"]
+    honest = leak_of(
+        split, [row | {"classification": ("NEG", "POS")[at % 2]} for at, row in enumerate(predictions(split, False))]
+    )
+    assert honest.intervals["mask_leak"][0] <= honest.scores["mask_leak_chance"]
+    bare = [row | {"rationales": []} for row in predictions(split, True)]
+    assert leak_of(split, bare).scores == {}
+    assert leak_of(split, [row | {"classification": "POS"} for row in predictions(split, True)]).scores == {}
+
+
+def evaluated(split, rows: list[dict], right: int) -> list[dict]:
+    """An evaluator's predictions on these rationales, that has so many of the first labels right."""
+    side = "sufficiency_classification_scores"
+    other = {"NEG": "POS", "POS": "NEG"}
+    labels = [row["classification"] if at < right else other[row["classification"]] for at, row in enumerate(rows)]
+    return [
+        row | {side: {name: 0.9 if name == label else 0.1 for name in other}}
+        for row, label in zip(rows, labels, strict=True)
+    ]
+
+
+def text_of(page: Path) -> str:
+    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.read_text("utf-8"))))
+
+
+def test_the_page_says_both_in_sentences(hub, split, tmp_path):
+    rows = predictions(split, True)
+    ours = write(tmp_path / "ours.jsonl", rows)
+    digest = file_digest(ours, hashlib.blake2b(digest_size=6))
+    judge = write(tmp_path / "judge.jsonl", evaluated(split, rows, 18), f"rationales:{digest}|erase:remove|seed:1")
+    made = make_report(
+        hub / "eraser", config="movies", split="validation", systems=[System("ours", ours)], out=tmp_path / "report",
+        settings=SETTINGS, evaluators=[System("ours", judge)],
+    )  # fmt: skip
+    scores = json.loads(made.score_files[0].read_text())
+    assert scores["mask_leak"] == 1 and scores["eval_x"] == 18 / len(rows)
+    low, high = scores["eval_x_ci"]
+    assert low < 18 / len(rows) < high
+    text = text_of(made.page)
+    assert "ours: the shape of its masks gives its labels away (1.000, by chance" in text
+    assert "EVAL-X: how often a model trained on random subsets of tokens" in text
+
+
+def test_evaluators_of_something_else_are_refused(hub, split, tmp_path):
+    rows = predictions(split, True)
+    ours = write(tmp_path / "ours.jsonl", rows)
+    other = write(tmp_path / "other.jsonl", evaluated(split, rows, 3), "rationales:0123456789ab|erase:remove|seed:1")
+    short = write(tmp_path / "short.jsonl", evaluated(split, rows, 3)[:4])
+    plain = write(tmp_path / "plain.jsonl", rows)
+
+    def report(evaluator: System) -> None:
+        make_report(
+            hub / "eraser", config="movies", split="validation", systems=[System("ours", ours)], out=tmp_path / "report",
+            settings=SETTINGS, evaluators=[evaluator],
+        )  # fmt: skip
+
+    for evaluator, words in (
+        (System("ours", other), "expected an evaluator of the rationales of ours.jsonl"),
+        (System("ours", short), "for each annotation, found none"),
+        (System("ours", plain), "expected an evaluator's sufficiency_classification_scores"),
+        (System("theirs", plain), "--evaluator: expected a system's name before it"),
+    ):
+        with pytest.raises(DataError, match=words):
+            report(evaluator)
