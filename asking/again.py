@@ -107,7 +107,7 @@ class Asker:
     client: Client
     settings: AskSettings
     prompt: Prompt
-    shots: Sequence[tuple[Question, Sequence[str]]]
+    shots: Sequence[Question]
     labels: Sequence[str]
     simulator: Client | None = None
 

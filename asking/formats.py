@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from typing import Any
 
 from .alignment import Document, Quote, align, key_of
-from .answers import HIGHLIGHTED, OFFSETS, Answer, Place
+from .answers import HIGHLIGHTED, OFFSETS, QUOTED, Answer, Place
 from .questions import Question
 from .settings import AskSettings
 
@@ -44,11 +45,7 @@ def _by_characters(place: Place, question: Question, documents: Sequence[Documen
     if not (0 < number <= len(documents) and 0 <= start < end <= len(question.texts[number - 1])):
         return Quote(f"{number}:{start}-{end}", "not_found")
     text, document = question.texts[number - 1], documents[number - 1]
-    words, bounds, at = text[start:end], [], 0
-    for token in document.tokens:
-        at = text.index(token, at)
-        bounds.append((at, at + len(token)))
-        at += len(token)
+    words, bounds = text[start:end], _characters(text, document.tokens)
     first = bisect_right([last for _, last in bounds], start)
     behind = bisect_left([low for low, _ in bounds], end)
     if not words.strip() or first >= behind:
@@ -56,6 +53,34 @@ def _by_characters(place: Place, question: Question, documents: Sequence[Documen
     begins, ends = start + len(words) - len(words.lstrip()), end - len(words) + len(words.rstrip())
     status = "exact" if (begins, ends) == (bounds[first][0], bounds[behind - 1][1]) else "normalised"
     return Quote(words, status, document.docid, first, behind, 1.0)
+
+
+def _characters(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
+    """The characters [start, end) of each token in the text."""
+    bounds, at = [], 0
+    for token in tokens:
+        at = text.index(token, at)
+        bounds.append((at, at + len(token)))
+        at += len(token)
+    return bounds
+
+
+def gold_answer(question: Question, form: str) -> dict[str, Any]:
+    """The answer of that format that people gave: their label, and their rationale's runs of tokens; `located` reads it back."""
+    label, runs = question.instance.label, question.gold_runs()
+    documents = question.instance.documents
+    if form == QUOTED:
+        return {"label": label, "quotes": [question.blank.join(documents[at][start:end]) for at, start, end in runs]}
+    places = [_characters(text, tokens) for text, tokens in zip(question.texts, documents, strict=True)]
+    if form == HIGHLIGHTED:
+        copies = [*question.texts]
+        for at, start, end in reversed(runs):  # from behind: what stands before keeps its place
+            first, behind = places[at][start][0], places[at][end - 1][1]
+            copies[at] = f"{copies[at][:first]}<r>{copies[at][first:behind]}</r>{copies[at][behind:]}"
+        return {"label": label, "texts": copies}
+    if form == OFFSETS:
+        runs = [(at, places[at][start][0], places[at][end - 1][1]) for at, start, end in runs]
+    return {"label": label, "spans": [{"text": at + 1, "start": start, "end": end} for at, start, end in runs]}
 
 
 def _of_copy(at: int, copy: str, documents: Sequence[Document], settings: AskSettings) -> list[Quote]:

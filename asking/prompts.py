@@ -11,9 +11,11 @@ import orjson
 from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, StrictUndefined, Template, TemplateError, meta
 from jinja2.sandbox import SandboxedEnvironment
 
+from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.errors import DataError, first_line
 
 from .answers import QUOTED, TOKENS
+from .formats import gold_answer
 from .questions import Question
 
 FOLDER = Path(__file__).with_name("prompts")
@@ -55,19 +57,19 @@ class Prompt:
         self,
         question: Question,
         labels: Sequence[str],
-        shots: Sequence[tuple[Question, Sequence[str]]] = (),
+        shots: Sequence[Question] = (),
         answer: str = QUOTED,
     ) -> list[dict[str, str]]:
         """The messages that ask a question.
 
         Args:
             labels: those there are.
-            shots: questions with the quotes that answer them.
+            shots: questions with gold label and gold evidence, which answer them.
             answer: the format to answer in, one of `answers.FORMATS`.
         """
         messages = [{"role": "system", "content": self._words("system", question, labels, answer)}]
-        for example, quotes in shots:
-            gold = orjson.dumps({"label": example.instance.label, "quotes": list(quotes)}).decode()
+        for example in shots:
+            gold = orjson.dumps(gold_answer(example, answer)).decode()
             messages.append({"role": "user", "content": self._words("user", example, labels, answer)})
             messages.append({"role": "assistant", "content": gold})
         return [*messages, {"role": "user", "content": self._words("user", question, labels, answer)}]
@@ -92,7 +94,7 @@ def _shown(question: Question, answer: str) -> Sequence[str]:
     shown = []
     for text, document in zip(question.texts, question.instance.documents, strict=True):
         whole = text == question.blank.join(document)  # of a changed question there are no tokens without blanks
-        tokens = text.split() if question.blank else document if whole else list(text)
+        tokens = document if whole else tokens_of(text) if question.blank else list(text)
         shown.append(" ".join(f"[{number}]{token}" for number, token in enumerate(tokens)))
     return shown
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import compress, islice
+from itertools import islice, pairwise
 from typing import Any
 
 from eraser_hub.explain.dataset import Split
@@ -40,14 +40,12 @@ class Question:
         pairs = zip(self.instance.names, self.instance.documents, strict=True)
         return [Document(docid, tokens, self.blank) for docid, tokens in pairs]
 
-    def gold_quotes(self) -> list[str]:
-        """The human rationale's runs of tokens, as quotes."""
+    def gold_runs(self) -> list[tuple[int, int, int]]:
+        """The human rationale's runs of tokens: (number of the document from 0, first token, the one behind the last)."""
         runs = []
-        for tokens, flags in zip(self.instance.documents, self.instance.rationale or (), strict=False):
-            marked = [*compress(range(len(tokens)), flags)]
-            starts = [at for at in marked if at == 0 or not flags[at - 1]]
-            ends = [at + 1 for at in marked if at + 1 == len(flags) or not flags[at + 1]]
-            runs += [self.blank.join(tokens[start:end]) for start, end in zip(starts, ends, strict=True)]
+        for number, flags in enumerate(self.instance.rationale or ()):
+            changes = [at for at, (one, other) in enumerate(pairwise((False, *flags, False))) if one != other]
+            runs += [(number, start, end) for start, end in zip(changes[::2], changes[1::2], strict=True)]
         return runs
 
 
@@ -67,15 +65,15 @@ def question_of(kind: str, row: Mapping[str, Any], label_names: Sequence[str]) -
     return Question(instance, texts, row.get("query" if kind == "eraser" else "question") or "", blank)
 
 
-def examples(split: Split, count: int, seed: int) -> list[tuple[Question, list[str]]]:
-    """Questions with a gold label and their gold quotes, drawn by a seed from the split's first `LOOKED_AT`.
+def examples(split: Split, count: int, seed: int) -> list[Question]:
+    """Questions with a gold label and gold evidence, drawn by a seed from the split's first `LOOKED_AT`.
 
     Raises:
         DataError: there are not so many with label and evidence.
     """
     if not count:
         return []
-    known = [one for one in islice(questions(split), LOOKED_AT) if one.instance.label is not None and one.gold_quotes()]
+    known = [one for one in islice(questions(split), LOOKED_AT) if one.instance.label is not None and one.gold_runs()]
     if len(known) < count:
         raise DataError(f"--shots: expected {count} rows of train with label and evidence, found {len(known)}")
-    return [(one, one.gold_quotes()) for one in random.Random(seed).sample(known, count)]
+    return random.Random(seed).sample(known, count)

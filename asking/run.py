@@ -69,7 +69,7 @@ class Plan:
     settings: AskSettings
     split: Split
     prompt: Prompt
-    shots: Sequence[tuple[Question, Sequence[str]]]
+    shots: Sequence[Question]
 
     def questions(self) -> Iterator[Question]:
         """The questions to ask."""

@@ -56,12 +56,6 @@ class AskSettings:
             ("--structured", self.structured in STRUCTURED, f"one of {', '.join(STRUCTURED)}", self.structured),
             ("--shots", self.shots >= 0, "at least 0", self.shots),
             ("--threshold", 0.5 <= self.threshold <= 1, "a number from 0.5 to 1", self.threshold),
-            (
-                "--shots",
-                not self.shots or self.answer == QUOTED,
-                f"0 with --answer {self.answer}: examples are quotes",
-                self.shots,
-            ),
             ("--answer", self.answer in FORMATS, f"one of {', '.join(FORMATS)}", self.answer),
             ("--again", _some_of(self.again, AGAIN), f"some of {', '.join(AGAIN)}, each once", ",".join(self.again)),
             ("--samples", self.samples >= 0, "at least 0", self.samples),

@@ -1,4 +1,5 @@
-"""Quotes of real documents, mangled by a seed, and where they are aligned; sentences that stand elsewhere, and where not.
+"""Quotes of real documents, mangled by a seed, and where they are aligned; sentences that stand elsewhere, and where not; and how
+long a run takes beside the bare client (`throughput`).
 
 python -m benchmarks.asking             real corpora (ERASER_CORPORA); writes benchmarks/results_asking.md
 """
@@ -11,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.mangling import ERRORS, NORMALISATIONS
+from benchmarks.throughput import table
 from eraser_hub.asking.alignment import THRESHOLD, Document, Quote, align, key_of
 from eraser_hub.metrics.tokens import sentences_of, tokens_of
 from tests.conftest import CORPORA
@@ -102,6 +104,7 @@ def main() -> None:
         f"{told[NOT_THERE].total():,} sentences that are not there {false} were aligned ({false / told[NOT_THERE].total():.3%}). "
         f"{seconds / 2 / QUOTES * 1e3:.2f} ms a quote, documents of {size / 2 / QUOTES:,.0f} characters on average.",
         "",
+        *table(),
     ]
     Path(__file__).with_name("results_asking.md").write_text("\n".join(lines), encoding="utf-8")
     print("\n".join(lines))

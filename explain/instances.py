@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, compress, pairwise
+from itertools import accumulate, chain, compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -193,7 +193,7 @@ def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
     """
     identity = _identity(row, "annotation_id")
     names, texts = _documents(row, identity)
-    documents = tuple(tuple(token for sentence in text for token in sentence) for text in texts)
+    documents = tuple(tuple(chain.from_iterable(text)) for text in texts)
     sentences = tuple(tuple(map(len, text)) for text in texts)
     evidences = row.get("evidences")
     rationale = None if evidences is None else _marked(evidences, names, documents, identity)

@@ -290,12 +290,14 @@ class Part(NamedTuple):
         lines: the line of each.
         offences: misspelt fields, and fields of a wrong type, which count as absent; by line.
         strangers: the fields that the format does not know.
+        quoted: whether any instance holds a language model's quotes.
     """
 
     predictions: Predictions
     lines: Sequence[int]
     offences: Offences
     strangers: Strangers
+    quoted: bool = False
 
 
 def parts(path: Path, num_proc: int = 1) -> Iterator[Part]:
@@ -375,7 +377,7 @@ def _awaited(
 
 def _read(path: Path, start: int, end: int) -> tuple[Part | DataError, int]:
     """The lines between two bytes as a part, its lines numbered from 1, or why they are no JSON; how many lines there are."""
-    columns, strangers, count = InstanceColumns(), Strangers(), 0
+    columns, strangers, count, quoted = InstanceColumns(), Strangers(), 0, False
     try:
         for lines in batches_of_lines(path, BLOCK, start, end):
             instances, wrong = _decoded(lines, path), list[tuple[int, str, str]]()
@@ -385,9 +387,10 @@ def _read(path: Path, start: int, end: int) -> tuple[Part | DataError, int]:
                 wrong = [(at, *one) for at, several in enumerate(offences) for one in several]
             columns.add(instances, lines.numbers, wrong)
             count = lines.numbers[-1]
+            quoted = quoted or any(getattr(one, QUOTES_FIELD) is not None for one in instances)
     except DataError as error:
         return error, count
-    return Part(*columns.finish(), strangers), count
+    return Part(*columns.finish(), strangers, quoted), count
 
 
 def _moved(part: Part, before: int) -> Part:
@@ -399,7 +402,7 @@ def _moved(part: Part, before: int) -> Part:
     moved = (
         range(lines.start + before, lines.stop + before) if isinstance(lines, range) else [n + before for n in lines]
     )
-    return Part(part.predictions, moved, told, part.strangers)
+    return part._replace(lines=moved, offences=told)
 
 
 def _parts_of_rows(path: Path) -> Iterator[Part]:
@@ -420,7 +423,8 @@ def _parts_of_rows(path: Path) -> Iterator[Part]:
             for row in table.to_pylist():
                 flattener.add(row)
             predictions = flattener.finish()
-        yield Part(predictions, lines, offences, strangers)
+        quoted = QUOTES_FIELD in table.column_names and table.column(QUOTES_FIELD).null_count < table.num_rows
+        yield Part(predictions, lines, offences, strangers, quoted)
 
 
 def _tables(path: Path) -> Iterator[pa.Table]:

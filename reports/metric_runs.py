@@ -66,7 +66,6 @@ def score_system(
     if _fidelity_is_there(instances):
         _add(scores, "normalized_fidelity", instances, split.labelled(), system.path, split.ids, **options)
     if not plain:
-        _add_quotes(scores, split, instances, system.path, settings)
         add_leak(scores, split, instances, settings)
     scores.signatures.extend(method_of(system.path))
     return scores

@@ -23,13 +23,14 @@ from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
 from eraser_hub.metrics.clusters import AUTO, NONE, numbered
 from eraser_hub.metrics.fields import HEADLINE
 from eraser_hub.metrics.pool import Finalize, Statistics, divide
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few, intervals
 from eraser_hub.metrics.results import signature
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.operators import operator_files
 
 from .operators import operator_notes, runs_by_operator, sensitivity, unlike_ways
 from .paired_tests import ADJUSTMENTS, ALPHA, RESAMPLES, Pair, holm, is_exact, paired_bootstrap, randomisation
+from .quotes import BLOCK as QUOTES
 from .score import score
 from .settings import Inputs, ScoreSettings
 
@@ -518,7 +519,8 @@ def compare_files(
         inference: how differences are tested.
 
     Returns:
-        as `compare`, with ``score_notes`` and ``score_signatures``: what ``score`` says, of all files or of those named.
+        as `compare`, with ``score_notes`` and ``score_signatures``: what ``score`` says, of all files or of those named; and, where
+        files hold a language model's quotes, ``quotes``: {name: its scores of them, each with ``KEY_ci`` where it has one run}.
 
     Raises:
         DataError: what ``score`` refuses, or files that share no score.
@@ -545,11 +547,27 @@ def compare_files(
         raise DataError("expected files that share a score, found none: their fields differ", file=last.results)
     if len(by_operator) == 1:
         result["notes"] = [*result["notes"], *unlike_ways(files)]
+    quotes = {name: own for name, runs in tables.items() if (own := _quote_scores(runs, inference or Inference()))}
+    result |= {"quotes": quotes} if quotes else {}
     for key, lines in (("score_notes", notes), ("score_signatures", signatures)):
         result[key] = [
             line if len(names) == len(chance) else f"{', '.join(names)}: {line}" for line, names in lines.items()
         ]
     return result | {"against_chance": chance_over_systems(chance)} if any(chance.values()) else result
+
+
+def _quote_scores(runs: Sequence[Mapping[str, Statistics]], inference: Inference) -> dict[str, Any]:
+    """What the quotes of a system are worth, where all its runs hold some: the mean over runs, or one run with intervals."""
+    blocks = [run[QUOTES] for run in runs if QUOTES in run]
+    if len(blocks) < len(runs):
+        return {}
+    scores = [block.scores() for block in blocks]
+    means = {key: float(np.mean([one[key] for one in scores])) for key in scores[0]}
+    known = {key: value for key, value in means.items() if not math.isnan(value)}
+    if len(blocks) > 1:
+        return known
+    bounds = intervals(blocks[0], inference.confidence_level, None, inference.seed)
+    return {name: value for key in known for name, value in ((key, known[key]), (f"{key}_ci", bounds[key].tolist()))}
 
 
 def chance_over_systems(chance: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:

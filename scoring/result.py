@@ -12,17 +12,19 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import signature_of_run
 
+from .quotes import BLOCK as QUOTES
 from .score import Scored
 
 
 def nested(scored: Scored) -> dict[str, object]:
-    """The reference scorer's keys, and beside them ours: ``agreement``, ``faithfulness``, ``chance``, ``signature``.
+    """The reference scorer's keys, and beside them ours: ``agreement``, ``faithfulness``, ``quote_faithfulness``, ``chance``,
+    ``signature``.
 
     A part that the predictions have no fields for is left out, as the reference does.
     """
     result: dict[str, object] = {}
     s, used = scored.settings, scored.used
-    flat = {name: scored.flat(name) for name in ("agreement", "faithfulness")}
+    flat = {name: scored.flat(name) for name in ("agreement", "faithfulness", QUOTES)}
     a, f = flat["agreement"], flat["faithfulness"]
     if used.classification and (used.full or scored.report is not None):
         part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": scored.report}

@@ -7,7 +7,7 @@ sums alone, the path is the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from eraser_hub.metrics.strangers import Strangers
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import parts as parts_of
 
+from .quotes import BLOCK as QUOTES
+from .quotes import score_quotes
 from .references import Gold, backup_said, ids_of_splits, raise_offences, read_gold
 from .settings import Inputs, ScoreSettings
 
@@ -35,7 +37,8 @@ class Scored:
     """Scores and the statistics they are sums of.
 
     Attributes:
-        statistics: of "agreement" and "faithfulness", as far as the predictions have such fields; additive, per annotation.
+        statistics: of "agreement", "faithfulness" and "quote_faithfulness", as far as the predictions have such fields;
+            additive, per annotation.
         report: precision, recall, F1 per label; None without labels.
         chance: scores against random rationales.
         used: the optional fields there are.
@@ -44,6 +47,7 @@ class Scored:
         by_values: the value of the column ``settings.by`` per annotation.
         extra: further entries of the score file.
         notes: lines for whoever reads the scores: what was left out, or guessed.
+        counts: of quotes, beside their scores.
     """
 
     statistics: dict[str, Statistics]
@@ -55,13 +59,16 @@ class Scored:
     by_values: list[object] | None = None
     extra: dict[str, object] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    counts: dict[str, object] = field(default_factory=dict)
 
     def signature_of(self, name: str) -> str:
-        """That of ``agreement`` or ``faithfulness``."""
+        """That of a block of statistics."""
         s = self.settings
         strict = ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
         statistics = self.statistics[name]
         common = resampling_settings(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method, s.by)
+        if name == QUOTES:
+            return signature(name, self.made_by[name] | common)
         return signature(f"eraser_{name}", self.made_by[name] | strict | common)
 
     def cautions(self) -> list[str]:
@@ -71,12 +78,12 @@ class Scored:
         return [line for statistics in self.statistics.values() for line in cautions(statistics)]
 
     def flat(self, name: str) -> dict[str, object]:
-        """The flat result of ``agreement`` or ``faithfulness``, as the evaluate module returns it."""
+        """The flat result of a block of statistics, as the evaluate module returns it; {} where there is none."""
         if name not in self.statistics:
             return {}
         statistics, s = self.statistics[name], self.settings
         bounds = intervals(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method)
-        extra: dict[str, object] = {}
+        extra: dict[str, object] = dict(self.counts) if name == QUOTES else {}
         if name == "faithfulness" and self.used.thresholds:
             extra["aopc_thresholds"] = sorted({*s.aopc_thresholds})
         return assemble(
@@ -115,7 +122,9 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     faithfulness = Faithfulness(parts, len(references.ids), gold.label_names, settings.aopc_thresholds, settings.totals)
     if settings.paper not in (None, "eraser"):
         raise DataError(f"expected eraser for an ERASER corpus, found {settings.paper}", field="--paper")
+    quoted = False
     for own in parts_of(inputs.results, num_proc):
+        quoted |= own.quoted
         rules["predictions"].take(own.offences)
         strangers.update(own.strangers)
         part = parts.match(own.predictions, own.lines)
@@ -134,6 +143,10 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     statistics = {
         name: _statistics(own.pool, gold, settings, parts.scored) for name, own in gathered.items() if own.pool.columns
     }
+    made_by = {name: own.signature_settings() for name, own in gathered.items()}
+    quotes = score_quotes(inputs.results, gold) if quoted else None
+    if quotes is not None:
+        statistics[QUOTES], made_by[QUOTES] = _of_quotes(quotes.statistics, gold, settings), quotes.settings
     if not statistics:
         raise DataError(f"nothing to score: expected {fields_of(left_out)}, found none of them", file=inputs.results)
     notes = [
@@ -141,20 +154,19 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
         *left_out_said(left_out),
         *agreement.notes(),
         gold.note,
+        "" if quotes is None else quotes.note,
         *_notes(parts, statistics, settings),
     ]
-    by_values = None if settings.by is None else gold(settings.by)
-    if by_values is not None and parts.scored is not None:
-        by_values = [by_values[row] for row in parts.scored.tolist()]
     return Scored(
         statistics=statistics,
         report=classification_report(faithfulness.pool),
         chance=_chance(faithfulness, settings),
         used=parts.fields.used,
         settings=settings,
-        made_by={name: own.signature_settings() for name, own in gathered.items()},
-        by_values=by_values,
+        made_by=made_by,
+        by_values=_by_values(gold, settings, parts),
         notes=[note for note in notes if note],
+        counts={} if quotes is None else quotes.counts,
     )
 
 
@@ -163,6 +175,28 @@ def _statistics(pool: Pool, gold: Gold, settings: ScoreSettings, rows: np.ndarra
         return pool.statistics(["all"], settings.per_instance)
     statistics = clustered(pool.statistics(gold.references.ids, settings.per_instance), gold, settings.cluster_by)
     return statistics if rows is None else statistics.take(rows)
+
+
+def _by_values(gold: Gold, settings: ScoreSettings, parts: Parts) -> list[object] | None:
+    """The value of each scored annotation in the column to break scores down by."""
+    if settings.by is None:
+        return None
+    values = gold(settings.by)
+    return values if parts.scored is None else [values[row] for row in parts.scored.tolist()]
+
+
+def _of_quotes(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> Statistics:
+    """The statistics with their clusters: those of all annotations, of which some may have no instance."""
+    if settings.totals:
+        return statistics
+    place = {name: row for row, name in enumerate(gold.references.ids)}
+    values = np.zeros((len(place), statistics.values.shape[1]))
+    rows = np.array([place[name] for name in statistics.ids], dtype=np.int64)
+    values[rows] = statistics.values
+    whole = clustered(
+        Statistics(list(place), values, statistics.finalize, {}, statistics.columns), gold, settings.cluster_by
+    )
+    return replace(whole.take(rows), per_instance=statistics.per_instance if settings.per_instance else {})
 
 
 def _notes(parts: Parts, statistics: dict[str, Statistics], settings: ScoreSettings) -> list[str]:

@@ -10,9 +10,10 @@ from eraser_hub.records.tables import Cell, Table, Tables
 
 from .comparison import ADJUSTED
 from .operators import better_of
+from .quotes import BLOCK as QUOTES
 from .score import Scored
 
-TITLES = {"agreement": "Agreement with human rationales", "faithfulness": "Faithfulness"}
+TITLES = {"agreement": "Agreement with human rationales", "faithfulness": "Faithfulness", QUOTES: "Quotes"}
 DIGITS = 4
 # what stands beside the scores in a flat result
 BESIDE = ("by", "per_instance", "signature", "aopc_thresholds")
@@ -124,6 +125,8 @@ def comparison_tables(result: Mapping[str, Any]) -> Tables:
     if result.get("operators", {}).get("scores"):
         tables.tables.append(_operator_table(result["operators"]))
     tables.tables[-1].notes += [*notes, *result.get("notes", ())]
+    if quotes := result.get("quotes"):
+        tables.tables.append(_quote_table(quotes))
     return tables
 
 
@@ -142,6 +145,15 @@ def _operator_table(told: Mapping[str, Any]) -> Table:
         "better: the system whose interval of the difference leaves 0 out, by each way; W: Kendall's, 1 where all ways rank "
         "the systems alike."
     )
+    return table
+
+
+def _quote_table(quotes: Mapping[str, Mapping[str, Any]]) -> Table:
+    """The quotes of each system that gives some, whether or not the others do."""
+    table = Table("quotes", "Quotes", ("score",), tuple(quotes))
+    columns = {name: dict(_cells(flat, None)) for name, flat in quotes.items()}
+    for key in dict.fromkeys(key for cells in columns.values() for key in cells):
+        table.add(key, **{name: cells[key] for name, cells in columns.items() if key in cells})
     return table
 
 

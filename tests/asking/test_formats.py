@@ -12,11 +12,13 @@ pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
 from eraser_hub.asking.alignment import Quote
-from eraser_hub.asking.answers import ANSWERED, Answer, read_answer, schema
-from eraser_hub.asking.formats import located
+from eraser_hub.asking.answers import ANSWERED, FORMATS, Answer, read_answer, schema
+from eraser_hub.asking.formats import gold_answer, located
 from eraser_hub.asking.prompts import open_prompt
-from eraser_hub.asking.questions import Question
+from eraser_hub.asking.questions import Question, examples
+from eraser_hub.asking.run import AskJob, dry_run
 from eraser_hub.asking.settings import AskSettings
+from eraser_hub.explain.dataset import open_split
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
@@ -131,12 +133,52 @@ def test_what_is_asked_for():
     assert schema(["A"], "tokens")["properties"]["spans"]["items"]["required"] == ["text", "start", "end"]
 
 
+@pytest.mark.parametrize("config", ["movies", "esnli", "fever"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_gold_answer_of_each_format_is_read_back(hub, config, form):
+    split = open_split(str(hub), config, "train")
+    for question in examples(split, 2, seed=3):
+        choice = {"message": {"content": json.dumps(gold_answer(question, form))}, "finish_reason": "stop"}
+        answer = read_answer(choice, split.label_names, form)
+        assert (answer.outcome, answer.label) == ("answered", question.instance.label)
+        places = [(question.instance.names[at], start, end) for at, start, end in question.gold_runs()]
+        quotes = located(answer, question, AskSettings("m", answer=form))
+        if form != "quotes":  # a quote does not say which of several places it means
+            assert [(quote.docid, quote.start_token, quote.end_token) for quote in quotes] == places
+            assert {quote.status for quote in quotes} == {"exact"}
+        assert len(quotes) == len(places) > 0
+
+
+@given(st.lists(st.booleans(), min_size=8, max_size=8), st.sampled_from(FORMATS[1:]), st.sampled_from(["", " "]))
+def test_any_marks_are_read_back(flags, form, blank):
+    tokens = ("a", "b\u3000c", "d\xa0e", ".", "f", "g", "h", "i")  # blanks that part no tokens
+    instance = Instance("7", (), ("d",), (tokens,), "A", (tuple(flags),))
+    question = Question(instance, (blank.join(tokens),), "", blank)
+    choice = {"message": {"content": json.dumps(gold_answer(question, form))}, "finish_reason": "stop"}
+    quotes = located(read_answer(choice, ["A"], form), question, AskSettings("m", answer=form))
+    covered = [any(quote.start_token <= at < quote.end_token for quote in quotes) for at in range(len(tokens))]
+    assert covered == flags
+
+
+def test_examples_answer_in_the_format_that_is_asked_for(hub):
+    for form, words in (("offsets", '"spans":[{'), ("tokens", '"spans":[{'), ("highlighted", "<r>")):
+        settings = AskSettings("scripted", shots=2, seed=1, answer=form)
+        whole = "".join(dry_run(AskJob(str(hub), "movies", "test", 1), settings))
+        replies = [part.split("--- user")[0] for part in whole.split("--- assistant")[1:]]
+        assert len(replies) == 2 and all(words in reply for reply in replies)
+
+
+def test_tokens_are_numbered_as_they_are_read():
+    texts = ("the\xa0film is\nfine .",)
+    question = Question(Instance("7", (), ("d",), (("the\xa0film", "is", "fine", "."),)), texts, "", " ")
+    user = open_prompt("movies").messages(question, ["A"], (), "tokens")[1]["content"]
+    assert "[0]the\xa0film [1]is [2]fine [3]." in user
+
+
 def test_a_run_with_token_indices(asking):
     span = {"text": 1, "start": 2, "end": 5}
     (line,) = asking(lambda request, before: completion(json.dumps({"label": "NEG", "spans": [span]})), answer="tokens")
     assert line["rationales"][0]["hard_rationale_predictions"] == [{"start_token": 2, "end_token": 5}]
     assert "|answer:tokens|" in asking.report.signature
-    with pytest.raises(DataError, match="--shots: expected 0 with --answer tokens"):
-        AskSettings("m", answer="tokens", shots=1)
     with pytest.raises(DataError, match="--answer: expected one of quotes, offsets, tokens, highlighted, found 'xml'"):
         AskSettings("m", answer="xml")

@@ -7,7 +7,8 @@ import numpy as np
 from eraser_hub.metrics.annotator_agreement import AnnotatorAgreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.metrics.perturbation_map import PerturbationMap
-from eraser_hub.metrics.quote_faithfulness import AGAIN, QuoteFaithfulness
+from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
+from eraser_hub.metrics.quotes import AGAIN
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 
 MODULES = {

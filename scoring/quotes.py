@@ -1,0 +1,76 @@
+"""A language model's quotes in a prediction file, scored as `metrics.quote_faithfulness` does."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+from eraser_hub.metrics.fields import ID_FIELDS, QUOTES_FIELD
+from eraser_hub.metrics.offences import Offences, cut
+from eraser_hub.metrics.pool import Statistics
+from eraser_hub.metrics.quotes import quote_statistics
+from eraser_hub.metrics.rows import Row, scored_of
+from eraser_hub.records.predictions import plain_rows
+
+from .references import Gold, raise_offences
+
+BLOCK = "quote_faithfulness"  # the module's name, as score files and signatures have it
+
+
+class Quoted(NamedTuple):
+    """What the quotes of a file give.
+
+    Attributes:
+        statistics: of the annotations that have an instance, in their order; without clusters.
+        counts: what stands beside the scores: how many quotes, and how many of them are empty.
+        settings: for the signature.
+        note: what was left out; "" for nothing.
+    """
+
+    statistics: Statistics
+    counts: dict[str, object]
+    settings: dict[str, object]
+    note: str = ""
+
+
+def score_quotes(results: Path, gold: Gold) -> Quoted:
+    """Score the quotes of a prediction file, whose ids are those of the annotations, each once.
+
+    Coverage is the share of an annotation's own documents, which the rows of a built dataset hold; a corpus folder does not say
+    which documents a model was shown, and there it is undefined.
+
+    Raises:
+        DataError: instances without the field, or with quotes that are none; at most ten offences.
+    """
+    rows, lines = dict[str, Row](), dict[str, int]()
+    for line, row in plain_rows(results):
+        name = next(str(row[field]) for field in ID_FIELDS if row.get(field) is not None)
+        rows[name], lines[name] = row, line
+    sizes = _sizes(gold)
+    offences = Offences()
+    ordered = {name: rows[name] for name in gold.references.ids if name in rows}
+    statistics, counts = quote_statistics(ordered, sizes, offences)
+    places = {cut(name): (line, name) for name, line in lines.items()}  # as offences name them
+    for at, (line, name) in enumerate([places[str(offence.name)] for offence in offences]):
+        offences[at] = offences[at]._replace(row=line, id=name)
+    raise_offences(offences, {"prediction": results})
+    settings: dict[str, object] = {"coverage": "documents"} if sizes else {}
+    note = (
+        ""
+        if sizes
+        else f"no coverage of {QUOTES_FIELD}: a corpus folder does not say which documents were read (--dataset does)"
+    )
+    return Quoted(statistics, counts, settings | scored_of(len(ordered), len(gold.references.ids)), note)
+
+
+def _sizes(gold: Gold) -> dict[str, dict[str, int]]:
+    """Annotation -> the tokens of each of its own documents."""
+    references = gold.references
+    sizes = defaultdict[str, dict[str, int]](dict)
+    for instance, document, tokens in zip(
+        references.document_instance.tolist(), references.document.tolist(), references.tokens.tolist(), strict=True
+    ):
+        if instance >= 0:
+            sizes[references.ids[instance]][str(references.docids[document])] = tokens
+    return dict(sizes)

@@ -1,0 +1,177 @@
+"""A language model's quotes in `score` and `compare`: as the module scores them, beside systems that quote nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from eraser_hub.__main__ import _register, app
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
+from eraser_hub.records.built import open_built
+from eraser_hub.scoring.result import as_json
+
+INVENTED = {
+    "text": "never",
+    "status": "not_found",
+    "docid": None,
+    "start_token": None,
+    "end_token": None,
+    "similarity": 0.0,
+}
+PLAIN = ("annotation_id", "rationales", "classification", "quotes", "asked_again", "outcome")
+ADDED = ("quotes", "asked_again", "outcome")
+KEYS = (
+    "in_text",
+    "exact",
+    "normalised",
+    "fuzzy",
+    "ambiguous",
+    "invented",
+    "coverage",
+    "answered",
+    "label_flip_redacted",
+)
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory, samples: Path) -> Path:
+    _register()
+    out = tmp_path_factory.mktemp("hub")
+    HUB_DATASETS["eraser"].build(["movies"], out=out, source=samples / "eraser")
+    return out / "eraser"
+
+
+@pytest.fixture
+def rows(samples: Path) -> list[dict]:
+    """Predictions that quote in three of four instances, in one of two something invented; the last one refuses."""
+    path = samples / "predictions/eraser/movies.val.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for at, row in enumerate(rows):
+        place = {"docid": row["rationales"][0]["docid"], "start_token": at % 3, "end_token": 4, "similarity": 1.0}
+        status = ("exact", "normalised", "ambiguous")[at % 3]
+        row["quotes"] = ([{"text": "q", "status": status, **place}] if at % 4 else []) + ([INVENTED] if at % 2 else [])
+        other = "NEG" if row["classification"] == "POS" else "POS"
+        label = other if at % 2 else row["classification"]
+        row["asked_again"] = [{"kind": "redacted", "classification": label, "outcome": "answered"}]
+        row["outcome"] = "answered"
+    return rows
+
+
+def written(path: Path, rows: list[dict]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def run(verb: str, hub: Path, *arguments: object) -> Result:
+    where = ["--dataset", hub, "--config", "movies", "--split", "validation"]
+    return CliRunner().invoke(app, list(map(str, [verb, *where, *arguments])))
+
+
+def scores(hub: Path, path: Path, *arguments: object) -> dict:
+    done = run("score", hub, "--results", path, "--format", "json", *arguments)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_score_has_what_the_module_has(hub, rows, tmp_path):
+    result = scores(hub, written(tmp_path / "llm.jsonl", rows), "--confidence-level", 0.95, "--n-resamples", 50)
+    gold = open_built(hub).rows("movies", "validation")
+    expected = QuoteFaithfulness().compute(predictions=rows, references=gold, confidence_level=0.95, n_resamples=50)
+    assert result["quote_faithfulness"] == json.loads(as_json(expected))
+    assert expected["signature"] in result["signature"]
+    low, high = expected["invented_ci"]
+    assert low < expected["invented"] < high
+
+
+@pytest.mark.parametrize("extra", [(), ("--by", "classification"), ("--per-instance",)])
+def test_other_ways_to_score_change_no_score(hub, rows, tmp_path, extra):
+    path = written(tmp_path / "llm.jsonl", rows[::-1])
+    one, other = (scores(hub, path, *more)["quote_faithfulness"] for more in ((), extra))
+    assert {key: other[key] for key in KEYS} == {key: one[key] for key in KEYS}
+    if "--by" in extra:
+        assert set(other["by"]) == {"NEG", "POS"}
+
+
+def test_parquet_gives_the_same(hub, rows, tmp_path):
+    lines = written(tmp_path / "llm.jsonl", rows)
+    pq.write_table(
+        pa.Table.from_pylist([{k: v for k, v in row.items() if k in PLAIN} for row in rows]), tmp_path / "p.parquet"
+    )
+    ours, theirs = (scores(hub, path)["quote_faithfulness"] for path in (lines, tmp_path / "p.parquet"))
+    assert ours == theirs
+
+
+def test_a_part_of_the_annotations(hub, rows, tmp_path):
+    result = scores(hub, written(tmp_path / "llm.jsonl", rows[1:]), "--only-predicted", "--confidence-level", 0.9)
+    assert f"scored:{len(rows) - 1}/{len(rows)}" in result["quote_faithfulness"]["signature"]
+    assert result["quote_faithfulness"]["invented"] == scores(
+        hub, written(tmp_path / "b.jsonl", rows[1:]), "--only-predicted"
+    )["quote_faithfulness"]["invented"]  # fmt: skip
+
+
+def test_files_without_quotes_have_no_such_block(hub, samples):
+    assert "quote_faithfulness" not in scores(hub, samples / "predictions/eraser/movies.val.jsonl")
+
+
+def test_a_corpus_folder_knows_no_coverage_and_says_so(rows, samples, tmp_path):
+    path = written(tmp_path / "llm.jsonl", rows)
+    where = ["--data-dir", samples / "eraser/movies", "--split", "val", "--results", path, "--format", "json"]
+    _register()
+    done = CliRunner().invoke(app, list(map(str, ["score", *where])))
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["quote_faithfulness"]["coverage"] is None
+    assert "no coverage of quotes" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("quotes", "words"),
+    [
+        (None, r"llm.jsonl:2.*quotes: expected a list of quotes, found None"),
+        ([{**INVENTED, "status": "made up"}], r"llm.jsonl:2.*quotes\[0\].status: expected one of exact, .*'made up'"),
+        (
+            [{**INVENTED, "status": "exact", "docid": "d", "start_token": 0, "end_token": 1}],
+            r"llm.jsonl:2.*quotes.docid: no document 'd'",
+        ),
+    ],
+)
+def test_wrong_quotes_are_told_with_their_line(hub, rows, tmp_path, quotes, words):
+    rows[1]["quotes"] = quotes
+    done = run("score", hub, "--results", written(tmp_path / "llm.jsonl", rows))
+    assert (done.exit_code, isinstance(done.exception, SystemExit)) == (1, False)
+    with pytest.raises(Exception, match=words) as raised:
+        raise done.exception
+    assert rows[1]["annotation_id"] in str(raised.value)
+
+
+def test_compare_sets_a_quoting_model_beside_others(hub, rows, samples, tmp_path):
+    llm = written(tmp_path / "llm.jsonl", rows)
+    lime = written(tmp_path / "lr_lime.jsonl", [{k: v for k, v in row.items() if k not in ADDED} for row in rows])
+    human = written(tmp_path / "human.jsonl", [{k: row[k] for k in ("annotation_id", "rationales")} for row in rows])
+    files = [part for path in (llm, lime, human) for part in ("--results", path)]
+    done = run("compare", hub, *files, "--n-resamples", 100, "--format", "json")
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    alone = scores(hub, llm)["quote_faithfulness"]
+    assert list(result["quotes"]) == ["llm"]
+    assert {key: result["quotes"]["llm"][key] for key in KEYS} == {key: alone[key] for key in KEYS}
+    low, high = result["quotes"]["llm"]["invented_ci"]
+    assert low < alone["invented"] < high
+    assert len(result["comparisons"]) == 3
+    assert all("token_macro_f1" in pair["keys"] for pair in result["comparisons"])
+    text = run("compare", hub, *files, "--n-resamples", 100).output
+    assert "Quotes" in text and "invented" in text.split("Quotes")[1]
+
+
+def test_two_quoting_models_are_tested_on_their_quotes(hub, rows, tmp_path):
+    one = written(tmp_path / "one.jsonl", rows)
+    two = written(tmp_path / "two.jsonl", [{**row, "quotes": row["quotes"][:1]} for row in rows])
+    done = run("compare", hub, "--results", one, "--results", two, "--n-resamples", 100, "--format", "json")
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert "invented" in result["comparisons"][0]["keys"] and list(result["quotes"]) == ["one", "two"]
