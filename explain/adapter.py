@@ -192,6 +192,19 @@ class Adapter(ABC):
         """
         raise DataError(f"--method {method}: {self.description} has nothing to compute it from")
 
+    def ahead(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
+    ) -> dict[bytes, NDArray[np.float64]]:
+        """Outputs of whole inputs that come of the passes of :meth:`scores`, which is asked next, by their view's keys.
+
+        Args:
+            targets: the class to explain; None for the predicted one.
+
+        Returns:
+            {} where the method needs the prediction first, or its passes are not the model's.
+        """
+        return {}
+
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         """The rationale of each instance by a model of :attr:`selects`."""
         raise DataError(f"--rationales model: {self.description} selects no tokens")

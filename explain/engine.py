@@ -111,6 +111,10 @@ def explain_chunk(
 def _work_of(runner: Runner, encoded: Sequence[Encoded], settings: ExplainSettings, pairs: bool) -> _Work:
     """What the model makes of a chunk as it is: labels, token scores, rationales."""
     instances = [one.instance for one in encoded]
+    if settings.method != SPANS:
+        known = settings.target != "predicted"
+        wanted = [target_of(one, 0, settings.target, runner) if known else None for one in instances]
+        runner.take(runner.model.ahead(settings.method, encoded, wanted))
     full = runner.run(encoded, [erasure.full(number) for number in range(len(instances))], settings.choices.filler)
     predicted = full.argmax(axis=1).tolist()
     sentences = None

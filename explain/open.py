@@ -97,7 +97,7 @@ def _open_system(path: Path, facts: dict[str, Any], uses_query: bool | None, **h
     Args:
         how: ``window``, ``device``, ``precision`` and ``trust_remote_code`` of :func:`open_model`.
     """
-    need("torch", "transformers", "captum")
+    need("torch", "transformers")
     if "stages" in facts:
         from .pipelines.files import pipeline_of
 

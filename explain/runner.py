@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import compress, pairwise
@@ -253,13 +253,25 @@ class Runner:
 
     def _finish(self, outputs: Any, batch: Sequence[_Unit], ids: Sequence[str]) -> None:
         """Keep a batch's checked probabilities, in the dataset's order."""
+        self._keep(self.model.finish(outputs), [unit.key for unit in batch], ids)
+
+    def take(self, outputs: Mapping[bytes, NDArray[np.float64]]) -> None:
+        """Keep outputs that the model gave already, by their unit's key (:meth:`Adapter.ahead`); their passes are counted.
+
+        What is no number is left out: it is computed again, by code that knows whose it is.
+        """
+        sound = {key: row for key, row in outputs.items() if np.isfinite(row).all()}
+        if sound:
+            self._keep(np.stack([*sound.values()]), [*sound], [""] * len(sound))
+
+    def _keep(self, outputs: Any, keys: Sequence[bytes], ids: Sequence[str]) -> None:
         model = self.model
-        values = check_probabilities(model.finish(outputs), ids, len(model.label_names), model.description)
-        self.counts.passes += len(batch)
+        values = check_probabilities(outputs, ids, len(model.label_names), model.description)
+        self.counts.passes += len(keys)
         if self._on_passes is not None:
-            self._on_passes(len(batch))
+            self._on_passes(len(keys))
         ordered = values[:, model.order] if model.order is not None else values
-        self._results.update(zip((unit.key for unit in batch), ordered, strict=True))
+        self._results.update(zip(keys, ordered, strict=True))
 
 
 def check_probabilities(output: object, ids: Sequence[str], classes: int, whose: str) -> NDArray[np.float64]:

@@ -566,7 +566,7 @@ def _quote_scores(runs: Sequence[Mapping[str, Statistics]], inference: Inference
     known = {key: value for key, value in means.items() if not math.isnan(value)}
     if len(blocks) > 1:
         return known
-    bounds = intervals(blocks[0], inference.confidence_level, None, inference.seed)
+    bounds = intervals(blocks[0], inference.confidence_level, None, inference.seed) or {}
     return {name: value for key in known for name, value in ((key, known[key]), (f"{key}_ci", bounds[key].tolist()))}
 
 

@@ -149,14 +149,8 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
         statistics[QUOTES], made_by[QUOTES] = _of_quotes(quotes.statistics, gold, settings), quotes.settings
     if not statistics:
         raise DataError(f"nothing to score: expected {fields_of(left_out)}, found none of them", file=inputs.results)
-    notes = [
-        strangers.told(),
-        *left_out_said(left_out),
-        *agreement.notes(),
-        gold.note,
-        "" if quotes is None else quotes.note,
-        *_notes(parts, statistics, settings),
-    ]
+    told = [strangers.told(), *left_out_said(left_out), *agreement.notes(), gold.note]
+    notes = [*told, "" if quotes is None else quotes.note, *_notes(parts, statistics, settings)]
     return Scored(
         statistics=statistics,
         report=classification_report(faithfulness.pool),

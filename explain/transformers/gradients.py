@@ -8,25 +8,40 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.explain.adapter import Adapter
+from eraser_hub.explain.adapter import Notes
 from eraser_hub.explain.attribution import points_of
 from eraser_hub.explain.extras import need
 from eraser_hub.explain.memory import in_halves, out_of_memory
+from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 
 from .devices import whole
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from .pieces import Pieces, Window
     from .sequence_model import SequenceModel
 
-
+Known: TypeAlias = dict[
+    tuple[bytes, int], NDArray[np.float64]
+]  # scores of a window's places, by its key and the explained column
+PLAIN = ("gradient", "simple-gradient", "input-x-gradient")  # methods of one backward pass
 FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass keeps every layer's values
+
+
+class Differentiable(Protocol):
+    """What gradients need of a model: its network, and what an adapter has besides."""
+
+    network: Any
+    notes: Notes
+    choices: Choices
+    description: str
 
 
 def batches(model: SequenceModel, windows: Sequence[Window]) -> Iterator[list[int]]:
@@ -49,7 +64,7 @@ def whole_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
 
 
 def embedding_scores(
-    model: Adapter,
+    model: Differentiable,
     probability: Callable[..., Any],
     embedded: Any,
     method: str,
@@ -59,6 +74,8 @@ def embedding_scores(
     baseline: Any = None,
 ) -> NDArray[np.float64]:
     """Scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places): the width summed away.
+
+    Each input's probability depends on its own embeddings alone, so one backward pass gives all gradients.
 
     Args:
         probability: input embeddings (and ``more``) to the explained probability of each input, shape (inputs,).
@@ -77,16 +94,19 @@ def embedding_scores(
     elif method == "deeplift":
         scores = deeplift(model, probability, embedded, more)
     else:
-        need("captum")
-        import captum.attr
+        import torch
 
-        if method in ("input-x-gradient", "simple-gradient"):
-            products = captum.attr.InputXGradient(probability).attribute(embedded, additional_forward_args=more)
-            scores = products.sum(dim=-1) if method == "input-x-gradient" else products.sum(dim=-1).abs()
-        else:
-            gradients = captum.attr.Saliency(probability).attribute(embedded, abs=False, additional_forward_args=more)
-            scores = gradients.norm(dim=-1)
+        (gradients,) = torch.autograd.grad(probability(embedded, *more).sum(), embedded)
+        scores = _of_gradients(method, gradients, embedded)
     return scores.detach().double().cpu().numpy()
+
+
+def _of_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
+    """The scores of one of `PLAIN`, the width summed away."""
+    if method == "gradient":
+        return gradients.norm(dim=-1)
+    products = (gradients * embedded).sum(dim=-1)
+    return products.abs() if method == "simple-gradient" else products
 
 
 def output_of(model: SequenceModel, embedded: Any, inputs: dict[str, Any]) -> Any:
@@ -127,7 +147,7 @@ def output_of(model: SequenceModel, embedded: Any, inputs: dict[str, Any]) -> An
 
 
 def integrated_gradients(
-    model: Adapter,
+    model: Differentiable,
     probability: Callable[..., Any],
     embedded: Any,
     steps: int,
@@ -170,7 +190,7 @@ def integrated_gradients(
     return scores
 
 
-def deeplift(model: SequenceModel, logit: Callable[..., Any], embedded: Any, more: tuple[Any, ...] = ()) -> Any:
+def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, more: tuple[Any, ...] = ()) -> Any:
     """DeepLIFT (Shrikumar et al., 2017, the rescale rule) by captum, from the all-zero embeddings.
 
     What is explained is the label's logit minus the mean of all labels' (their section 3.6), and not the probability:
@@ -229,10 +249,51 @@ def baseline_of(model: SequenceModel, ids: Any) -> Any:
         return model.network.get_input_embeddings()(pads)
 
 
+def gradients_ahead(
+    model: SequenceModel, encoded: Sequence[Pieces], columns: Sequence[int | None], method: str
+) -> tuple[dict[bytes, NDArray[np.float64]], Known]:
+    """Probabilities of whole windows out of the passes that their gradients take, and these gradients' scores.
+
+    Args:
+        columns: the output to explain of each instance; None for the one that each window has most of.
+        method: one of `PLAIN`.
+
+    Returns:
+        the output of each window by its key; the scores of its places by key and explained column.
+    """
+    import torch
+
+    windows, owner = whole_windows(encoded)
+    outputs, known = dict[bytes, NDArray[np.float64]](), Known()
+
+    def values_of(batch: list[int]) -> list[tuple[NDArray[np.float64], int, NDArray[np.float64]]]:
+        inputs = model.tensors([windows[number] for number in batch])
+        with torch.no_grad():
+            embedded = model.network.get_input_embeddings()(inputs["input_ids"])
+        embedded = embedded.detach().requires_grad_()
+        logits = whole(output_of(model, embedded, inputs).logits)
+        largest = logits.argmax(dim=-1).tolist()
+        wanted = [columns[owner[number]] for number in batch]
+        explained = [most if one is None else one for one, most in zip(wanted, largest, strict=True)]
+        at = torch.tensor(explained, device=logits.device)[:, None]
+        (gradients,) = torch.autograd.grad(torch.softmax(logits, dim=-1).gather(1, at).sum(), embedded)
+        scores = _of_gradients(method, gradients, embedded).detach().double().cpu().numpy()
+        p = torch.softmax(logits.detach().double(), dim=-1).cpu().numpy()
+        return list(zip(p, explained, scores, strict=True))
+
+    for batch in batches(model, windows):
+        for number, (p, column, row) in zip(batch, in_halves(values_of, batch, model.notes), strict=True):
+            window = windows[number]
+            outputs[window.key], known[window.key, column] = p, row[model.inside(window, len(row))]
+    return outputs, known
+
+
 def gradient_scores(
-    model: SequenceModel, encoded: Sequence[Pieces], columns: Sequence[int], method: str, steps: int
+    model: SequenceModel, encoded: Sequence[Pieces], columns: Sequence[int], method: str, steps: int, known: Known
 ) -> list[NDArray[np.float64]]:
     """Scores for the probability of each instance's explained class.
+
+    ``known`` has what `gradients_ahead` found out; the rest is computed.
 
     ``gradient`` is the Euclidean norm of the gradient with respect to a sub-word's input embedding; ``input-x-gradient``
     the inner product of both; ``simple-gradient`` its absolute value (ERASER's); ``integrated-gradients`` the inner product of embedding and mean gradient along the line
@@ -250,9 +311,8 @@ def gradient_scores(
         inputs = model.tensors([windows[number] for number in batch])
 
         def probability(embedded: Any, explained: Any, *values: Any) -> Any:
-            logits = output_of(model, embedded, dict(zip(inputs, values, strict=True))).logits
-            values = whole(logits)
-            explainable = values - values.mean(dim=-1, keepdim=True) if centred else torch.softmax(values, dim=-1)
+            logits = whole(output_of(model, embedded, dict(zip(inputs, values, strict=True))).logits)
+            explainable = logits - logits.mean(dim=-1, keepdim=True) if centred else torch.softmax(logits, dim=-1)
             return explainable.gather(1, explained)[:, 0]
 
         with torch.no_grad():
@@ -266,11 +326,18 @@ def gradient_scores(
     centred = method == "deeplift"  # logits, see `deeplift`
     # the points of one integral fill a batch by themselves
     single = method == "integrated-gradients"
-    for batch in [[number] for number in range(len(windows))] if single else batches(model, windows):
-        rows = values_of(batch) if single else in_halves(values_of, batch, model.notes)
-        for number, row in zip(batch, rows, strict=True):
-            row = row[model.inside(windows[number], len(row))] / parts[owner[number]]
-            add_to_words(scores[owner[number]], encoded[owner[number]], windows[number], row)
+    keys = [(window.key, columns[owner[number]]) for number, window in enumerate(windows)] if known else []
+    rows = {number: known[key] for number, key in enumerate(keys) if key in known}
+    missing = [number for number in range(len(windows)) if number not in rows]
+    for batch in (
+        [[number] for number in missing] if single else batches(model, [windows[number] for number in missing])
+    ):
+        places = batch if single else [missing[at] for at in batch]
+        values = values_of(places) if single else in_halves(values_of, places, model.notes)
+        for number, row in zip(places, values, strict=True):
+            rows[number] = row[model.inside(windows[number], len(row))]
+    for number, row in sorted(rows.items()):
+        add_to_words(scores[owner[number]], encoded[owner[number]], windows[number], row / parts[owner[number]])
     return scores
 
 

@@ -18,12 +18,12 @@ from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
 from .devices import device_for, heads_in_float32, in_bf16, placed, whole
-from .gradients import attention_scores, gradient_scores, p_of_masked_elements
+from .gradients import PLAIN, Known, attention_scores, gradient_scores, gradients_ahead, p_of_masked_elements
 from .pieces import Pieces, Window, padded, window_of
 from .words import Words
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
-GRADIENT_METHODS = ("gradient", "simple-gradient", "input-x-gradient", "integrated-gradients")
+GRADIENT_METHODS = (*PLAIN, "integrated-gradients")
 
 
 class SequenceModel(Adapter):
@@ -69,6 +69,7 @@ class SequenceModel(Adapter):
         if window is not None and not self.words.pair.size + 2 <= window <= longest:
             raise DataError(f"--window: expected {self.words.pair.size + 2} to {longest} sub-words, found {window}")
         self.window = window or longest
+        self._known: Known = {}
         if network.config.pad_token_id is None:
             network.config.pad_token_id = self.words.pad
         # XLNet and its like classify at the last place, whatever stands there
@@ -165,7 +166,20 @@ class SequenceModel(Adapter):
         pieces = [one for one in encoded if isinstance(one, Pieces)]
         if method == "attention":
             return attention_scores(self, pieces)
-        return gradient_scores(self, pieces, [self.column(target) for target in targets], method, steps)
+        known, self._known = self._known, {}
+        return gradient_scores(self, pieces, [self.column(target) for target in targets], method, steps, known)
+
+    def ahead(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
+    ) -> dict[bytes, NDArray[np.float64]]:
+        self._known = {}
+        # those of another kind of model have passes of their own, and in bf16 the passes are not those of the gradient
+        if self.half or method not in PLAIN or type(self).scores is not SequenceModel.scores:
+            return {}
+        pieces = [one for one in encoded if isinstance(one, Pieces)]
+        columns = [None if target is None else self.column(target) for target in targets]
+        outputs, self._known = gradients_ahead(self, pieces, columns, method)
+        return outputs
 
     def masked_elements(
         self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator

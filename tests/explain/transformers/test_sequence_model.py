@@ -245,6 +245,65 @@ def test_integrated_gradients_are_captums(model, rows):
     assert model.notes.maxima["largest convergence delta"] == pytest.approx(abs(float(delta)), abs=CLOSE)
 
 
+@pytest.mark.parametrize("method", ["gradient", "simple-gradient", "input-x-gradient"])
+def test_gradients_are_captums_in_one_backward_pass_for_all_inputs(model, method):
+    captum = pytest.importorskip("captum.attr")
+    from eraser_hub.explain.transformers.gradients import embedding_scores
+
+    ids = model.tokenizer(["good plays film", "a dull scene"], return_tensors="pt", padding=True)["input_ids"]
+    embedded = model.network.get_input_embeddings()(ids).detach()
+
+    def probability(points):
+        return torch.softmax(model.network(inputs_embeds=points).logits, -1)[:, 1]
+
+    if method == "gradient":
+        expected = captum.Saliency(probability).attribute(embedded.clone(), abs=False).norm(dim=-1)
+    else:
+        expected = captum.InputXGradient(probability).attribute(embedded.clone()).sum(-1)
+        expected = expected if method == "input-x-gradient" else expected.abs()
+    scores = embedding_scores(model, probability, embedded, method, 1, 1)
+    np.testing.assert_allclose(scores, expected.detach(), rtol=0, atol=CLOSE)
+
+
+def explained(model, texts, settings):
+    """Predictions, and how many inputs went through the network."""
+    counts = []
+    hook = model.network.register_forward_pre_hook(
+        lambda module, arguments, named: counts.append(len(named["input_ids"])), with_kwargs=True
+    )
+    try:
+        return list(explain_instances(model, texts, settings)), sum(counts)
+    finally:
+        hook.remove()
+
+
+@pytest.mark.parametrize("method", ["gradient", "simple-gradient", "input-x-gradient", "integrated-gradients"])
+@pytest.mark.parametrize("target", ["predicted", "POS"])
+def test_predictions_come_of_the_gradients_own_passes(model, monkeypatch, method, target):
+    settings = ExplainSettings(method=method, bins=(), target=target, steps=4)
+    texts = [
+        instance(text, text) for text in ("good plays film", "a dull scene film", "bad", "good bad film scene " * 9)
+    ]
+    windows = len(model.encode(texts[-1]).whole())
+    ours, rows = explained(model, texts, settings)
+    monkeypatch.setattr(SequenceModel, "ahead", lambda *arguments: {})
+    theirs, more = explained(model, texts, settings)
+    # a whole input goes through once; again only where a window of a long text has most of another label than the text
+    spared = 0 if method == "integrated-gradients" else len(texts) - 1 + windows
+    assert windows > 1 and spared - windows * (target == "predicted") <= more - rows <= spared
+    assert more - rows == spared or target == "predicted"
+    for one, other in zip(ours, theirs, strict=True):
+        assert one["classification"] == other["classification"]
+        assert one["classification_scores"] == pytest.approx(other["classification_scores"], abs=CLOSE)
+        for row, expected in zip(soft(one), soft(other), strict=True):
+            np.testing.assert_allclose(row, expected, rtol=0, atol=CLOSE)
+
+
+def test_in_bf16_predictions_have_passes_of_their_own(model):
+    model.half = True
+    assert model.ahead("gradient", [model.encode(instance("good"))], [None]) == {}
+
+
 def test_gradients_agree_with_autograd(model):
     one = instance("good plays film")
     (found,) = explain_instances(model, [one], ExplainSettings(method="input-x-gradient"))

@@ -1,0 +1,320 @@
+"""``explain``'s token scores beside other libraries': one MiniLM, the same texts, as many passes, one thread, CPU seconds.
+
+python -m benchmarks.peers          whichever of captum, ferret, interpreto, lime, shap and transformers-interpret are installed
+
+Each side scores every text for the label that the model predicts, which it has to find out itself. Texts are made here, of
+common English words. The others take one text at a time; `explain` takes them as a chunk, as it always does.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.explain import common_words, encoder, network_and_tokenizer
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+STEPS, SAMPLES, BATCH, RUNS = 20, 100, 16, 3
+LENGTHS = {
+    "short": (20, 6),
+    "long": (330, 2),
+}  # words of a text, and texts: the long ones fill a window of 512 sub-words
+RESULTS = Path(__file__).with_name("results_peers.md")
+Explain = Callable[[Sequence[str]], None]
+# what cannot stand in the table, and why
+ABSENT = {
+    "inseq": "explains what a model generates; takes no sequence classifier",
+    "EvalxNLP": "no package of the name can be installed",
+    "ICE": "no package of the name can be installed",
+}
+
+
+class Model(NamedTuple):
+    """A classifier with its tokenizer."""
+
+    network: Any
+    tokenizer: Any
+
+
+def ours(model: Model, method: str) -> Explain:
+    """`explain` without the erased inputs that it makes of the scores."""
+    from eraser_hub.explain import erasure
+    from eraser_hub.explain.attribution import attribute
+    from eraser_hub.explain.instances import Instance
+    from eraser_hub.explain.runner import Runner
+    from eraser_hub.explain.settings import ExplainSettings
+    from eraser_hub.explain.transformers.sequence_model import SequenceModel
+
+    adapter = SequenceModel(model.network, model.tokenizer, precision="float32", device="cpu")
+    settings = ExplainSettings(method=method, erase="mask", steps=STEPS, lime_samples=SAMPLES, shap_samples=SAMPLES)
+
+    def explain(texts: Sequence[str]) -> None:
+        runner = Runner(adapter, settings.erase, settings.batch_size)
+        instances = [Instance(str(at), (), ("d",), (tuple(text.split()),)) for at, text in enumerate(texts)]
+        encoded = [adapter.encode(one) for one in instances]
+        runner.take(adapter.ahead(method, encoded, [None] * len(encoded)))
+        p = runner.run(encoded, [erasure.full(at) for at in range(len(encoded))])
+        labels = p.argmax(axis=1).tolist()
+        attribute(runner, encoded, labels, p.max(axis=1).tolist(), settings)
+
+    return explain
+
+
+def by_captum(model: Model, method: str) -> Explain:
+    """The loop of captum's tutorials: embeddings in, the label's probability out; words as features where inputs are perturbed."""
+    import torch
+    from captum import attr
+
+    def explain(texts: Sequence[str]) -> None:
+        for text in texts:
+            inputs = model.tokenizer(text, return_tensors="pt")
+            visible = inputs["attention_mask"]
+            with torch.no_grad():
+                label = int(model.network(**inputs).logits.argmax())
+                vectors = model.network.get_input_embeddings()(inputs["input_ids"])
+
+            def of_vectors(points: Any, visible: Any = visible, label: int = label) -> Any:
+                seen = visible.expand(len(points), -1)
+                return model.network(inputs_embeds=points, attention_mask=seen).logits.softmax(-1)[:, label]
+
+            def of_ids(ids: Any, visible: Any = visible, label: int = label) -> Any:
+                with torch.no_grad():
+                    return model.network(input_ids=ids, attention_mask=visible.expand(len(ids), -1)).logits.softmax(-1)[
+                        :, label
+                    ]
+
+            words = torch.tensor([[0 if word is None else word + 1 for word in inputs.word_ids()]])
+            erased = torch.full_like(inputs["input_ids"], model.tokenizer.mask_token_id)
+            features: dict[str, Any] = {"baselines": erased, "feature_mask": words, "perturbations_per_eval": BATCH}
+            if method == "gradient":
+                attr.Saliency(of_vectors).attribute(vectors, abs=False).norm(dim=-1)
+            elif method == "input-x-gradient":
+                attr.InputXGradient(of_vectors).attribute(vectors).sum(-1)
+            elif method == "integrated-gradients":
+                attr.IntegratedGradients(of_vectors).attribute(vectors, n_steps=STEPS, internal_batch_size=BATCH).sum(
+                    -1
+                )
+            elif method == "occlusion":
+                attr.FeatureAblation(of_ids).attribute(inputs["input_ids"], **features)
+            elif method == "lime":
+                attr.Lime(of_ids).attribute(inputs["input_ids"], n_samples=SAMPLES, **features)
+            else:
+                attr.KernelShap(of_ids).attribute(inputs["input_ids"], n_samples=SAMPLES, **features)
+
+    return explain
+
+
+def by_ferret(model: Model, method: str) -> Explain:
+    """ferret's explainers."""
+    from ferret import GradientExplainer, IntegratedGradientExplainer, LIMEExplainer
+
+    arguments: dict[str, Any] = {}
+    if method == "integrated-gradients":
+        one = IntegratedGradientExplainer(model.network, model.tokenizer, multiply_by_inputs=True)
+        arguments = {"call_args": {"n_steps": STEPS, "internal_batch_size": BATCH}}
+    elif method == "lime":
+        one = LIMEExplainer(model.network, model.tokenizer)
+        arguments = {"call_args": {"num_samples": SAMPLES, "batch_size": BATCH}}
+    else:
+        one = GradientExplainer(model.network, model.tokenizer, multiply_by_inputs=method == "input-x-gradient")
+
+    def explain(texts: Sequence[str]) -> None:
+        import torch
+
+        for text in texts:
+            with torch.no_grad():
+                label = int(model.network(**model.tokenizer(text, return_tensors="pt")).logits.argmax())
+            one(text, label, **arguments)
+
+    return explain
+
+
+def by_interpreto(model: Model, method: str) -> Explain:
+    """interpreto's methods, by words, which find the label by themselves."""
+    import interpreto
+
+    how: dict[str, Any] = {"batch_size": BATCH, "granularity": interpreto.Granularity.WORD}
+    kinds = {
+        "gradient": (interpreto.Saliency, {"input_x_gradient": False}),
+        "input-x-gradient": (interpreto.Saliency, {"input_x_gradient": True}),
+        "integrated-gradients": (interpreto.IntegratedGradients, {"n_perturbations": STEPS}),
+        "occlusion": (interpreto.Occlusion, {}),
+        "lime": (interpreto.Lime, {"n_perturbations": SAMPLES}),
+        "kernel-shap": (interpreto.KernelShap, {"n_perturbations": SAMPLES}),
+    }
+    kind, more = kinds[method]
+    one = kind(model.network, model.tokenizer, **how, **more)
+
+    def explain(texts: Sequence[str]) -> None:
+        for text in texts:
+            one.explain(text)
+
+    return explain
+
+
+def _answers(model: Model) -> Callable[[Any], Any]:
+    """Probabilities of texts, in batches."""
+    import torch
+
+    def answers(texts: Any) -> Any:
+        rows = []
+        for start in range(0, len(texts), BATCH):
+            inputs = model.tokenizer(
+                list(texts[start : start + BATCH]), return_tensors="pt", padding=True, truncation=True
+            )
+            with torch.inference_mode():
+                rows.append(model.network(**inputs).logits.softmax(-1).numpy())
+        return np.concatenate(rows)
+
+    return answers
+
+
+def by_lime(model: Model, method: str) -> Explain:
+    """lime's text explainer, all words as features, which replaces words by the mask."""
+    from lime.lime_text import LimeTextExplainer
+
+    one = LimeTextExplainer(bow=False, mask_string=model.tokenizer.mask_token, random_state=0, split_expression=r"\s+")
+
+    def explain(texts: Sequence[str]) -> None:
+        for text in texts:
+            one.explain_instance(
+                text, _answers(model), num_samples=SAMPLES, num_features=len(text.split()), top_labels=1
+            )
+
+    return explain
+
+
+def by_shap(model: Model, method: str) -> Explain:
+    """shap's explainer of texts (Partition), with as many evaluations."""
+    import shap
+
+    one = shap.Explainer(_answers(model), shap.maskers.Text(model.tokenizer), output_names=["NEG", "POS"], silent=True)
+
+    def explain(texts: Sequence[str]) -> None:
+        one(list(texts), max_evals=SAMPLES, batch_size=BATCH, silent=True)
+
+    return explain
+
+
+def by_transformers_interpret(model: Model, method: str) -> Explain:
+    """transformers-interpret: integrated gradients of the embedding layer."""
+    from transformers_interpret import SequenceClassificationExplainer
+
+    one = SequenceClassificationExplainer(model.network, model.tokenizer)
+
+    def explain(texts: Sequence[str]) -> None:
+        for text in texts:
+            one(text, n_steps=STEPS, internal_batch_size=BATCH)
+
+    return explain
+
+
+GRADIENTS = ("gradient", "input-x-gradient", "integrated-gradients")
+METHODS = (*GRADIENTS, "occlusion", "lime", "kernel-shap")
+PEERS: dict[str, tuple[Callable[[Model, str], Explain], tuple[str, ...]]] = {
+    "captum": (by_captum, METHODS),
+    "ferret-xai": (by_ferret, (*GRADIENTS, "lime")),
+    "interpreto": (by_interpreto, METHODS),
+    "lime": (by_lime, ("lime",)),
+    "shap": (by_shap, ("kernel-shap",)),
+    "transformers-interpret": (by_transformers_interpret, ("integrated-gradients",)),
+}
+
+
+def texts_of(words: int, count: int) -> list[str]:
+    """Texts of common words; long ones have a little over a sub-word each."""
+    random = np.random.default_rng(7)
+    vocabulary = common_words()[:2000]
+    return [" ".join(random.choice(vocabulary, words)) for _ in range(count)]
+
+
+def seconds(explain: Explain, texts: Sequence[str]) -> float:
+    """CPU seconds of this process for all texts."""
+    start = time.process_time()
+    explain(texts)
+    return time.process_time() - start
+
+
+def sides(model: Model, method: str, notes: list[str]) -> Iterator[tuple[str, Explain]]:
+    """Who takes part in a row; why another does not is noted once."""
+    yield "eraser-hub", ours(model, method)
+    for name, (make, methods) in PEERS.items():
+        if method not in methods:
+            continue
+        try:
+            explain = make(model, method)
+            explain(["a quiet film"])
+        except (
+            Exception
+        ) as error:  # other people's code, of any version: whatever it raises, the row goes on without it
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            notes.append(f"{name}, {method}: {type(error).__name__}: {first[:150]}")
+        else:
+            yield name, explain
+
+
+def row(model: Model, method: str, length: str, notes: list[str]) -> str:
+    """A line of the table: our seconds a text, and each other's as a multiple of them."""
+    texts = texts_of(*LENGTHS[length])
+    known = dict(sides(model, method, notes))
+    for explain in known.values():  # imports, compilation, caches
+        explain(texts[:1])
+    times = {name: list[float]() for name in known}
+    for _ in range(RUNS):
+        for name, explain in known.items():
+            times[name].append(seconds(explain, texts))
+    medians = {name: statistics.median(own) for name, own in times.items()}
+    base = medians["eraser-hub"]
+    cells = [f"{medians[name] / base:.2f}" if name in medians else "–" for name in PEERS]
+    return f"| {method} | {length} | {base / len(texts):.3f} | " + " | ".join(cells) + " |"
+
+
+def _installed(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def main() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    encoder()
+    model, notes, started = Model(*network_and_tokenizer("MiniLM")), list[str](), os.getloadavg()[0]
+    versions = {name: _installed(name) for name in PEERS}
+    lines = [
+        "## peers: token scores beside other libraries",
+        "",
+        f"`python -m benchmarks.peers`: MiniLM (float32, one thread), {LENGTHS['short'][1]} texts of {LENGTHS['short'][0]} words and "
+        f"{LENGTHS['long'][1]} of {LENGTHS['long'][0]}; {STEPS} steps, {SAMPLES} samples, batches of {BATCH} (ours: its own), words "
+        f"masked. CPU seconds a text of eraser-hub, and the others' as multiples of them (above 1: eraser-hub is faster); medians of "
+        f"{RUNS}, in turn; load {started:.1f}.",
+        "",
+        "| method | texts | eraser-hub, s | " + " | ".join(f"{n} {v}".strip() for n, v in versions.items()) + " |",
+        "|---|---|---|" + "---|" * len(PEERS),
+    ]
+    for method in METHODS:
+        for length in LENGTHS:
+            lines.append(row(model, method, length, notes))
+            print(lines[-1], flush=True)
+    absent = {name: "not installed here" for name, version in versions.items() if not version} | ABSENT
+    lines += [
+        "",
+        *(f"- {name}: {why}." for name, why in absent.items()),
+        *(f"- {note}" for note in dict.fromkeys(notes)),
+        "",
+    ]
+    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
