@@ -387,7 +387,7 @@ def _read(path: Path, start: int, end: int) -> tuple[Part | DataError, int]:
                 wrong = [(at, *one) for at, several in enumerate(offences) for one in several]
             columns.add(instances, lines.numbers, wrong)
             count = lines.numbers[-1]
-            quoted = quoted or any(getattr(one, QUOTES_FIELD) is not None for one in instances)
+            quoted = quoted or any(one is not None for one in instances[QUOTES_FIELD])
     except DataError as error:
         return error, count
     return Part(*columns.finish(), strangers, quoted), count
