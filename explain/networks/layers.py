@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
 class Recurrent(nn.Module):
     """One layer of an LSTM or a GRU over rows of unlike length.
+
+    Each direction reads the padded rows from their start, the second one the rows turned round; what it reads behind a row's
+    end is dropped. (Packed sequences give the same; but on a processor their gradients take time that grows with the square of
+    the length, for texts of 900 words a hundred times that of padded ones.)
 
     Args:
         size: of a state, in each direction.
@@ -18,8 +21,9 @@ class Recurrent(nn.Module):
 
     def __init__(self, width: int, size: int, both: bool = True, gated: bool = False) -> None:
         super().__init__()
-        self.cells = (nn.GRU if gated else nn.LSTM)(width, size, batch_first=True, bidirectional=both)
-        self.width = size * (2 if both else 1)
+        kind: type[nn.GRU | nn.LSTM] = nn.GRU if gated else nn.LSTM
+        self.cells = nn.ModuleList(kind(width, size, batch_first=True) for _ in range(1 + both))
+        self.width = size * len(self.cells)
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """States of every place, shape (rows, places, width), zeros behind a row's end; and the last ones, shape (rows,
@@ -27,19 +31,29 @@ class Recurrent(nn.Module):
 
         A row of length 0 reads one place, which is a zero vector.
         """
-        packed = pack_padded_sequence(vectors, lengths.clamp(min=1), batch_first=True, enforce_sorted=False)
-        states, last = self.cells(packed)
-        ends = last[0] if isinstance(last, tuple) else last
-        whole, _ = pad_packed_sequence(states, batch_first=True, total_length=vectors.shape[1])
-        return whole, ends.transpose(0, 1).flatten(1)
+        lengths = lengths.clamp(min=1).to(vectors.device)[:, None]
+        places = torch.arange(vectors.shape[1], device=vectors.device)[None]
+        turned = torch.where(places < lengths, lengths - 1 - places, places)[..., None]  # it is its own inverse
+        ends = (lengths - 1)[..., None]
+        states, last = list[Tensor](), list[Tensor]()
+        for number, cells in enumerate(self.cells):
+            there = vectors.gather(1, turned.expand_as(vectors)) if number else vectors
+            read, _ = cells(there)
+            last.append(read.gather(1, ends.expand(-1, 1, read.shape[-1]))[:, 0])
+            states.append(read.gather(1, turned.expand_as(read)) if number else read)
+        return torch.cat(states, dim=-1) * (places < lengths)[..., None], torch.cat(last, dim=-1)
 
 
 class AdditiveAttention(nn.Module):
-    """Weights softmax over t of v . tanh(q W + h_t U) (Bahdanau et al., 2014), q a learned vector or a given one."""
+    """Weights softmax over t of v . tanh(q W + h_t U) (Bahdanau et al., 2014), q a learned vector, or each row's own.
 
-    def __init__(self, width: int) -> None:
+    Args:
+        asked: rows bring a query each; nothing is learned in its place.
+    """
+
+    def __init__(self, width: int, asked: bool = False) -> None:
         super().__init__()
-        self.query = nn.Parameter(torch.randn(width))
+        self.query = None if asked else nn.Parameter(torch.randn(width))
         self.of_query = nn.Parameter(torch.empty(width, width))
         self.of_states = nn.Parameter(torch.empty(width, width))
         self.vector = nn.Parameter(torch.empty(width, 1))
@@ -50,10 +64,11 @@ class AdditiveAttention(nn.Module):
         """Weights of shape (rows, places); they sum to 1 over the visible places, and are 0 elsewhere.
 
         Args:
-            queries: q of each row, shape (rows, width); None for the learned one.
+            queries: q of each row, shape (rows, width), where rows bring one; None for the learned one.
         """
-        asked = self.query @ self.of_query if queries is None else (queries @ self.of_query)[:, None]
-        scores = torch.tanh(asked + states @ self.of_states) @ self.vector
+        asked = self.query if queries is None else queries[:, None]
+        assert asked is not None  # whoever reads rows with queries brings them
+        scores = torch.tanh(asked @ self.of_query + states @ self.of_states) @ self.vector
         return masked_softmax(scores[..., 0], visible)
 
 

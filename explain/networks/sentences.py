@@ -27,7 +27,7 @@ class SentenceReader(TokenNetwork):
         gated, size = hyper.cell == "gru", 2 * hyper.hidden_size
         self.query = Recurrent(embedder.width, hyper.hidden_size, gated=gated) if shape.apart else None
         self.text = Recurrent(embedder.width + (size if shape.apart else 0), hyper.hidden_size, gated=gated)
-        self.weights, self.dropout = AdditiveAttention(size), nn.Dropout(hyper.dropout)
+        self.weights, self.dropout = AdditiveAttention(size, asked=shape.apart), nn.Dropout(hyper.dropout)
         self.head = nn.Sequential(
             self.dropout, nn.Linear(size * (1 + shape.apart), hyper.hidden_size), nn.ReLU(), self.dropout,
             nn.Linear(hyper.hidden_size, shape.labels),

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("torch")
 import torch
@@ -17,7 +19,7 @@ from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.networks.classifiers import AdditiveClassifier
 from eraser_hub.explain.networks.embedders import WordEmbedder
 from eraser_hub.explain.networks.files import CLASSES, network_of
-from eraser_hub.explain.networks.layers import AdditiveAttention, pooled
+from eraser_hub.explain.networks.layers import AdditiveAttention, Recurrent, pooled
 from eraser_hub.explain.networks.network_model import NetworkModel
 from eraser_hub.explain.networks.readings import batch_of, erased, read
 from eraser_hub.explain.networks.systems import SYSTEMS
@@ -179,8 +181,7 @@ def test_weights_have_the_gradients_of_finite_differences(name):
     random = np.random.default_rng(1)
     for label, weights in network.named_parameters():
         if weights.grad is None:
-            # a hard selection has no gradient: that is REINFORCE's; lehman's attention asks by the query's states
-            assert label.startswith("generator") or (name, label) == ("lehman", "weights.query"), label
+            assert label.startswith("generator"), label  # a hard selection has no gradient: that is REINFORCE's
             continue
         at = tuple(int(random.integers(0, size)) for size in weights.shape)
         values = []
@@ -190,6 +191,45 @@ def test_weights_have_the_gradients_of_finite_differences(name):
                 values.append(float(loss()))
                 weights[at] -= sign * STEP
         np.testing.assert_allclose(float(weights.grad[at]), (values[0] - values[1]) / (2 * STEP), **CLOSE)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_sentence_reader_has_no_weights_that_nothing_trains(asked):
+    """Where a query asks, no vector is learned to ask in its place."""
+    network = small("lehman", apart=asked)
+    batch = batch_of([reading_of(network, one) for one in some_texts()], torch.device("cpu"))
+    network(batch).sum().backward()
+    assert [name for name, weights in network.named_parameters() if weights.grad is None] == []
+    assert ("weights.query" in dict(network.named_parameters())) is not asked
+
+
+@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize("both", [False, True])
+@settings(max_examples=20, deadline=None)
+@given(lengths=st.lists(st.integers(0, 7), min_size=1, max_size=5))
+def test_a_recurrent_layer_is_torch_s_over_packed_sequences(gated, both, lengths):
+    torch.manual_seed(0)
+    ours = Recurrent(3, 4, both=both, gated=gated).double()
+    theirs = (torch.nn.GRU if gated else torch.nn.LSTM)(3, 4, batch_first=True, bidirectional=both).double()
+    with torch.no_grad():
+        for number, cells in enumerate(ours.cells):
+            for name, weights in cells.named_parameters():
+                getattr(theirs, name + "_reverse" * number).copy_(weights)
+    vectors = torch.randn(len(lengths), 7, 3, dtype=torch.float64)
+    for row, length in zip(vectors, lengths, strict=True):
+        row[length:] = 0
+    sizes = torch.tensor(lengths)
+    states, last = ours(vectors.requires_grad_(), sizes)
+    packed = torch.nn.utils.rnn.pack_padded_sequence(
+        vectors, sizes.clamp(min=1), batch_first=True, enforce_sorted=False
+    )
+    expected, ends = theirs(packed)
+    ends = ends[0] if isinstance(ends, tuple) else ends
+    whole, _ = torch.nn.utils.rnn.pad_packed_sequence(expected, batch_first=True, total_length=7)
+    torch.testing.assert_close(states, whole, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(last, ends.transpose(0, 1).flatten(1), rtol=1e-12, atol=1e-12)
+    gradients = [torch.autograd.grad((one**2).sum(), vectors, retain_graph=True)[0] for one in (states, whole)]
+    torch.testing.assert_close(*gradients, rtol=1e-12, atol=1e-12)
 
 
 def test_reinforce_has_the_gradient_of_the_expected_cost():
@@ -315,7 +355,7 @@ def test_the_lstm_s_attention_is_paper_002_s():
     batch = batch_of([reading_of(network, one)], torch.device("cpu"))
     weights = network.attention(network.embedder(batch), batch)[0].detach()
     vectors = network.embedder(batch)
-    states = [network.readers[0].cells(vectors[:, :5])[0][0], network.readers[1].cells(vectors[:, 5:])[0][0]]
+    states = [reader.cells[0](part)[0][0] for reader, part in zip(network.readers, (vectors[:, :5], vectors[:, 5:]), strict=True)]
     joined = network.joined(torch.cat([part[-1] for part in states])[None])[0]
     for part, found in zip(states, (weights[:5], weights[5:]), strict=True):
         products = part @ joined
