@@ -37,6 +37,7 @@ class Instance:
         scores: per document a score for each token, where they come from elsewhere (:mod:`given`).
         sentences: per document the number of tokens of each of its sentences; () where the data have none: then each
             document is one.
+        aopc_bounds: the least and the greatest AOPC of all orders of erasure, where another run has found them.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Instance:
     evidence_documents: tuple[int, ...] = ()
     scores: tuple[tuple[float, ...], ...] | None = None
     sentences: tuple[tuple[int, ...], ...] = ()
+    aopc_bounds: tuple[float, float] | None = None
 
     @property
     def tokens(self) -> list[str]:
@@ -84,7 +86,7 @@ class Instance:
 
         return replace(
             self, documents=cut(self.documents) or (), rationale=cut(self.rationale), scores=cut(self.scores),
-            sentences=tuple(tuple(filter(None, sizes)) for sizes in parts),
+            sentences=tuple(tuple(filter(None, sizes)) for sizes in parts), aopc_bounds=None,
         )  # fmt: skip
 
     def without_query(self) -> Instance:

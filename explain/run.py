@@ -25,6 +25,7 @@ from .adapter import Adapter, Notes
 from .attribution import ALL_ZERO
 from .dataset import Split, kd_of, open_split, queries_differ
 from .engine import NEVER_FLIPPED, chunks_of
+from .games.bounds import KnownBounds
 from .games.costs import PROBED, cost_in_words, inputs_of_all, seconds_of
 from .games.measures import NO_SPAN
 from .given import Given, GivenScores, HumanRationales, given_rationales
@@ -61,6 +62,7 @@ class Plan:
         settings: without what the dataset's results have no place for.
         split: the split, opened.
         given: scores or rationales that come from elsewhere; None for a method's.
+        bounds: of AOPC, from another run; None where they are looked for.
         words: what a reader of the results must know of the data.
     """
 
@@ -69,11 +71,14 @@ class Plan:
     split: Split
     given: Given | None
     words: tuple[str, ...] = ()
+    bounds: Given | None = None
 
     def instances(self) -> Iterator[Instance]:
-        """The instances to explain, with their scores or rationales where those come from elsewhere."""
+        """The instances to explain, with what comes from elsewhere: scores or rationales, and bounds of AOPC."""
         instances = islice(self.split.instances(), self.job.limit)
-        return instances if self.given is None else self.given.put_on_all(instances)
+        for given in filter(None, (self.given, self.bounds)):
+            instances = given.put_on_all(instances)
+        return instances
 
     def header(self, operator: str = "") -> dict[str, Any]:
         """What decides the results, as a run's record holds it: a stopped run with another header does not go on.
@@ -194,6 +199,8 @@ def explain(
         model = model_of(job, split.label_names) if model is None else model
         align_labels(model, split.label_names, job.labels)
     plan = plan_of(job, settings, split)
+    if job.aopc_bounds is not None:
+        plan = replace(plan, bounds=known_bounds(job.aopc_bounds, plan))
     if not force:
         for operator, path in results.items():
             refuse_other(path, plan.header(operator), partial_path(out))
@@ -246,6 +253,18 @@ def results_of(out: Path, settings: ExplainSettings) -> dict[str, Path]:
     return {operator: operator_path(out, operator) for operator in settings.operators}
 
 
+def known_bounds(path: Path, plan: Plan) -> KnownBounds:
+    """The bounds of AOPC that another run has found.
+
+    Raises:
+        DataError: they are of other inputs; or inputs are erased in several ways, or by drawing, each with bounds of its own.
+    """
+    if plan.settings.also_erase or plan.job.infill:
+        words = "infilling, which draws" if plan.job.infill else "several"
+        raise DataError(f"--aopc-bounds-from: expected one way of erasing that draws nothing, found {words}")
+    return KnownBounds(path, plan.header())
+
+
 def split_of(job: Job, seed: int) -> Split:
     """The split of a job, or a sample of it."""
     split = open_split(job.dataset, job.config, job.split)
@@ -259,6 +278,8 @@ def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSetti
         paper, options: as of :func:`settings_for`.
     """
     rows = open_split(job.dataset, job.config, job.split)
+    if job.aopc_bounds is not None:
+        options["aopc_bounds"] = True
     if job.rationales or job.scores is not None:
         options["method"] = SPANS if job.rationales else GIVEN
     options["infill"] = Path(job.infill).name
@@ -440,7 +461,7 @@ def explain_draws(
     on_cost: Callable[[str], None] = lambda words: None,
     on_progress: OnProgress = lambda instances, passes: None,
 ) -> list[RunReport]:
-    """One file per path in ``outs``, the seed one higher each time; the model is opened once.
+    """One file per path in ``outs``, the seed one higher each time; the model is opened, and bounds of AOPC are found, once.
 
     Raises:
         DataError: as :func:`explain` does; that a stopped run of any of the files lies there, before the first begins.
@@ -455,9 +476,13 @@ def explain_draws(
         split = open_split(job.dataset, job.config, job.split)
         job = settled(job, split)
         model = model_of(job, split.label_names)
+    # what is drawn by seed differs from draw to draw: the texts of a sample, words that are filled in
+    alike = job.sample is None and not job.infill and not settings.also_erase
+    bounds = outs[0] if settings.aopc_bounds and alike else None
     return [
         explain(
-            job, replace(settings, seed=settings.seed + draw), out, resume=resume, force=force, engine=engine, workers=workers,
+            replace(job, aopc_bounds=job.aopc_bounds or (bounds if draw else None)),
+            replace(settings, seed=settings.seed + draw), out, resume=resume, force=force, engine=engine, workers=workers,
             model=model, max_inputs=max_inputs, on_cost=on_cost, on_progress=on_progress,
         )
         for draw, out in enumerate(outs)

@@ -44,6 +44,8 @@ class Job:
         scores: a predictions file whose soft rationales are taken in place of a method's; its digest is
             ``ExplainSettings.scores``.
         infill: a masked language model's folder or Hub id, which draws words for erased tokens; "" for none.
+        aopc_bounds: a results file of the same model and data, whose bounds of AOPC are taken: they do not depend on the
+            method; None: they are looked for.
         rationales: in place of a method: ``human``, ``model`` (its own), or a predictions file whose hard rationales are taken; "" for
             none.
     """
@@ -64,6 +66,7 @@ class Job:
     sample: int | None = None
     threads: int = 0
     scores: Path | None = None
+    aopc_bounds: Path | None = None
     rationales: str = ""
     infill: str = ""
 

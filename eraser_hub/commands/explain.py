@@ -86,6 +86,12 @@ ShapSamples = Annotated[int, typer.Option(min=0, help="--method kernel-shap: set
 AopcBounds = Annotated[
     bool, typer.Option("--aopc-bounds", help="Find the least and the greatest AOPC, for normalised AOPC (NAOPC).")
 ]
+BoundsFrom = Annotated[
+    Path | None,
+    typer.Option(
+        help="--aopc-bounds as another run of the same model and data found them (a results file): they do not depend on the method."
+    ),
+]
 Beam = Annotated[
     int, typer.Option(min=1, help="--aopc-bounds of more than 10 units: orders that are followed together.")
 ]
@@ -141,7 +147,7 @@ def explain(
     seed: Seed = 1, draws: Draws = 1, kd: Kd = None, bins: Bins = None, erase: Erase = None, infill: Infill = None, tokens_to_flip: TokensToFlip = False, random_draws: RandomDraws = 0,
     random_kind: RandomKind = "tokens", fidelity_trials: FidelityTrials = None, fidelity_rates: FidelityRates = None,
     steps: Steps = None, lime_samples: LimeSamples = None, lime_tokens: LimeTokens = None, units: Units = "tokens",
-    shapley_draws: ShapleyDraws = 10, shap_samples: ShapSamples = 0, aopc_bounds: AopcBounds = False, beam: Beam = 5,
+    shapley_draws: ShapleyDraws = 10, shap_samples: ShapSamples = 0, aopc_bounds: AopcBounds = False, aopc_bounds_from: BoundsFrom = None, beam: Beam = 5,
     soft_draws: SoftDraws = 0, soft_masks: SoftMasks = "tokens", leave_one_out: LeaveOneOut = False, infidelity: Infidelity = 0, sensitivity: Sensitivity = 0,
     max_inputs: MaxInputs = None, task: Task = "auto",
     labels: Labels = None, query: Query = None, window: Window = None, device: Device = None,
@@ -190,7 +196,7 @@ def explain(
         trust_remote_code=trust_remote_code,
         labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
         device=device, precision=precision, limit=limit, sample=sample, threads=threads, scores=scores, rationales=rationales or "",
-        infill=infill or "",
+        infill=infill or "", aopc_bounds=aopc_bounds_from,
     )  # fmt: skip
     settings, size = settings_for_job(
         job, paper or "", method=method, target=target, seed=seed, kd=kd,

@@ -50,7 +50,7 @@ def _of_erasure(tokens: int, units: int, settings: ExplainSettings, kind: str) -
     erased += 2 * settings.fidelity_trials * len(settings.fidelity_rates)
     counts = Counter({"erasure": erased + (tokens if settings.tokens_to_flip else 0)})
     if settings.aopc_bounds:
-        counts["--aopc-bounds"] = orderings.most_inputs(units, settings.beam, EXACT_UNITS)
+        counts["--aopc-bounds"] = orderings.most_inputs(units, settings.beam, EXACT_UNITS, one.aopc_bounds is not None)
     if settings.soft_draws:
         counts["--soft-draws"] = soft.most_inputs(units, settings.soft_draws, settings.soft_masks)
     if settings.leave_one_out:

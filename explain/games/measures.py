@@ -73,6 +73,8 @@ def aopc_bounds(ranked: Ranked) -> Fields:
     width, choices = ranked.settings.beam, ranked.settings.choices
 
     def bounds(game: Game, scores: NDArray[np.float64], one: Instance) -> Search[orderings.Bounds]:
+        if one.aopc_bounds is not None:
+            return orderings.known_bounds(*one.aopc_bounds)
         if game.size <= EXACT_UNITS:
             return orderings.exact_bounds(game.size, game.full)
         return orderings.beam_bounds(game.size, game.full, width)

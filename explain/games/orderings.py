@@ -77,6 +77,12 @@ def beam_bounds(size: int, full: float, width: int) -> Search[Bounds]:
     return Bounds(lower, upper)
 
 
+def known_bounds(lower: float, upper: float) -> Search[Bounds]:
+    """Both bounds as another run has found them: they do not depend on the ranking, and nothing is asked."""
+    yield from ()
+    return Bounds(lower, upper)
+
+
 def _first_of_each(sets: Sets) -> NDArray[np.int64]:
     """Places of the first of equal rows, ascending."""
     packed = np.packbits(sets, axis=1)
@@ -96,7 +102,9 @@ def aopc_of_ranking(ranking: NDArray[np.int64], full: float) -> Search[tuple[flo
     return float(drops[:size].mean()), float(drops[size:].mean())
 
 
-def most_inputs(size: int, width: int, exact_up_to: int) -> int:
-    """How many inputs the bounds and the ranking's own two curves take at most."""
+def most_inputs(size: int, width: int, exact_up_to: int, known: bool = False) -> int:
+    """How many inputs the bounds, where they are not ``known``, and the ranking's own two curves take at most."""
+    if known:
+        return 2 * size
     search = 1 << size if size <= exact_up_to else 2 * (size + width * size * (size - 1) // 2)
     return search + 2 * size

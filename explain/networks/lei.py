@@ -4,6 +4,10 @@ A generator gives each token a probability to be selected; an encoder (paper 000
 and sees nothing else: the other tokens are cut out of its input. In training the selection is a draw, and the generator
 learns by REINFORCE: the draw's log-probability is weighed by the encoder's loss, the share of tokens that it selects and
 the share of neighbours of which one is selected. In use a token is selected whose probability is above one half.
+
+Labels alone leave a way out: of two labels only one need be marked, since the encoder learns that nothing means the other.
+``random_selections`` closes it, as Jethani et al. (2021), Have we learned to explain?, do: the encoder learns from selections
+that are drawn blindly, so that it knows what tokens tell and what their absence does not, and the generator must do with that.
 """
 
 from __future__ import annotations
@@ -65,20 +69,26 @@ class Lei(AdditiveClassifier):
         return self.logits(self.embedder(kept), kept)
 
     def loss(self, batch: Batch, examples: Sequence[Example]) -> Tensor:
-        logits, draws = self.generator(batch), self.hyper.draws
-        drawn, many = logits.repeat(draws, 1), batch.repeat(draws)
-        labels = torch.tensor([one.label for one in examples] * draws, device=logits.device)
+        hyper, logits, many = self.hyper, self.generator(batch), batch.repeat(self.hyper.draws)
+        labels = torch.tensor([one.label for one in examples] * hyper.draws, device=logits.device)
+        loss = (
+            hyper.supervision * rationale_loss(logits, batch, examples) if hyper.supervision else logits.new_zeros(())
+        )
+        if hyper.random_selections:
+            loss = loss + functional.cross_entropy(self.of_selection(many, drawn_blindly(many)), labels)
+            if self.epoch < hyper.free_epochs:  # the generator waits until there is something to learn from
+                return loss
+        drawn = logits.repeat(hyper.draws, 1)
         chosen = torch.bernoulli(torch.sigmoid(drawn.detach())).bool() & many.erasable
         losses = functional.cross_entropy(self.of_selection(many, chosen), labels, reduction="none")
         cost = losses.detach()
-        if self.epoch >= self.hyper.free_epochs:
-            cost = cost + self.hyper.sparsity * self.regulariser(many, chosen)
+        if not hyper.random_selections:
+            loss = loss + losses.mean()
+        if self.epoch >= hyper.free_epochs:
+            cost = cost + hyper.sparsity * self.regulariser(many, chosen)
         surprise = functional.binary_cross_entropy_with_logits(drawn, chosen.to(drawn.dtype), reduction="none")
-        advantage = cost - others_mean(cost.view(draws, -1)).flatten()
-        total = losses.mean() - self.hyper.reinforce * (advantage * share(surprise, many.erasable)).mean()
-        if not self.hyper.supervision:
-            return total
-        return total + self.hyper.supervision * rationale_loss(logits, batch, examples)
+        advantage = cost - others_mean(cost.view(hyper.draws, -1)).flatten()
+        return loss - hyper.reinforce * (advantage * share(surprise, many.erasable)).mean()
 
     def penalty(self, batch: Batch) -> Tensor:
         return self.hyper.sparsity * self.regulariser(batch, self.selected(batch))
@@ -93,6 +103,14 @@ class Lei(AdditiveClassifier):
 def share(values: Tensor, among: Tensor) -> Tensor:
     """The mean of each row's values at the places ``among``; 0 where there is none."""
     return (values * among).sum(dim=1) / among.sum(dim=1).clamp(min=1)
+
+
+def drawn_blindly(batch: Batch) -> Tensor:
+    """Selections that say nothing of a text: a share that is drawn for each row between 0 and 1, each token with that
+    probability. (Jethani et al. take one half; a generator that selects few tokens needs an encoder that has seen few.)
+    """
+    shares = torch.rand(len(batch.words), 1, device=batch.words.device)
+    return (torch.rand(batch.words.shape, device=batch.words.device) < shares) & batch.erasable
 
 
 def others_mean(costs: Tensor) -> Tensor:

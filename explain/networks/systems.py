@@ -93,9 +93,12 @@ class LeiHyper(NetworkHyper):
         draws: selections that are drawn of each text in a step; with several, each is judged by the text's others, which
             makes the estimate less noisy.
         free_epochs: so many epochs at the start without ``sparsity`` and ``contiguity``: a generator that learns to select
-            nothing before the encoder has learned anything never gets out of it.
+            nothing before the encoder has learned anything never gets out of it. With ``random_selections`` the generator
+            waits that long.
         reinforce: weight of the generator's REINFORCE loss.
         supervision: weight of the generator's cross entropy against the human rationale; 0: unsupervised.
+        random_selections: the encoder learns from selections that are drawn blindly (Jethani et al., 2021), not from the
+            generator's: that of a text nothing is selected then says nothing of its label.
         generator_layers: as ``trained_layers``, of the generator's own encoder.
     """
 
@@ -105,6 +108,7 @@ class LeiHyper(NetworkHyper):
     free_epochs: int = 0
     reinforce: float = 1.0
     supervision: float = 1.0
+    random_selections: bool = False
     generator_layers: int = 2
 
 

@@ -355,11 +355,49 @@ def test_the_lstm_s_attention_is_paper_002_s():
     batch = batch_of([reading_of(network, one)], torch.device("cpu"))
     weights = network.attention(network.embedder(batch), batch)[0].detach()
     vectors = network.embedder(batch)
-    states = [reader.cells[0](part)[0][0] for reader, part in zip(network.readers, (vectors[:, :5], vectors[:, 5:]), strict=True)]
+    states = [
+        reader.cells[0](part)[0][0]
+        for reader, part in zip(network.readers, (vectors[:, :5], vectors[:, 5:]), strict=True)
+    ]
     joined = network.joined(torch.cat([part[-1] for part in states])[None])[0]
     for part, found in zip(states, (weights[:5], weights[5:]), strict=True):
         products = part @ joined
         torch.testing.assert_close(found, (products / products.sum()).detach(), rtol=1e-9, atol=1e-12)
+
+
+def test_blind_selections_say_nothing_of_the_text_and_have_all_sizes():
+    from eraser_hub.explain.networks.lei import drawn_blindly
+
+    network = small("lei-unsupervised")
+    batch = batch_of([reading_of(network, one) for one in some_texts()], torch.device("cpu")).repeat(500)
+    torch.manual_seed(0)
+    chosen = drawn_blindly(batch)
+    assert not (chosen & ~batch.erasable).any()
+    shares = (chosen.sum(dim=1) / batch.erasable.sum(dim=1))[2::4]  # of the text of one word and of the others
+    assert set(shares.tolist()) == {0.0, 1.0}
+    whole = chosen[1::4, :9].sum(dim=1)  # of nine words any number is as likely: one tenth of 500, sd 6.7
+    assert all(abs(int(count) - 50) < 5 * 6.7 for count in torch.bincount(whole, minlength=10))
+
+
+@pytest.mark.parametrize("supervision", [0.0, 1.0])
+def test_an_encoder_of_blind_selections_does_not_hear_the_generator(supervision):
+    """Until the free epochs are over labels train the encoder alone; after them the generator learns from its loss."""
+    network = small("lei")
+    network.hyper = replace(network.hyper, random_selections=True, free_epochs=1, supervision=supervision)
+    readings = [reading_of(network, one) for one in some_texts()]
+    batch, examples = (
+        batch_of(readings, torch.device("cpu")),
+        [Example(one, number % 2) for number, one in enumerate(readings)],
+    )
+    for network.epoch in (0, 1):
+        network.zero_grad()
+        torch.manual_seed(0)
+        network.loss(batch, examples).backward()
+        moved = {
+            name: weights.grad is not None and bool(weights.grad.any()) for name, weights in network.named_parameters()
+        }
+        assert any(moved[name] for name in moved if name.startswith("generator")) is (network.epoch == 1)
+        assert moved["reader.cells.0.weight_ih_l0"]
 
 
 def test_a_draw_is_judged_by_the_others():

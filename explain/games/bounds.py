@@ -1,0 +1,78 @@
+"""Bounds of AOPC that another run has found: they depend on model, texts and units, not on the method that ranks them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from eraser_hub.explain.given import Given
+from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.outputs import differences, run_path
+from eraser_hub.metrics.fields import AOPC_BOUNDS
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.predictions import instances
+
+OPTION = "--aopc-bounds-from"
+DECISIVE = ("beam", "erase", "paper", "target", "units")  # settings that decide what the bounds are
+
+
+class KnownBounds(Given):
+    """The bounds of a results file of ``explain --aopc-bounds``, by id.
+
+    Args:
+        path: the results file; ``PATH.run.json`` beside it says how it was made.
+        header: of the run that takes them (:meth:`run.Plan.header`).
+
+    Raises:
+        DataError: no record beside the file, another model or other data, units or beam; an instance without bounds.
+    """
+
+    digest = ""
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        self.path = path
+        before, now = decisive(self._record()), decisive(orjson.loads(orjson.dumps(header)))
+        words = differences(before, now)
+        if words:
+            raise DataError(f"{OPTION}: expected bounds of the same inputs: {'; '.join(words)}", file=path)
+        self._bounds: dict[str, tuple[float, float]] = {}
+        for line, one in instances(path):
+            if one.aopc_bounds is None:
+                words = f"{OPTION}: expected {AOPC_BOUNDS}, found none: a result without --aopc-bounds?"
+                raise DataError(words, file=path, line=line, instance=str(one.annotation_id))
+            self._bounds[str(one.annotation_id)] = one.aopc_bounds.lower, one.aopc_bounds.upper
+
+    def _record(self) -> dict[str, Any]:
+        path = run_path(self.path)
+        try:
+            record = json.loads(path.read_bytes())
+            return {key: dict(record[key]) for key in ("settings", "data", "model")}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            words = f"{OPTION}: expected a result of `explain` with its record, found {shown(str(error))}"
+            raise DataError(words, file=path) from error
+
+    def put_on(self, instance: Instance) -> Instance:
+        """The instance with its bounds.
+
+        Raises:
+            DataError: the file has none for it.
+        """
+        if instance.id not in self._bounds:
+            raise DataError(f"{OPTION}: expected bounds for each instance", file=self.path, instance=instance.id)
+        return replace(instance, aopc_bounds=self._bounds[instance.id])
+
+    def check(self, instances: Iterable[Instance], partly: bool) -> str:
+        """See :class:`given.Given`; the data are the same as those of the run that found the bounds."""
+        for one in instances:
+            self.put_on(one)
+        return ""
+
+
+def decisive(header: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a run's header decides the bounds."""
+    return {**header, "settings": {name: header["settings"].get(name) for name in DECISIVE}}
