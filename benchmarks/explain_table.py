@@ -120,7 +120,11 @@ def table(
 def every_score(hub: Path, model: Path, methods: Sequence[str], work: Path, more: Sequence[str] = ()) -> list[str]:
     """Markdown lines: a row for each score, a column for each method; one draw of chance."""
     work.mkdir(parents=True, exist_ok=True)
-    columns = [scored(hub, explained(hub, model, method, work, (*EVERY_OPTION, *more), 1))[0] for method in methods]
+    columns, known = [], list[str]()
+    for method in methods:
+        (out,) = explained(hub, model, method, work, (*EVERY_OPTION, *known, *more), 1)
+        known = known or ["--aopc-bounds-from", str(out)]  # the first method's bounds are those of all
+        columns.append(scored(hub, [out])[0])
     lines = ["| score | " + " | ".join(methods) + " |", "|---|" + "---|" * len(methods)]
     for part, key in EVERY_SCORE:
         cells = []
