@@ -88,7 +88,8 @@ class Lei(AdditiveClassifier):
             cost = cost + hyper.sparsity * self.regulariser(many, chosen)
         surprise = functional.binary_cross_entropy_with_logits(drawn, chosen.to(drawn.dtype), reduction="none")
         advantage = cost - others_mean(cost.view(hyper.draws, -1)).flatten()
-        return loss - hyper.reinforce * (advantage * share(surprise, many.erasable)).mean()
+        loss = loss - hyper.reinforce * (advantage * share(surprise, many.erasable)).mean()
+        return loss - hyper.entropy * share(entropy(logits), batch.erasable).mean() if hyper.entropy else loss
 
     def penalty(self, batch: Batch) -> Tensor:
         return self.hyper.sparsity * self.regulariser(batch, self.selected(batch))
@@ -103,6 +104,11 @@ class Lei(AdditiveClassifier):
 def share(values: Tensor, among: Tensor) -> Tensor:
     """The mean of each row's values at the places ``among``; 0 where there is none."""
     return (values * among).sum(dim=1) / among.sum(dim=1).clamp(min=1)
+
+
+def entropy(logits: Tensor) -> Tensor:
+    """Of the draw at each place, in nats: log 2 at a logit of 0, nearly 0 where the draw is all but certain."""
+    return functional.binary_cross_entropy_with_logits(logits, torch.sigmoid(logits), reduction="none")
 
 
 def drawn_blindly(batch: Batch) -> Tensor:

@@ -95,6 +95,8 @@ class LeiHyper(NetworkHyper):
         free_epochs: so many epochs at the start without ``sparsity`` and ``contiguity``: a generator that learns to select
             nothing before the encoder has learned anything never gets out of it. With ``random_selections`` the generator
             waits that long.
+        entropy: weight of the selection's entropy, a mean over tokens (Williams and Peng, 1991): a generator that is certain
+            draws nothing else any more, and learns nothing more.
         reinforce: weight of the generator's REINFORCE loss.
         supervision: weight of the generator's cross entropy against the human rationale; 0: unsupervised.
         random_selections: the encoder learns from selections that are drawn blindly (Jethani et al., 2021), not from the
@@ -106,6 +108,7 @@ class LeiHyper(NetworkHyper):
     contiguity: float = 2.0
     draws: int = 1
     free_epochs: int = 0
+    entropy: float = 0.0
     reinforce: float = 1.0
     supervision: float = 1.0
     random_selections: bool = False

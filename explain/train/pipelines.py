@@ -9,17 +9,29 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.networks.systems import SYSTEMS, BertToBertHyper, FreshHyper, Hyper, LehmanHyper, hyper_of
+from eraser_hub.explain.labels import align_labels
+from eraser_hub.explain.networks.systems import (
+    SYSTEMS,
+    BertToBertHyper,
+    FreshHyper,
+    Hyper,
+    LehmanHyper,
+    grid_of,
+    hyper_of,
+)
 from eraser_hub.explain.open import open_model
 from eraser_hub.explain.pipelines.pipeline import extract
-from eraser_hub.explain.pipelines.selectors import AttentionSelector
+from eraser_hub.explain.pipelines.selectors import AttentionSelector, Stage
 from eraser_hub.explain.pipelines.sentences import SENTENCE_LABELS, sampled, to_classify, to_identify
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 
 from .baselines import write_facts
 from .data import Data, Labelled
+from .evaluation import figures_of
 from .finetuning import finetune
 from .fitting import Say
 from .networks import is_marked, train_network
@@ -27,6 +39,8 @@ from .recipe import CLASSIFICATION, Recipe
 from .unfinished import CHECKPOINT, saving, unfinished
 
 CHUNK = 64  # texts that are explained together
+CONFIG = "config.json"
+LEAST = 1e-12  # of a probability whose logarithm is taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,24 +104,81 @@ def train_pipeline(
     Raises:
         DataError: no human rationales where sentences are to be identified; what the training of a stage raises.
     """
+    place, grid = _best_of_grid(recipe, data, facts, folder, say, share)
+    stages = SYSTEMS[recipe.model].stages
+    with saving(out):
+        for name in stages:
+            shutil.rmtree(out / name, ignore_errors=True)
+            (place / name).replace(out / name)
+        (place / CONFIG).replace(out / CONFIG)
+        write_facts({**_facts_of(recipe, facts), **grid}, out)
+
+
+def _best_of_grid(
+    recipe: Recipe, data: Data, facts: dict[str, Any], folder: Path, say: Say, share: Callable[[], float]
+) -> tuple[Path, dict[str, Any]]:
+    """The folder of the pipeline that does best on validation among a grid's, by accuracy, then by loss, then the first.
+
+    The whole pipeline is judged, which selects by itself: the classifier's own validation is on human rationales.
+    Returns:
+        The folder, and what ``model.json`` says of the grid: the figures of each combination.
+    """
+    trials = grid_of(recipe.grid)
+    if len(trials) == 1:
+        _train_stages(recipe, data, facts, folder, say, share)
+        return folder, {}
+    if not data.validation[0]:
+        raise DataError("--grid: expected a validation split with labels to choose by; --eval-split names one")
+    scores, rows = list[tuple[float, float]](), list[dict[str, Any]]()
+    for number, trial in enumerate(trials, 1):
+        say(f"--grid: {number} of {len(trials)}: {', '.join(trial)}")
+        place = folder / f"trial-{number}"
+        place.mkdir(exist_ok=True)
+        _train_stages(replace(recipe, hyper=(*recipe.hyper, *trial), grid=()), data, facts, place, say, share)
+        accuracy, loss = _judged(place, data)
+        say(f"--grid: {', '.join(trial)}: validation accuracy {accuracy:.4f}, loss {loss:.4f}")
+        scores.append((accuracy, -loss))
+        rows.append({"settings": list(trial), "accuracy": accuracy, "loss": loss})
+        atomic_write(folder / CHECKPOINT, b"[]")  # what is done of the grid is worth going on with
+    best = scores.index(max(scores))
+    say(f"--grid: {', '.join(trials[best])} is the best by accuracy: {scores[best][0]:.4f}")
+    return folder / f"trial-{best + 1}", {"grid": rows}
+
+
+def _judged(folder: Path, data: Data) -> tuple[float, float]:
+    """Accuracy and cross entropy of a whole pipeline on the validation split."""
+    model = open_model(folder, precision="float32")
+    align_labels(model, data.label_names)
+    instances, labels = data.validation
+    stage, numbers = Stage(model), [data.label_names.index(label) for label in labels]
+    parts = [stage.probabilities(instances[start : start + CHUNK]) for start in range(0, len(instances), CHUNK)]
+    probabilities = np.concatenate(parts)
+    right = probabilities[np.arange(len(numbers)), numbers]
+    accuracy = figures_of(numbers, probabilities.argmax(axis=1).tolist())["accuracy"]
+    return accuracy, float(-np.log(np.maximum(right, LEAST)).mean())
+
+
+def _train_stages(
+    recipe: Recipe, data: Data, facts: dict[str, Any], folder: Path, say: Say, share: Callable[[], float]
+) -> None:
+    """Train a pipeline's stages in a folder, and make it a model's there."""
     hyper = hyper_of(recipe.model, recipe.encoder, {**recipe.options(), "window": recipe.window}, recipe.hyper)
     if isinstance(hyper, FreshHyper) and not hyper.share:
         hyper = replace(hyper, share=share())
         say(f"extracts {hyper.share:g} of the tokens, the average rationale's share; --set share=SHARE takes another")
     training = StagedTraining(recipe, hyper, data, facts, folder, say)
     (_token_stages if isinstance(hyper, FreshHyper) else _sentence_stages)(training)
-    stages = SYSTEMS[recipe.model].stages
     config = {
-        "system": recipe.model, "label_names": list(data.label_names), "uses_query": data.uses_query, "stages": stages,
-        "encoder": Path(recipe.encoder).name, "embeddings": Path(recipe.embeddings).name, "seed": recipe.seed,
-        "hyper": asdict(hyper),
+        "system": recipe.model, "label_names": list(data.label_names), "uses_query": data.uses_query,
+        "stages": SYSTEMS[recipe.model].stages, "encoder": Path(recipe.encoder).name,
+        "embeddings": Path(recipe.embeddings).name, "seed": recipe.seed, "hyper": asdict(hyper),
     }  # fmt: skip
-    with saving(out):
-        for name in stages:
-            shutil.rmtree(out / name, ignore_errors=True)
-            (folder / name).replace(out / name)
-        atomic_write(out / "config.json", (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode())
-        write_facts({**facts, "network": recipe.model, "stages": list(stages), "seed": recipe.seed}, out)
+    atomic_write(folder / CONFIG, (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode())
+    write_facts(_facts_of(recipe, facts), folder)
+
+
+def _facts_of(recipe: Recipe, facts: dict[str, Any]) -> dict[str, Any]:
+    return {**facts, "network": recipe.model, "stages": list(SYSTEMS[recipe.model].stages), "seed": recipe.seed}
 
 
 def _sentence_stages(training: StagedTraining) -> None:

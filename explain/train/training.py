@@ -95,8 +95,6 @@ def check_options(recipe: Recipe) -> None:
         for trial in grid_of(recipe.grid):
             settings = (*recipe.hyper, *trial)
             hyper_of(recipe.model, recipe.encoder, {**recipe.options(), "window": recipe.window}, settings)
-        if recipe.grid and SYSTEMS[recipe.model].stages:
-            raise DataError(f"--grid: {recipe.model} is trained in stages, for which no grid is searched")
         if recipe.encoder and recipe.embeddings:
             raise DataError("--embeddings: expected --embeddings or --encoder, found both")
     else:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -139,6 +141,44 @@ def test_a_stopped_training_goes_on_after_the_stage_that_was_done(planted, tmp_p
     again, _, words = train(planted, tmp_path / "again", "lehman", resume=True, **options)
     assert "identifier: trained before the stop" in words
     assert explained(again, test) == explained(whole, test)
+
+
+def test_the_best_of_a_grid_is_kept_by_the_whole_pipeline(planted, tmp_path, monkeypatch):
+    """Judged as it is used, by its own sentences; a stopped search goes on with the combinations that were done."""
+    options = {"epochs": 5.0, "hyper": SMALL, "size": 80, "grid": ("learning_rate=1e-6,0.02",)}
+    _, _, words = train(planted, tmp_path / "a", "lehman", **options)
+    config = json.loads((tmp_path / "a" / "m" / "config.json").read_text())
+    facts = json.loads((tmp_path / "a" / "m" / "model.json").read_text())
+    assert config["hyper"]["learning_rate"] == 0.02
+    assert [one["settings"] for one in facts["grid"]] == [["learning_rate=1e-6"], ["learning_rate=0.02"]]
+    worst, first = (one["accuracy"] for one in facts["grid"])
+    assert worst < first and f"--grid: learning_rate=0.02 is the best by accuracy: {first:.4f}" in words
+
+    def stop(words):
+        if words.startswith("--grid: 2 of 2"):
+            raise KeyboardInterrupt
+
+    data, _ = data_of(planted, 80)
+    job = Recipe(
+        "planted", None, "train", None, "lehman", **{name: options[name] for name in ("epochs", "hyper", "grid")}
+    )
+    said = list[str]()
+    for recipe, say in ((job, stop), (replace(job, resume=True), said.append)):
+        (tmp_path / "b").mkdir(exist_ok=True)
+        with suppress(KeyboardInterrupt):
+            pipelines.train_pipeline(recipe, data, {}, tmp_path / "c", tmp_path / "b", say, share=lambda: 0.02)
+    assert said.count("identifier: trained before the stop") == 1  # of the first combination alone
+    for name in ("identifier", "classifier"):
+        files = [tmp_path / folder / name / "weights.safetensors" for folder in ("a/m", "c")]
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_a_pipeline_s_grid_needs_something_to_choose_by(planted, tmp_path):
+    data, _ = data_of(planted, 8)
+    bare = Data(data.train, ([], []), LABELS, False)
+    recipe = Recipe("d", None, "train", None, "lehman", grid=("clip=1,2",))
+    with pytest.raises(DataError, match="--grid: expected a validation split"):
+        pipelines.train_pipeline(recipe, bare, {}, tmp_path / "m", tmp_path, print, share=lambda: 0.1)
 
 
 def test_what_cannot_be_trained_is_refused(planted, tmp_path):
