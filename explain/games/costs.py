@@ -33,7 +33,7 @@ def inputs_of(one: Instance, settings: ExplainSettings, kind: str) -> Counter[st
     method = _of_method(tokens, units, settings)
     counts = Counter({f"--method {settings.method}": method} if settings.method not in (GIVEN, SPANS) else {})
     ways = len(settings.operators)
-    by_way = _of_erasure(tokens, units, settings, kind)
+    by_way = _of_erasure(one, units, settings, kind)
     counts.update({name: ways * number for name, number in by_way.items()})
     counts["erasure"] += 1  # the whole input
     counts["--sensitivity"] = settings.sensitivity_draws * (1 + method)
@@ -44,13 +44,14 @@ def inputs_of(one: Instance, settings: ExplainSettings, kind: str) -> Counter[st
     return +counts
 
 
-def _of_erasure(tokens: int, units: int, settings: ExplainSettings, kind: str) -> Counter[str]:
+def _of_erasure(one: Instance, units: int, settings: ExplainSettings, kind: str) -> Counter[str]:
     """The most erased inputs of an instance by one way of erasing."""
+    known = one.aopc_bounds is not None
     erased = 3 if kind == "perturbation" else 3 + 2 * (len(settings.bins) + settings.random_draws)
     erased += 2 * settings.fidelity_trials * len(settings.fidelity_rates)
-    counts = Counter({"erasure": erased + (tokens if settings.tokens_to_flip else 0)})
+    counts = Counter({"erasure": erased + (one.bounds[-1] if settings.tokens_to_flip else 0)})
     if settings.aopc_bounds:
-        counts["--aopc-bounds"] = orderings.most_inputs(units, settings.beam, EXACT_UNITS, one.aopc_bounds is not None)
+        counts["--aopc-bounds"] = orderings.most_inputs(units, settings.beam, EXACT_UNITS, known)
     if settings.soft_draws:
         counts["--soft-draws"] = soft.most_inputs(units, settings.soft_draws, settings.soft_masks)
     if settings.leave_one_out:

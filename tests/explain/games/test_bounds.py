@@ -88,6 +88,12 @@ def test_bounds_of_other_data_or_of_another_model_are_refused(job, bounds, linea
             explain(replace(job, aopc_bounds=bounds, **other), SETTINGS, tmp_path / "p.jsonl")
 
 
+def test_several_ways_of_erasing_take_no_bounds(job, bounds, tmp_path):
+    settings = replace(SETTINGS, also_erase=("mask",))
+    with pytest.raises(DataError, match="--aopc-bounds-from: expected one way of erasing"):
+        explain(replace(job, aopc_bounds=bounds), settings, tmp_path / "p.jsonl")
+
+
 def test_results_that_have_no_bounds_are_refused(job, bounds, tmp_path):
     lines = [json.loads(line) for line in bounds.read_text("utf-8").splitlines()]
     copy = tmp_path / "b.jsonl"

@@ -25,33 +25,22 @@ from eraser_hub.records.errors import DataError
 LABELS = ("NEG", "POS")
 SMALL = ("embedding_size=12", "hidden_size=12", "dropout=0", "patience=0", "monitor=loss")
 
-# labels alone: selections are judged by other draws of the text, and the price of a token comes when labels are learned
+# labels alone: an encoder that learns by blind selections, and a generator that begins after it and goes on trying
 UNSUPERVISED = (
-    "learning_rate=0.01", "epochs=30", "batch_size=8", "sparsity=0.3", "contiguity=0", "draws=4", "free_epochs=5",
+    "learning_rate=0.01", "epochs=30", "batch_size=8", "sparsity=1", "contiguity=0", "draws=4", "free_epochs=5",
+    "entropy=0.01", "random_selections=true",
 )  # fmt: skip
 
 
-def token_counts(instances, predictions):
-    """Tokens of predicted and gold rationale both, of the predicted one, of the gold one."""
+def token_f1(instances, predictions):
+    """Micro F1 of the hard rationales' tokens."""
     hits = predicted = gold = 0
     for one, prediction in zip(instances, predictions, strict=True):
         spans = prediction["rationales"][0]["hard_rationale_predictions"]
         tokens = {place for span in spans for place in range(span["start_token"], span["end_token"])}
         truth = {place for place, flag in enumerate(one.rationale[0]) if flag}
         hits, predicted, gold = hits + len(tokens & truth), predicted + len(tokens), gold + len(truth)
-    return hits, predicted, gold
-
-
-def token_f1(instances, predictions):
-    """Micro F1 of the hard rationales' tokens."""
-    hits, predicted, gold = token_counts(instances, predictions)
     return 2 * hits / (predicted + gold)
-
-
-def token_recall(instances, predictions):
-    """Micro recall of the human rationale's tokens."""
-    hits, _, gold = token_counts(instances, predictions)
-    return hits / gold
 
 
 def trained(planted, folder, model, kind="word", query=False, **options):
@@ -101,27 +90,12 @@ def test_lei_selects_the_word_that_decides(planted, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-def test_lei_without_rationales_selects_the_word_that_decides(planted, tmp_path, seed):
+def test_lei_without_rationales_selects_the_word_that_decides(planted, tmp_path):
     """An encoder that has seen blind selections knows nothing by an empty one: both labels' words must be marked."""
-    hyper = (*UNSUPERVISED, "random_selections=true")
-    model, instances, _ = trained(planted, tmp_path, "lei-unsupervised", hyper=hyper, seed=seed)
-    predictions = explained(model, instances)
-    assert accuracy(instances, predictions) > 0.95
-    assert token_f1(instances, predictions) > 0.95
-
-
-@pytest.mark.slow
-def test_lei_without_rationales_may_say_a_label_by_silence(planted, tmp_path):
-    """As it stands in the paper it need mark only one of two labels: to select nothing of a text is a way to say the other."""
     model, instances, _ = trained(planted, tmp_path, "lei-unsupervised", hyper=UNSUPERVISED)
     predictions = explained(model, instances)
     assert accuracy(instances, predictions) > 0.95
-    recalls = []
-    for label in LABELS:
-        pairs = [pair for pair in zip(instances, predictions, strict=True) if pair[0].label == label]
-        recalls.append(token_recall(*zip(*pairs, strict=True)))
-    assert max(recalls) > 0.95 and min(recalls) < 0.95
+    assert token_f1(instances, predictions) > 0.95
 
 
 @pytest.mark.slow

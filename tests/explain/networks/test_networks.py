@@ -400,6 +400,18 @@ def test_an_encoder_of_blind_selections_does_not_hear_the_generator(supervision)
         assert moved["reader.cells.0.weight_ih_l0"]
 
 
+def test_entropy_keeps_a_generator_from_certainty():
+    """Its gradient leads a logit towards 0, by p (1 - p) times the logit; without it a certain generator stays."""
+    from eraser_hub.explain.networks.lei import entropy
+
+    logits = torch.tensor([-6.0, -1.0, 0.0, 3.0], dtype=torch.float64, requires_grad=True)
+    values = entropy(logits)
+    p = torch.sigmoid(logits)
+    torch.testing.assert_close(values, -p * p.log() - (1 - p) * (1 - p).log(), rtol=1e-9, atol=1e-12)
+    (gradient,) = torch.autograd.grad(values.sum(), logits)
+    torch.testing.assert_close(gradient, -logits * p * (1 - p), rtol=1e-9, atol=1e-12)
+
+
 def test_a_draw_is_judged_by_the_others():
     from eraser_hub.explain.networks.lei import others_mean
 
