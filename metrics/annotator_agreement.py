@@ -12,6 +12,7 @@ from .annotators import agreement
 from .batches import Measured, info
 from .cells import as_list
 from .clusters import connected as connected
+from .features import FEATURES
 from .fields import ANNOTATOR_ROW, HEADLINE
 from .offences import Offences, cut
 from .pool import Statistics, divide
@@ -115,7 +116,13 @@ class AnnotatorAgreement(RowBatches, evaluate.Metric):
 
     def _info(self) -> evaluate.MetricInfo:
         return info(
-            _DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES, HEADLINE["annotator_agreement"]
+            _DESCRIPTION,
+            ERASER,
+            FEATURES["annotator_agreement"],
+            _INPUTS_DESCRIPTION,
+            HIGHER_IS_BETTER,
+            RANGES,
+            HEADLINE["annotator_agreement"],
         )
 
     def _measure(

@@ -22,11 +22,17 @@ from .sources import Source
 from .strangers import nearly
 
 Kept = TypeVar("Kept")
+LICENSE = "Apache-2.0"
+# what of a batch travels through evaluate's shared files
+PACKED = datasets.Features(
+    {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
+)
 
 
 def info(
     description: str,
     source: Source,
+    features: Mapping[str, Mapping[str, Any]],
     inputs_description: str,
     higher_is_better: Mapping[str, bool | None],
     ranges: Mapping[str, tuple[float | None, float | None]],
@@ -36,17 +42,19 @@ def info(
 
     Args:
         source: the paper that defines the scores.
+        features: what predictions and references are, see `features.FEATURES`.
         higher_is_better: per key; None: it has no direction.
         ranges: per key the lowest and the highest value; None: no end.
         headline: the keys that the metric is judged by, see `fields.HEADLINE`.
     """
-    features = {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
     metric = evaluate.MetricInfo(
         description=description,
         citation=source.citation,
         inputs_description=inputs_description,
-        features=datasets.Features(features),
+        features=datasets.Features(dict(features)),
         homepage=source.homepage,
+        license=LICENSE,
+        codebase_urls=[source.codebase] if source.codebase else [],
         reference_urls=[source.url],
     )
     metric.higher_is_better, metric.ranges, metric.headline = higher_is_better, ranges, tuple(headline)
@@ -153,6 +161,10 @@ class Batches(ABC, Generic[Kept]):
         self._check_settings(settings)
         measured = self._measured(kept, others, **settings)
         return clustered(measured.statistics, measured.columns, cluster_by)
+
+    def _infer_feature_from_batch(self, batch: Any) -> datasets.Features:
+        """What evaluate writes to its shared files: bytes, whatever ``features`` say of the rows."""
+        return PACKED
 
     def __len__(self) -> int:
         """How many predictions are kept."""

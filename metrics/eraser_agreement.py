@@ -12,6 +12,7 @@ from .batches import info
 from .cells import as_list as as_list
 from .checks import Classes, name_labels
 from .clusters import connected as connected
+from .features import FEATURES
 from .fields import HEADLINE
 from .fields import SOFT_FIELDS as SOFT_FIELDS
 from .flat import Predictions, References
@@ -102,7 +103,14 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
     REFERENCE_COLUMNS = ("documents", "evidences")
 
     def _info(self) -> evaluate.MetricInfo:
-        return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, *info_of(keys_of()), HEADLINE["eraser_agreement"])
+        return info(
+            _DESCRIPTION,
+            ERASER,
+            FEATURES["eraser_agreement"],
+            _INPUTS_DESCRIPTION,
+            *info_of(keys_of()),
+            HEADLINE["eraser_agreement"],
+        )
 
     def _measure(
         self,

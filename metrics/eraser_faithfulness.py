@@ -13,6 +13,7 @@ from .checks import check_rationales, name_labels
 from .clusters import connected as connected
 from .erasure import AOPC_THRESHOLDS, info_of
 from .faithfulness import Faithfulness
+from .features import FEATURES
 from .fields import ERASED as ERASED
 from .fields import HEADLINE
 from .flat import Predictions, References
@@ -95,7 +96,14 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
     references_needed = False
 
     def _info(self) -> evaluate.MetricInfo:
-        return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, *info_of(), HEADLINE["eraser_faithfulness"])
+        return info(
+            _DESCRIPTION,
+            ERASER,
+            FEATURES["eraser_faithfulness"],
+            _INPUTS_DESCRIPTION,
+            *info_of(),
+            HEADLINE["eraser_faithfulness"],
+        )
 
     def _measure(
         self,

@@ -13,6 +13,7 @@ import numpy as np
 from .batches import Measured, info
 from .cells import as_list, as_number, as_scalar
 from .clusters import connected as connected
+from .features import FEATURES
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
 from .fields import FIDELITY_ROW, HEADLINE, ID_FIELDS, INSTANCE, OCCLUDED_FIELD, PROBABILITY_SLACK, SCORE_FIELDS, Format
 from .offences import Offences, cut
@@ -220,6 +221,7 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
         return info(
             _DESCRIPTION,
             HUMAN_RATIONALES,
+            FEATURES["normalized_fidelity"],
             _INPUTS_DESCRIPTION,
             HIGHER_IS_BETTER,
             RANGES,

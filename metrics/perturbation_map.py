@@ -11,6 +11,7 @@ import numpy as np
 from .batches import Measured, info
 from .cells import as_list, as_number
 from .clusters import connected as connected
+from .features import FEATURES
 from .fields import HEADLINE, PERTURBATION_ROW
 from .offences import Offences, cut
 from .pool import Statistics, divide
@@ -148,7 +149,13 @@ class PerturbationMap(RowBatches, evaluate.Metric):
 
     def _info(self) -> evaluate.MetricInfo:
         return info(
-            _DESCRIPTION, FINE_GRAINED, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES, HEADLINE["perturbation_map"]
+            _DESCRIPTION,
+            FINE_GRAINED,
+            FEATURES["perturbation_map"],
+            _INPUTS_DESCRIPTION,
+            HIGHER_IS_BETTER,
+            RANGES,
+            HEADLINE["perturbation_map"],
         )
 
     def _measure(

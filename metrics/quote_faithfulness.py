@@ -9,6 +9,7 @@ import evaluate
 from .batches import Measured, info
 from .cells import as_list
 from .clusters import connected as connected
+from .features import FEATURES
 from .fields import HEADLINE, INSTANCE
 from .offences import Offences, cut
 from .pool import divide as divide
@@ -89,7 +90,15 @@ class QuoteFaithfulness(RowBatches, evaluate.Metric):
 
     def _info(self) -> evaluate.MetricInfo:
         headline = HEADLINE["quote_faithfulness"]
-        return info(_DESCRIPTION, ERASER, _INPUTS_DESCRIPTION, HIGHER_IS_BETTER, RANGES, headline)
+        return info(
+            _DESCRIPTION,
+            ERASER._replace(codebase=""),
+            FEATURES["quote_faithfulness"],
+            _INPUTS_DESCRIPTION,
+            HIGHER_IS_BETTER,
+            RANGES,
+            headline,
+        )
 
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False

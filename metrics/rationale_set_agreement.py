@@ -12,6 +12,7 @@ from .answer_f1 import answer_f1
 from .batches import Measured, info
 from .cells import as_list, as_number, as_scalar
 from .clusters import connected as connected
+from .features import FEATURES
 from .fields import ERASED_ANSWERS, HEADLINE, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
 from .offences import Offences, cut
 from .pool import Statistics, divide
@@ -303,6 +304,7 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
         return info(
             _DESCRIPTION,
             FINE_GRAINED,
+            FEATURES["rationale_set_agreement"],
             _INPUTS_DESCRIPTION,
             HIGHER_IS_BETTER,
             RANGES,

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 
 class Source(NamedTuple):
-    """A paper: BibTeX, address, and the benchmark's page."""
+    """A paper: BibTeX, address, the benchmark's page, and the authors' code."""
 
     citation: str
     url: str
     homepage: str = ""
+    codebase: str = ""
 
 
 ERASER = Source(
@@ -25,6 +26,7 @@ ERASER = Source(
 """,
     "https://aclanthology.org/2020.acl-main.408",
     "https://www.eraserbenchmark.com",
+    "https://github.com/jayded/eraserbenchmark",
 )
 FINE_GRAINED = Source(
     """\
@@ -47,4 +49,5 @@ HUMAN_RATIONALES = Source(
 }
 """,
     "https://aclanthology.org/2020.emnlp-main.747/",
+    codebase="https://github.com/BoulderDS/evaluating-human-rationales",
 )

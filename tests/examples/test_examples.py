@@ -88,6 +88,50 @@ def test_a_rationale_loss_trains(hub: Path, encoder: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_trainer_says_the_agreement_after_each_epoch(hub: Path, encoder: Path) -> None:
+    pytest.importorskip("accelerate")
+    options = ["--model", encoder, "--out", "marker", "--epochs", "2", "--max-length", "64"]
+    printed = run("trainer_compute_metrics.py", *options, folder=hub.parent)
+    assert len(re.findall(r"'eval_token_macro_f1': '?\d", printed)) == 3, "two epochs, and at the end"
+    assert re.search(r"^token_macro_f1 \d\.\d{3}, iou_macro_f1 \d\.\d{3}, auprc 0\.\d{3}$", printed, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_the_metrics_of_a_trainer_are_the_modules(hub: Path) -> None:
+    """Logits that are sure of the human rationale score 1, whatever the windows cut."""
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    import importlib.util
+
+    import datasets
+    import numpy as np
+
+    import eraser_hub
+
+    spec = importlib.util.spec_from_file_location("trainer_example", EXAMPLES / "trainer_compute_metrics.py")
+    assert spec and spec.loader
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    rows = datasets.load_dataset(str(hub / "eraser"), "movies", split="validation").select(range(3))
+    words = sorted({word for row in rows for document in row["documents"] for word in document["text"].split()})
+    tokenizer = word_tokenizer(words, window=256)
+    aligned = [eraser_hub.align(row, tokenizer, max_length=48, stride=8) for row in rows]
+    labels = [window.labels for each in aligned for window in each.windows]
+    assert len(labels) > len(rows), "documents of several windows"
+    logits = np.full((len(labels), 60, 2), -100.0)  # as the Trainer pads what it gathers
+    for at, marks in enumerate(labels):
+        for place, mark in enumerate(marks):
+            logits[at, place] = (-9.0, 9.0) if mark == 1 else (9.0, -9.0)
+    metrics = example.RationaleMetrics(rows, aligned, str(hub / "eraser_agreement"))
+    scores = metrics(transformers.EvalPrediction(predictions=logits, label_ids=None))
+    assert scores["token_macro_f1"] == scores["auprc"] == 1.0 and "signature" not in scores
+    assert example.spans_of([True, False, True, True]) == [
+        {"start_token": 0, "end_token": 1},
+        {"start_token": 2, "end_token": 4},
+    ]
+
+
+@pytest.mark.slow
 def test_masked_input_trains_a_model_that_explain_takes(hub: Path, encoder: Path) -> None:
     options = ["--model", encoder, "--out", "masked", "--steps", "2"]
     printed = run("train_on_masked_input.py", *options, folder=hub.parent)

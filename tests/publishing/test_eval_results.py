@@ -6,7 +6,7 @@ import pytest
 import yaml
 from conftest import write_toy_dataset
 from huggingface_hub import ModelCard, parse_eval_result_entries
-from loopback_hub import Repo
+from loopback_hub import TOKEN, Repo
 
 from eraser_hub.publishing.eval_results import write_eval_results
 from eraser_hub.records.built import open_built
@@ -161,3 +161,30 @@ def test_a_card_that_cannot_be_read_is_named_and_stays(publish_toy, model, built
     with pytest.raises(DataError, match=r"lab/lstm/README\.md.*metadata cannot be read"):
         publish_toy(eval_results=MODEL, results_folder=tmp_path)
     assert len(model.messages) == 3
+
+
+PUSHED = """
+import json, evaluate, huggingface_hub
+evaluate.push_to_hub(
+    model_id="lab/lstm", task_type="text-classification", dataset_type="org/eraser", dataset_name="ERASER (movies)",
+    dataset_config="movies", dataset_split="test", metric_type="token_macro_f1", metric_name="token_f1", metric_value=0.5,
+)
+card = huggingface_hub.ModelCard.load("lab/lstm")
+print(json.dumps([card.data.to_dict()["model-index"], card.text]))
+"""
+
+
+def test_what_evaluates_own_push_writes_is_taken_over_by_ours(publish_toy, loopback, model, built, child, tmp_path):
+    """`evaluate.push_to_hub` writes one value into model-index, without a signature and without .eval_results."""
+    publish_toy(datasets=["eraser"])
+    index, text = child.run(PUSHED, loopback.url, HF_TOKEN=TOKEN)
+    assert "Words of its owner." in text
+    (result,) = (one for one in index[0]["results"] if one["dataset"]["type"] == "org/eraser")
+    assert result["metrics"] == [{"type": "token_macro_f1", "value": 0.5, "name": "token_f1"}]
+    tree = model.commits[model.branches["main"]]
+    assert set(tree) == {"README.md", "config.json"}
+    write_eval_results(MODEL, scores(agreement={"token_macro_f1": 0.75, "signature": "x"}), built, folder=tmp_path)
+    publish_toy(eval_results=MODEL, results_folder=tmp_path)
+    card = ModelCard(model.commits[model.branches["main"]]["README.md"][0].decode())
+    (value,) = (one.metric_value for one in card.data.eval_results if one.metric_type == "token_macro_f1")
+    assert value == 0.75, "one value of a score on a split"
