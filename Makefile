@@ -5,10 +5,11 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 # One known PyTorch for the extra [explain]; set TORCH=torch==2.x+cu12x (and PIP_INDEX_URL) for another build.
 TORCH  ?= torch==2.13.0
+AXE    ?= axe-core@4.14.1
 JOBS   ?= 2
 PACKAGES := eraser_hub metrics papers records conversion datasets_scripts publishing scoring explain asking experiments reports samples
 
-.PHONY: help quickstart test test-fast bench bench-inference lint explain-table reference browser attack clean
+.PHONY: help quickstart test test-fast bench bench-inference lint explain-table reference browser screenshots attack clean
 .DEFAULT_GOAL := help
 
 help:
@@ -19,6 +20,7 @@ help:
 	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (five minutes)"
 	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
 	@echo "make reference      docs/reference.md out of the docstrings"
+	@echo "make screenshots    pictures of every page, for looking at (build/screenshots) and for the cards"
 	@echo "make lint           ruff and mypy"
 	@echo "make attack N=5000  hostile input for every verb and module, kills, requests to serve; findings in attack.md"
 
@@ -39,12 +41,20 @@ $(VENV)/.installed-test: $(VENV)/.installed
 quickstart: $(VENV)/.installed
 	$(BIN)/eraser-hub quickstart --out hub
 
-# The browser tests need Debian's packages; where they cannot be installed those tests are skipped and say so.
+# The browser tests need Debian's packages, the accessibility tests axe-core from npm; where they cannot be installed those tests
+# are skipped and say so.
 browser:
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
 	echo "no chromium: the browser tests will be skipped (Debian: apt-get install chromium chromium-driver)"
+	@test -f build/axe/node_modules/axe-core/axe.min.js || \
+	npm install --silent --no-audit --no-fund --no-package-lock --prefix build/axe "$(AXE)" >/dev/null 2>&1 || \
+	echo "no axe-core: the accessibility tests will be skipped (npm install --prefix build/axe $(AXE))"
+
+# build/screenshots: report, board and Spaces at 1280 and 390 pixels, light and dark; the cards' own pictures are taken anew
+screenshots: $(VENV)/.installed-test browser
+	$(BIN)/python docs/pictures.py build/screenshots
 
 # Two passes, so that the few long tests (installations, Ray, browsers) do not stand behind one another at the end.
 test: $(VENV)/.installed-test browser

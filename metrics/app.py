@@ -1,12 +1,13 @@
-"""The page of a metric's Space: paste predictions and references as JSON, see the scores and the tokens they speak of.
+"""The page of a metric's Space: paste or upload predictions and references, see the scores and the tokens they speak of.
 
-One app for all metrics. In a Space the module lies beside this file; in the folder of all modules its name is given:
+The example is scored when the page opens. One app for all metrics. In a Space the module lies beside this file; in the folder of all modules its name is given:
 ``python app.py eraser_agreement``.
 """
 
 from __future__ import annotations
 
 import ast
+import html
 import json
 import math
 import os
@@ -21,13 +22,29 @@ from typing import Any
 try:
     import evaluate
     import gradio as gr
+    from pyarrow import ArrowException, parquet
 except ImportError as error:
     raise SystemExit(f"this page needs {error.name}: pip install -r requirements.txt") from None
 
 MOST_CHARACTERS = 5_000_000
+FILE_TYPES = [".json", ".jsonl", ".parquet"]
 MOST_ROWS_DRAWN = 5
 MOST_TOKENS_DRAWN = 2_000
-GREEN, AMBER, BLUE, RED = "#2e7d32", "#f9a825", "#1565c0", "#c62828"
+# grounds so light that INK on them has a contrast of 7:1 or more, on a light page as on a dark one
+GREEN, AMBER, BLUE, RED = "#a5d6a7", "#ffe082", "#90caf9", "#ef9a9a"
+INK = "#111"
+LINES = ("solid", "dashed", "dotted", "double")  # below a token: what it is can be told without colour
+STYLE = """<style>
+#predictions textarea, #references textarea, #options textarea { font: .8rem/1.5 ui-monospace, monospace; }
+footer :is(a, button) { color: var(--body-text-color) !important; }
+#submit { background: #b93c0a; color: #fff; }
+#scores :is(table, tr) { border: 0; }
+#scores table { border-collapse: collapse; margin: .5rem 0; }
+#scores :is(th, td) { padding: .25rem .8rem; text-align: left; border: 0; border-bottom: 1px solid var(--border-color-primary); overflow-wrap: anywhere; }
+#scores tr:not(:first-child) th { font-weight: 400; }
+#tokens { line-height: 1.9; overflow-wrap: anywhere; }
+#tokens mark { color: INK; padding: .05em .2em .25em; border-radius: 3px; text-decoration: underline 2px; text-underline-offset: 3px; }
+</style>""".replace("INK", INK)
 Segments = list[tuple[str, str | float | None]]
 
 
@@ -353,14 +370,17 @@ def shown(value: float) -> str:
     return repr(value) if isinstance(value, (int, bool)) or not math.isfinite(value) else f"{value:.6g}"
 
 
-def table(scores: Mapping[str, Any]) -> list[list[str]]:
-    """The flat numbers of a result, with their intervals."""
-    rows = []
-    for key, value in scores.items():
-        if isinstance(value, (int, float)):
-            interval = scores.get(f"{key}_ci")
-            rows.append([key, shown(value), " – ".join(shown(end) for end in interval) if interval else ""])
-    return rows
+def table(scores: Mapping[str, Any]) -> str:
+    """The flat numbers of a result as an HTML table, with their intervals where any has one."""
+    numbers = {key: value for key, value in scores.items() if isinstance(value, (int, float))}
+    intervals = {key: scores[f"{key}_ci"] for key in numbers if scores.get(f"{key}_ci")}
+    heads = ["score", "value", *(["interval"] if intervals else [])]
+    lines = ["<tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr>"]
+    for key, value in numbers.items():
+        cells = [shown(value), *([" – ".join(map(shown, intervals.get(key, ())))] if intervals else [])]
+        row = "".join(f"<td>{cell}</td>" for cell in cells)
+        lines.append(f'<tr><th scope="row">{html.escape(key)}</th>{row}</tr>')
+    return f"<table>{''.join(lines)}</table>"
 
 
 def drawn(draw: Callable[..., Iterator[Segments]], predictions: list[Any], references: list[Any]) -> Segments:
@@ -375,6 +395,55 @@ def drawn(draw: Callable[..., Iterator[Segments]], predictions: list[Any], refer
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         result.append((f"not drawn: {type(error).__name__}: {error}", None))
     return result
+
+
+def marked(segments: Segments, colours: Mapping[str, str]) -> str:
+    """Segments as HTML: a legend, then the text, each label with its ground and its line, each number with its shade."""
+
+    def mark(text: str, label: str | float | None) -> str:
+        if label is None:
+            return html.escape(text).replace("\n", "<br>")
+        if isinstance(label, str):
+            line = LINES[list(colours).index(label) % len(LINES)]
+            style = f"background:{colours[label]};text-decoration-style:{line}"
+        else:
+            style = f"background:hsl(123 38% {98 - 30 * min(max(label, 0), 1):.0f}%);text-decoration:none"
+        return f'<mark style="{style}" title="{html.escape(str(label))}">{html.escape(text.strip())}</mark> '
+
+    legend = "".join(mark(label, label) for label in colours)
+    return (f"<p>{legend}</p>" if legend else "") + f"<p>{''.join(mark(*segment) for segment in segments)}</p>"
+
+
+def read_file(path: str, box: str) -> str:
+    """What a box shows of an uploaded file: JSON as it is, Parquet a row a line.
+
+    Raises:
+        Malformed: too large, not UTF-8, no Parquet, or a column that JSON cannot hold.
+    """
+    if Path(path).suffix.lower() == ".parquet":
+        try:
+            file = parquet.ParquetFile(path)
+            size = sum(file.metadata.row_group(at).total_byte_size for at in range(file.metadata.num_row_groups))
+            if size <= MOST_CHARACTERS:
+                return "\n".join(json.dumps(row, ensure_ascii=False) for row in file.read().to_pylist())
+        except (ArrowException, OSError, TypeError, ValueError) as error:
+            raise Malformed(f"{box}: cannot read {Path(path).name}: {error}") from None
+    else:
+        size = Path(path).stat().st_size
+        if size <= MOST_CHARACTERS:
+            try:
+                return Path(path).read_bytes().decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise Malformed(f"{box}: {Path(path).name} is no UTF-8: {error}") from None
+    raise Malformed(f"{box}: {size} bytes, at most {MOST_CHARACTERS} here; use the module in Python")
+
+
+def upload(box: str, path: str) -> tuple[Any, Any]:
+    """A box filled from a file, and the message; the box stays as it is where the file cannot be read."""
+    try:
+        return read_file(path, box), gr.update(value="", visible=False)
+    except Malformed as error:
+        return gr.update(), gr.update(value=str(error), visible=True)
 
 
 def submit(
@@ -396,9 +465,9 @@ def submit(
         scores = module.compute(**{key: value for key, value in rows.items() if value is not None}, **keywords)
     except Exception as error:  # whatever a paste provokes: its message belongs on the page, its trace does not
         message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        return gr.update(value=message, visible=True), [], None, {}
+        return gr.update(value=message, visible=True), "", "", {}
     scores = dict(scores or {})
-    tokens = drawn(draw, rows["predictions"] or [], rows["references"] or [])
+    tokens = marked(drawn(draw, rows["predictions"] or [], rows["references"] or []), COLOURS.get(draw, {}))
     return gr.update(value="", visible=False), table(scores), tokens, scores
 
 
@@ -407,26 +476,46 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
     predictions, references, options, draw = EXAMPLES.get(name, ([], None, {}, draw_instances))
     filled = [written(value) for value in (predictions, references, options)]
     with gr.Blocks(title=name, analytics_enabled=False) as blocks:
+        gr.HTML(STYLE)
         gr.Markdown(f"# {name}\n\n{module.description or ''}")
+        boxes: list[gr.Textbox] = []
+        uploads: list[tuple[gr.UploadButton, str]] = []
         with gr.Row():
-            inputs = [
-                gr.Code(value, language="json", label=label, elem_id=label, max_lines=24, wrap_lines=True)
-                for value, label in zip(filled, ("predictions", "references", "options"), strict=True)
-            ]
+            for value, label in zip(filled, ("predictions", "references", "options"), strict=True):
+                with gr.Column(min_width=240):
+                    boxes.append(gr.Textbox(value, label=label, elem_id=label, lines=4, max_lines=12))
+                    if label != "options":
+                        file = gr.UploadButton(
+                            f"Upload {label} (JSON, JSON lines, Parquet)",
+                            file_types=FILE_TYPES,
+                            size="sm",
+                            elem_id=f"upload_{label}",
+                        )
+                        uploads.append((file, label))
         with gr.Row():
             button = gr.Button("Submit", variant="primary", elem_id="submit")
             again = gr.Button("Back to the example", elem_id="example")
         message = gr.Textbox(label="message", visible=False, elem_id="message", lines=2)
-        scores = gr.Dataframe(
-            headers=["score", "value", "interval"], label="scores", elem_id="scores", interactive=False
-        )
-        tokens = gr.HighlightedText(label="tokens", elem_id="tokens", color_map=COLOURS.get(draw), show_legend=True)
+        with gr.Row():
+            with gr.Column(min_width=300):
+                scores = gr.HTML(elem_id="scores")
+            with gr.Column(min_width=300, scale=2):
+                tokens = gr.HTML(elem_id="tokens")
         with gr.Accordion("The whole result as JSON", open=False):
             whole = gr.JSON(elem_id="whole")
         with gr.Accordion("What goes in", open=False):
             gr.Code(module.inputs_description or "", language="markdown", interactive=False)
-        button.click(partial(submit, module, draw), inputs, [message, scores, tokens, whole], api_name="compute")
-        again.click(lambda: filled, None, inputs)
+        # one event for both, so that the module computes one thing at a time
+        gr.on(
+            [blocks.load, button.click],
+            partial(submit, module, draw),
+            boxes,
+            [message, scores, tokens, whole],
+            api_name="compute",
+        )
+        again.click(lambda: filled, None, boxes)
+        for (file, label), box in zip(uploads, boxes, strict=False):
+            file.upload(partial(upload, label), file, [box, message])
     return blocks
 
 

@@ -1,11 +1,12 @@
-"""Pictures of the metric Spaces' pages, for their cards: ``python -m eraser_hub.publishing.screenshots``.
+"""Pages in a headless Chromium, and pictures of them: the metric Spaces' for their cards.
 
-Builds each Space in a temporary folder, starts its app, presses Submit in a headless Chromium and saves what it shows as
-``metrics/cards/NAME.png``. Needs Debian's chromium and chromium-driver, selenium and gradio.
+Each Space is built in a temporary folder and its app started; a picture is taken when its example is scored. Needs Debian's
+chromium and chromium-driver, selenium and gradio.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import os
@@ -18,6 +19,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +27,11 @@ from eraser_hub.records.errors import DataError
 
 from .spaces import build_metrics, metric_names, metrics_folder
 
-STARTING_SECONDS = 90.0
+STARTING_SECONDS = 240.0
 WAITING_SECONDS = 60.0
-WINDOW = (1200, 1180)
-NARROW = 600
+WINDOW = (1280, 1000)
+NARROW = 390
+VIEWS = tuple((width, scheme) for width in (WINDOW[0], NARROW) for scheme in ("light", "dark"))
 LARGEST_PICTURE = 100_000
 
 
@@ -122,7 +125,14 @@ def headless_browser() -> Iterator[Any]:
     options = webdriver.ChromeOptions()
     options.binary_location = str(shutil.which("chromium"))
     size = "--window-size={},{}".format(*WINDOW)
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", size):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        size,
+    ):
         options.add_argument(argument)
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     try:
@@ -134,7 +144,7 @@ def headless_browser() -> Iterator[Any]:
 def view_as(browser: Any, width: int = 0, scheme: str = "") -> None:
     """Show pages in a viewport of this width, to a reader who prefers ``light`` or ``dark``; without, as they were before."""
     if width:
-        size = {"width": width, "height": WINDOW[1], "deviceScaleFactor": 1, "mobile": width < NARROW}
+        size = {"width": width, "height": WINDOW[1], "deviceScaleFactor": 1, "mobile": width <= NARROW}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     else:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -172,28 +182,78 @@ def submit(browser: Any) -> None:
 
 
 def open_page(browser: Any, url: str) -> None:
-    """Open the app's page and wait for its boxes."""
+    """Open an app's page and wait until its example is scored and drawn.
+
+    Raises:
+        DataError: it was not, for a minute.
+    """
     browser.get(url)
-    wait_for(browser, lambda page: page.find_elements("css selector", "#references .cm-content"), "the boxes")
-    time.sleep(1.0)  # the page wires its buttons after it has drawn them
+    wait_for(browser, _scored, "the example's scores and tokens")
 
 
-def take_pictures(names: list[str] | None = None, cards: Path | None = None) -> list[Path]:
-    """Save the page of each metric with its example's result as ``NAME.png`` beside its card."""
+# gradio lays a spinner over what an event is about to fill
+_SCORED = """
+const spinner = [...document.querySelectorAll('[data-testid=status-tracker]')].some((node) => node.checkVisibility() && node.innerText.trim());
+const scores = document.querySelector('#scores')?.innerText ?? '';
+return !spinner && /value[^]*[0-9]/.test(scores) && document.querySelector('#tokens mark') !== null;
+"""
+
+
+def _scored(browser: Any) -> bool:
+    return bool(browser.execute_script(_SCORED))
+
+
+def picture(browser: Any, selector: str = "html") -> bytes:
+    """The first element that matches, the whole of it, as PNG of less than 100 kB where few colours allow that."""
+    box = "const r = document.querySelector(arguments[0]).getBoundingClientRect(); return [r.x + scrollX, r.y + scrollY, r.width, r.height]"
+    x, y, width, height = browser.execute_script(box, selector)
+    clip = {"x": x, "y": y, "width": width, "height": height, "scale": 1}
+    answer = browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
+    return _small(base64.b64decode(answer["data"]))
+
+
+def take_views(browser: Any, name: str, folder: Path, show: Callable[[], None]) -> list[Path]:
+    """Save a page as ``NAME-WIDTH-THEME.png`` in a wide and a narrow window, in a light and a dark theme.
+
+    Args:
+        browser: as of `headless_browser`.
+        name: of the pictures.
+        folder: where they go.
+        show: opens the page, and returns when it shows what it should.
+    """
+    paths = []
+    for width, scheme in VIEWS:
+        view_as(browser, width, scheme)
+        show()
+        paths.append(folder / f"{name}-{width}-{scheme}.png")
+        paths[-1].write_bytes(picture(browser))
+    return paths
+
+
+def take_pictures(browser: Any, views: Path, names: list[str] | None = None, cards: Path | None = None) -> list[Path]:
+    """Save each metric's page with its example's result: its views, and ``NAME.png`` beside its card.
+
+    Args:
+        browser: as of `headless_browser`.
+        views: a folder for the views of `take_views`.
+        names: the metrics; all by default.
+        cards: the folder of the cards, by default the package's own.
+
+    Raises:
+        DataError: a page does not show its result; its card keeps the picture that it has.
+    """
     cards = cards or metrics_folder() / "cards"
+    names = names or metric_names()
+    for name in names:
+        _provide_pictures(name, cards)
     pictures = []
-    with tempfile.TemporaryDirectory() as place, headless_browser() as browser:
-        for name in names or metric_names():
-            _provide_pictures(name, cards)
-            (folder,) = build_metrics(place, [name])
-            with running_apps([folder]) as (url,):
-                open_page(browser, url)
-                submit(browser)
-                wait_for(browser, lambda page: len(text_of(page, "scores").splitlines()) > 4, "scores")
-                time.sleep(0.5)
-                picture = browser.get_screenshot_as_png()
-            (cards / f"{name}.png").write_bytes(_small(picture))
-            pictures.append(cards / f"{name}.png")
+    with tempfile.TemporaryDirectory() as place:
+        folders = build_metrics(place, names)
+        with running_apps(folders) as urls:
+            for name, url in zip(names, urls, strict=True):
+                views_of = take_views(browser, name, views, partial(open_page, browser, url))
+                (cards / f"{name}.png").write_bytes(views_of[0].read_bytes())
+                pictures += [*views_of, cards / f"{name}.png"]
     return pictures
 
 
@@ -215,8 +275,3 @@ def _small(png: bytes) -> bytes:
         if out.tell() < LARGEST_PICTURE:
             break
     return out.getvalue()
-
-
-if __name__ == "__main__":
-    for path in take_pictures(sys.argv[1:] or None):
-        print(path, path.stat().st_size)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -50,6 +52,28 @@ def reference_scores() -> Path:
 def samples() -> Path:
     """The bundled samples."""
     return SAMPLES
+
+
+AXE = """
+const done = arguments[arguments.length - 1];
+axe.run(document).then((result) => done(result.violations.filter((rule) => ["serious", "critical"].includes(rule.impact))
+  .flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 200)}: ${node.failureSummary}`))));
+"""
+
+
+@pytest.fixture(scope="session")
+def serious_findings() -> Callable[[Any], list[str]]:
+    """What axe-core finds on the page that a browser shows, of impact serious or critical; `make browser` installs it."""
+    script = ROOT / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.is_file():
+        pytest.skip("skipped: no axe-core (`make browser` installs it where npm reaches its registry)")
+    code = script.read_text(encoding="utf-8")
+
+    def find(browser: Any) -> list[str]:
+        browser.execute_script(code)
+        return browser.execute_async_script(AXE)
+
+    return find
 
 
 def private_caches(home: Path) -> None:

@@ -24,6 +24,11 @@ BOARD = json.loads((HERE / "board.json").read_text(encoding="utf-8"))
 NAMESPACE = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))["namespace"]
 ARROWS = {"higher": " ↑", "lower": " ↓", "": ""}
 MOST_BYTES = 200_000_000
+# gradio's own button and footer fall short of a contrast of 4.5:1
+STYLE = """<style>
+footer :is(a, button), .or { color: var(--body-text-color) !important; }
+#score { background: #b93c0a; color: #fff; }
+</style>"""
 Table = dict[str, list[Any]]
 
 
@@ -160,6 +165,7 @@ def build() -> gr.Blocks:
     first = max(names, key=counts.__getitem__, default="all")  # the dataset of most lines
     families = ["all", *sorted({column["family"] for column in BOARD["columns"]})]
     with gr.Blocks(title="Results board") as page:
+        gr.HTML(STYLE)
         gr.Markdown("# Results board\n" + BOARD["note"])
         with gr.Tab("Board"):
             with gr.Row():
@@ -181,7 +187,7 @@ def build() -> gr.Blocks:
             with gr.Row():
                 config = gr.Textbox("movies", label="Config")
                 split = gr.Textbox("validation", label="Split")
-            button = gr.Button("Score", variant="primary")
+            button = gr.Button("Score", variant="primary", elem_id="score")
             scores = gr.Dataframe(interactive=False, label="Scores", elem_id="scores")
             signature = gr.Textbox(label="Signatures", lines=2, interactive=False)
             button.click(submit, [file, config, split], [scores, signature])

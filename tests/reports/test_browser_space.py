@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from eraser_hub.publishing.screenshots import VIEWS, view_as
 from eraser_hub.reports.board import board_lines
 from eraser_hub.reports.space import write_space
 
@@ -76,6 +77,26 @@ def test_the_table_and_a_submission(browser, space):
     wait(browser, "return document.querySelector('#scores')?.innerText.includes('exact_micro_f1')")
     signature = "return [...document.querySelectorAll('textarea')].some(t => t.value.includes('eraser_agreement|'))"
     assert wait(browser, signature)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [VIEWS[0], VIEWS[-1]])
+def test_neither_tab_has_a_serious_finding(browser, space, serious_findings, width, scheme):
+    try:
+        view_as(browser, width, scheme)
+        browser.get(space)
+        wait(browser, "return document.querySelector('#board')?.innerText.includes('Table 4')")
+        assert serious_findings(browser) == []
+        click(browser, "Submit")
+        wait(browser, "return document.querySelector('#predictions')?.checkVisibility()")
+        # gradio names its upload box otherwise than it labels it, and takes no other name
+        others = [
+            f
+            for f in serious_findings(browser)
+            if not f.startswith('label-content-name-mismatch: <button class="upload')
+        ]
+        assert others == []
+    finally:
+        view_as(browser)
 
 
 def test_board_json_is_what_the_app_shows(space, tmp_path):

@@ -1,0 +1,99 @@
+"""Pictures of what a browsing person sees, all out of the bundled samples: ``make screenshots`` runs this script.
+
+Report, board and metric Spaces go to a folder of views, in a wide and a narrow window, in a light and a dark theme. Beside the
+cards go a highlighted rationale for each dataset, and each Space's page.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from eraser_hub import samples
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.publishing.screenshots import headless_browser, picture, take_pictures, take_views, view_as, wait_for
+from eraser_hub.reports.board import board_lines, write_board
+from eraser_hub.reports.board_lines import read_score_file
+from eraser_hub.reports.highlight import Highlight, highlights
+from eraser_hub.reports.report import make_report
+from eraser_hub.reports.report_inputs import named_systems, read_split
+
+# dataset -> the config, split and row that its card shows
+SHOWN = {
+    "bilingual_perturbation": ("senti_en", "test", None),
+    "eraser": ("movies", "validation", None),
+    "human_rationales": ("sst", "validation", None),
+}
+_PAPER = '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><body style="margin:0;padding:1rem 1.4rem;width:max-content;max-width:44rem;background:#fff;color:#1c1c1c">'
+
+
+def card_picture(browser: Any, shown: Highlight, path: Path) -> None:
+    """Save what `highlight` draws in a notebook as a PNG."""
+    with tempfile.NamedTemporaryFile("w", suffix=".html", encoding="utf-8") as page:
+        page.write(_PAPER + shown._repr_html_())
+        page.flush()
+        view_as(browser, scheme="light")
+        browser.get(Path(page.name).as_uri())
+        path.write_bytes(picture(browser, "body"))
+
+
+def dataset_pictures(browser: Any, hub: Path, cards: Path) -> list[Path]:
+    """A highlighted rationale for each dataset's card, ``NAME.png`` beside it.
+
+    Args:
+        browser: as of `headless_browser`.
+        hub: the built samples.
+        cards: the folder of the cards.
+    """
+    paths = []
+    for name, (config, split, identity) in SHOWN.items():
+        paths.append(cards / f"{name}.png")
+        card_picture(browser, highlights(read_split(hub / name, config, split), identity)[0], paths[-1])
+    return paths
+
+
+def page_pictures(browser: Any, hub: Path, views: Path) -> list[Path]:
+    """The views of a report on movies, and of a board that has its scores.
+
+    Raises:
+        DataError: a page does not show its content.
+    """
+    predictions = samples.path("predictions", "eraser")
+    systems = named_systems(
+        [f"ours={predictions / 'movies.val.jsonl'}", f"baseline={predictions / 'movies.val.baseline.jsonl'}"]
+    )
+    report = make_report(hub / "eraser", config="movies", split="validation", systems=systems, out=hub / "report")
+    board, _ = write_board(hub / "board", board_lines(map(read_score_file, report.score_files)))
+    taken = []
+    for name, page, content in (("report", report.page, "#documents .text"), ("board", board, "#board .best")):
+        taken += take_views(browser, name, views, partial(open_file, browser, page, content))
+    return taken
+
+
+def open_file(browser: Any, page: Path, content: str) -> None:
+    """Open a page from disk and wait until it shows an element."""
+    browser.get(page.as_uri())
+    wait_for(browser, lambda shown: shown.find_elements("css selector", content), content)
+
+
+def main() -> None:
+    """Take all pictures; the argument is the folder of views."""
+    views = Path(sys.argv[1] if len(sys.argv) > 1 else "build/screenshots")
+    views.mkdir(parents=True, exist_ok=True)
+    cards = Path(str(files("eraser_hub.datasets_scripts").joinpath("cards")))
+    with tempfile.TemporaryDirectory() as place, headless_browser() as browser:
+        for name in SHOWN:
+            HUB_DATASETS[name].build(None, out=Path(place), source=samples.path(name))
+        pictures = dataset_pictures(browser, Path(place), cards)
+        pictures += page_pictures(browser, Path(place), views)
+        pictures += take_pictures(browser, views)
+    for path in pictures:
+        print(path, path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main()

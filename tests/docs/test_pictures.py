@@ -1,0 +1,85 @@
+"""Pictures: those of the dataset cards are checked in and small; a page is taken in both widths and themes."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.publishing.screenshots import VIEWS, headless_browser, missing_programs, take_views
+from eraser_hub.records.errors import DataError
+from eraser_hub.reports.highlight import highlight
+
+CARDS = files("eraser_hub.datasets_scripts").joinpath("cards")
+
+
+@pytest.fixture(scope="module")
+def pictures() -> Any:
+    """The script that takes them."""
+    spec = importlib.util.spec_from_file_location(
+        "pictures", Path(__file__).resolve().parents[2] / "docs" / "pictures.py"
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def browser() -> Any:
+    """Headless Chromium."""
+    pytest.importorskip("selenium", reason="skipped: no selenium")
+    if missing := missing_programs():
+        pytest.skip(f"skipped: no {' and no '.join(missing)}")
+    with headless_browser() as driver:
+        yield driver
+
+
+def test_each_dataset_has_a_small_picture_beside_its_card(pictures):
+    assert sorted(pictures.SHOWN) == sorted(HUB_DATASETS)
+    for name in pictures.SHOWN:
+        content = CARDS.joinpath(f"{name}.png").read_bytes()
+        assert content.startswith(b"\x89PNG") and 2_000 < len(content) < 100_000
+
+
+@pytest.mark.browser
+def test_a_highlight_is_drawn_whole(browser, pictures, tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="skipped: no pillow")
+    row = {"annotation_id": "a", "query": "", "classification": "POS"}
+    row["evidences"] = [[{"docid": "d", "start_token": 1, "end_token": 2}]]
+    heights = []
+    for lines in (1, 61):
+        path = tmp_path / f"{lines}.png"
+        document = {"docid": "d", "text": "\n".join(["a fine film"] * lines)}
+        pictures.card_picture(browser, highlight({**row, "documents": [document]}, fold=False), path)
+        heights.append(image.open(path).height)
+    assert heights[1] > heights[0] + 60 * 20, "what lies below the window is in the picture"
+
+
+@pytest.mark.browser
+def test_a_page_is_taken_in_both_widths_and_themes(browser, pictures, tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="skipped: no pillow")
+    page = tmp_path / "page.html"
+    page.write_text(
+        '<!DOCTYPE html><meta name="viewport" content="width=device-width"><style>:root { color-scheme: light dark }</style><p id="there">x'
+    )
+    paths = take_views(browser, "page", tmp_path, lambda: pictures.open_file(browser, page, "#there"))
+    assert [path.name for path in paths] == [f"page-{width}-{scheme}.png" for width, scheme in VIEWS]
+    for path, (width, scheme) in zip(paths, VIEWS, strict=True):
+        picture = image.open(io.BytesIO(path.read_bytes())).convert("L")
+        assert picture.width == width and (picture.getpixel((0, 0)) > 128) == (scheme == "light")
+
+
+@pytest.mark.browser
+def test_a_page_without_its_content_gives_no_picture(browser, pictures, tmp_path, monkeypatch):
+    monkeypatch.setattr("eraser_hub.publishing.screenshots.WAITING_SECONDS", 0.3)
+    page = tmp_path / "page.html"
+    page.write_text("<p>nothing")
+    with pytest.raises(DataError, match="did not show #there"):
+        take_views(browser, "page", tmp_path, lambda: pictures.open_file(browser, page, "#there"))
+    assert not list(tmp_path.glob("*.png"))
