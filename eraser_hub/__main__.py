@@ -19,7 +19,7 @@ VERBS = (
     "import", "build", "check", "stats", "export",
     "score", "compare",
     "train", "explain", "ask",
-    "reproduce", "benchmark-scores",
+    "reproduce", "benchmark-scores", "roar",
     "report", "highlight", "board",
     "publish", "serve", "quickstart",
 )  # fmt: skip

@@ -150,6 +150,7 @@ class Adapter(ABC):
     has_labels = True  # False: answers, which are the dataset's own, stand in the labels' place
     gives_answers = False
     has_embeddings = False  # of its tokens, along which gradients are taken
+    has_states = False  # pooled ones, whose distance from training texts can be told
     selects = False
     choices = Choices()
     description = ""
@@ -204,6 +205,10 @@ class Adapter(ABC):
             {} where the method needs the prediction first, or its passes are not the model's.
         """
         return {}
+
+    def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        """The pooled state of each (view, number of its unit) by a model of :attr:`has_states`, float64 (len(units), width)."""
+        raise DataError(f"--distribution: {self.description} has no pooled state")
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         """The rationale of each instance by a model of :attr:`selects`."""

@@ -21,6 +21,7 @@ from eraser_hub.records.errors import DataError, shown
 from . import erasure
 from .adapter import Adapter, Encoded
 from .attribution import attribute
+from .distribution.texts import distances_of
 from .games.measures import Ranked, measures
 from .games.play import games_of
 from .instances import Instance
@@ -201,6 +202,11 @@ def _eraser_predictions(runner: Runner, work: _Work, settings: ExplainSettings) 
                 for trial in range(settings.fidelity_trials)
             ]
         predictions.append(prediction)
+    if settings.distribution_texts:
+        inputs = [[erasure.full(number), *plan[:2]] for number, plan in enumerate(plans)]
+        rows = [np.vstack([whole, part[:2]]) for whole, part in zip(work.full, parts, strict=True)]
+        for prediction, own in zip(predictions, distances_of(runner, work.encoded, inputs, rows), strict=True):
+            prediction |= own
     if any(settings.of_rankings.values()):
         for prediction, fields in zip(predictions, _measures(runner, work, settings), strict=True):
             prediction |= fields

@@ -17,7 +17,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.metrics.fields import ERASED_ANSWERS, LEAVE_ONE_OUT, NUMBER_FIELDS, OBJECT_FIELDS
+from eraser_hub.metrics.fields import DISTANCES, ENTROPIES, ERASED_ANSWERS, LEAVE_ONE_OUT, NUMBER_FIELDS, OBJECT_FIELDS
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.locks import exclusive
@@ -258,7 +258,9 @@ def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any])
             "occluded_scores": pa.list_(pa.struct([("occlusion_rate", pa.float64()), ("trial", pa.int64()), *pair])),
             **{name: _object(name) for name in OBJECT_FIELDS},
             LEAVE_ONE_OUT: pa.list_(pa.float64()),
-            **dict.fromkeys(("sensitivity_max", "infidelity", "infidelity_normalized"), pa.float64()),
+            **dict.fromkeys(
+                ("sensitivity_max", "infidelity", "infidelity_normalized", *DISTANCES, *ENTROPIES), pa.float64()
+            ),
         }
     return pa.schema([(name, kind_) for name, kind_ in fields.items() if name in example])
 

@@ -25,7 +25,7 @@ from .dataset import Split
 from .extras import need
 from .instances import Instance
 from .settings import ExplainSettings
-from .work import ChunkResult, Job, Worker, infiller_of_job, model_of, threads_here
+from .work import ChunkResult, Job, Worker, gaussian_of_job, infiller_of_job, model_of, threads_here
 
 CPUS_PER_WORKER = 0.5  # two whole-processor workers on two processors would leave none for the reader
 
@@ -139,7 +139,9 @@ class ChunkWorker:
         self.folder, self.error = folder, ""
         try:
             infiller = infiller_of_job(job, settings.seed)
-            self.worker = Worker(model_of(job, label_names), settings, kind, infiller=infiller)
+            model = model_of(job, label_names)
+            gaussian = gaussian_of_job(job, settings, model)
+            self.worker = Worker(model, settings, kind, infiller=infiller, gaussian=gaussian)
         except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
             self.error = str(error)
 

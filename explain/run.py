@@ -24,6 +24,7 @@ from eraser_hub.records.operators import operator_path
 from .adapter import Adapter, Notes
 from .attribution import ALL_ZERO
 from .dataset import Split, kd_of, open_split, queries_differ
+from .distribution.texts import training_texts
 from .engine import NEVER_FLIPPED, chunks_of
 from .games.bounds import KnownBounds
 from .games.costs import PROBED, cost_in_words, inputs_of_all, seconds_of
@@ -44,7 +45,7 @@ from .outputs import (
 from .ray_engine import explain_on_ray
 from .runner import INFILLED, Runner
 from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, settings_for
-from .work import ChunkResult, Job, Worker, infiller_of_job, model_of
+from .work import ChunkResult, Job, Worker, gaussian_of_job, infiller_of_job, model_of
 
 if TYPE_CHECKING:
     from .transformers.infilling import Infiller
@@ -97,7 +98,14 @@ class Plan:
                 "window": job.window, "labels": job.labels, "precision": job.precision,
                 **({"infill": model_digest(job.infill)} if job.infill else {}),
             },
+            **({"distribution": self._distribution()} if self.settings.distribution_texts else {}),
         }  # fmt: skip
+
+    def _distribution(self) -> dict[str, Any]:
+        """The texts that the model's states are fitted on, as a run's record holds them."""
+        job, settings = self.job, self.settings
+        name, texts = job.distribution_split, settings.distribution_texts
+        return training_texts(job.dataset, job.config, name, texts, settings.seed).header()
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +313,8 @@ def _results(
     if model is None:
         folder = partial.path.with_name(partial.path.stem + ".ray")
         return explain_on_ray(plan.job, plan.settings, plan.split, todo, folder, workers, on_passes)
-    worker = Worker(model, plan.settings, plan.split.kind, on_passes, infiller)
+    gaussian = gaussian_of_job(plan.job, plan.settings, model)
+    worker = Worker(model, plan.settings, plan.split.kind, on_passes, infiller, gaussian)
     return (worker.explain(*chunk) for chunk in todo)
 
 

@@ -15,9 +15,10 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import INFILL
 
 from .adapter import Adapter, Encoded, Notes, View, array_of
+from .distribution.gaussian import Gaussian
 from .erasure import Erased, full
 from .instances import Instance
-from .memory import out_of_memory, release_memory
+from .memory import in_halves, out_of_memory, release_memory
 
 KEPT_SIZE = 500_000  # tokens of inputs that are kept between finding equal ones and running them
 MOST_OFF = 1e-3  # by which the sum of a row of probabilities may differ from 1 (half precision)
@@ -68,12 +69,14 @@ class Runner:
         batch_size: forward passes at a time for inputs of full length; shorter inputs go in larger batches.
         on_passes: called with the number of forward passes after each batch (progress).
         infiller: of ``infill``.
+        gaussian: of the model's states of training texts, where distances from it are asked for.
     """
 
     def __init__(
         self, model: Adapter, erase: str, batch_size: int, on_passes: Callable[[int], None] | None = None,
-        infiller: Fills | None = None,
+        infiller: Fills | None = None, gaussian: Gaussian | None = None,
     ) -> None:  # fmt: skip
+        self.gaussian = gaussian
         self.model, self.erase, self.batch_size, self.infiller = model, erase, batch_size, infiller
         self.counts = Counts()
         self._on_passes = on_passes
@@ -103,6 +106,33 @@ class Runner:
         if filler:
             encoded, erased = self._filled(encoded, erased, filler)
         return self._run_cut(encoded, erased)
+
+    def states(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
+        """The model's pooled state of each erased input, float64 (len(erased), width); of several windows their mean.
+
+        Raises:
+            DataError: a model that has none; out of memory with a single input.
+        """
+        if self.erase == INFILL:
+            encoded, erased = self._infilled(encoded, erased)
+        views = dict(self._views(encoded, erased))
+        units = [(views[number], unit) for number in range(len(erased)) for unit in range(len(views[number].keys))]
+        order = sorted(range(len(units)), key=lambda at: -units[at][0].sizes[units[at][1]])
+        rows: dict[int, NDArray[np.float64]] = {}
+        while order:
+            size = units[order[0]][0].sizes[units[order[0]][1]]
+            batch = order[: self.model.rows_for(size, self.batch_size)]
+            if not self.model.pads:
+                batch = [at for at in batch if units[at][0].sizes[units[at][1]] == size]
+            order = order[len(batch) :]
+            values = in_halves(
+                lambda some: list(self.model.states(some)), [units[at] for at in batch], self.model.notes
+            )
+            rows.update(zip(batch, values, strict=True))
+        ends = np.cumsum([len(views[number].keys) for number in range(len(erased))]).tolist()
+        return np.stack(
+            [np.mean([rows[at] for at in range(start, end)], axis=0) for start, end in pairwise([0, *ends])]
+        )
 
     def _run_infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
         """Probabilities of erased inputs whose erased tokens are other words: instances of their own, some at a time."""

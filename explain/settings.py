@@ -64,6 +64,7 @@ class ExplainSettings:
         soft_masks: what they erase by chance: ``tokens`` (units), or ``elements`` of the tokens' embeddings.
         soft_draws: masks of soft comprehensiveness, and of soft sufficiency, above eight units; 0: neither score.
         leave_one_out: p(label) minus p without it, of each unit.
+        distribution_texts: training texts on which the model's states are fitted, to tell how far erased inputs lie from them; 0: not.
         infidelity_draws, sensitivity_draws: perturbed inputs of infidelity and of the largest sensitivity; 0: none.
     """
 
@@ -99,6 +100,7 @@ class ExplainSettings:
     leave_one_out: bool = False
     infidelity_draws: int = 0
     sensitivity_draws: int = 0
+    distribution_texts: int = 0
 
     def __post_init__(self) -> None:
         rates = self.fidelity_rates
@@ -124,6 +126,7 @@ class ExplainSettings:
             ("--soft-masks", self.soft_masks in MASKS, " or ".join(MASKS), self.soft_masks),
             ("--soft-masks", self.soft_draws or self.soft_masks == MASKS[0], "--soft-draws beside it", self.soft_masks),
             ("--soft-draws", self.soft_draws != 1, "0, or at least 2, whose spread can be told", self.soft_draws),
+            ("--distribution", self.distribution_texts != 1, "0, or at least 2", self.distribution_texts),
             ("--kd", 0 <= self.kd <= 1, "a share from 0 to 1", self.kd),
             ("--kd", _shares(self.kd_of_sequences), "shares from 0 to 1", self.kd_of_sequences),
             ("--bins", _shares(self.bins) and _different(self.bins), "different shares from 0 to 1", self.bins),
@@ -144,7 +147,7 @@ class ExplainSettings:
             ("--fidelity-trials", self.fidelity_trials, 0), ("--chunk", self.chunk, 1), ("--seed", self.seed, 0),
             ("--shapley-draws", self.shapley_draws, 1), ("--shap-samples", self.shap_samples, 0), ("--beam", self.beam, 1),
             ("--soft-draws", self.soft_draws, 0), ("--infidelity", self.infidelity_draws, 0),
-            ("--sensitivity", self.sensitivity_draws, 0),
+            ("--sensitivity", self.sensitivity_draws, 0), ("--distribution", self.distribution_texts, 0),
         ):  # fmt: skip
             if not least <= number <= LARGEST:
                 bound = f"at least {least}" if number < least else f"at most {LARGEST}"
@@ -199,6 +202,8 @@ class ExplainSettings:
             parts.append("flip:evidence-documents")
         if self.fidelity_trials:
             parts.append(f"fidelity:{self.fidelity_trials}x{len(self.fidelity_rates)},{choices.occlusion}")
+        if self.distribution_texts:
+            parts.append(f"distribution:{self.distribution_texts}")
         parts += self._games()
         if choices.filler:
             parts.append(f"filler:{choices.filler}")
@@ -219,7 +224,7 @@ class ExplainSettings:
     @property
     def may_cost_much(self) -> bool:
         """Whether something is asked for that may take many inputs an instance."""
-        return self.plays or bool(self.infill or self.also_erase)
+        return self.plays or bool(self.infill or self.also_erase or self.distribution_texts)
 
     @property
     def plays(self) -> bool:
@@ -269,7 +274,7 @@ class ExplainSettings:
             return self
         for option, value in (
             ("--tokens-to-flip", self.tokens_to_flip), ("--random-draws", self.random_draws),
-            ("--fidelity-trials", self.fidelity_trials), *self.of_rankings.items(),
+            ("--fidelity-trials", self.fidelity_trials), ("--distribution", self.distribution_texts), *self.of_rankings.items(),
         ):  # fmt: skip
             if value and value != preset(self.paper).settings.get(option[2:].replace("-", "_")):
                 raise DataError(f"{option}: the perturbation benchmark's results have no place for it")

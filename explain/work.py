@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from .adapter import Adapter
+from .distribution.gaussian import Gaussian
+from .distribution.texts import fitted_on, training_texts
 from .engine import explain_chunk
 from .extras import need
 from .instances import Instance
@@ -46,6 +48,7 @@ class Job:
         infill: a masked language model's folder or Hub id, which draws words for erased tokens; "" for none.
         aopc_bounds: a results file of the same model and data, whose bounds of AOPC are taken: they do not depend on the
             method; None: they are looked for.
+        distribution_split: the split that the model's states are fitted on, where that is asked for.
         rationales: in place of a method: ``human``, ``model`` (its own), or a predictions file whose hard rationales are taken; "" for
             none.
     """
@@ -69,6 +72,7 @@ class Job:
     aopc_bounds: Path | None = None
     rationales: str = ""
     infill: str = ""
+    distribution_split: str = "train"
 
 
 class ChunkResult(NamedTuple):
@@ -89,14 +93,15 @@ class Worker:
         kind: the dataset's, see :func:`kind_of`.
         on_passes: called with the number of forward passes after each batch.
         infiller: what draws words for erased tokens, where they are infilled.
+        gaussian: of the model's states of training texts, where distances from it are asked for.
     """
 
     def __init__(
         self, model: Adapter, settings: ExplainSettings, kind: str, on_passes: Callable[[int], None] | None = None,
-        infiller: Infiller | None = None,
+        infiller: Infiller | None = None, gaussian: Gaussian | None = None,
     ) -> None:  # fmt: skip
         self.settings, self.kind, self.infiller = settings, kind, infiller
-        self.runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
+        self.runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller, gaussian)
 
     def explain(self, number: int, chunk: Sequence[Instance]) -> ChunkResult:
         """Explain one chunk."""
@@ -105,6 +110,8 @@ class Worker:
         shown = chunk if model.uses_query else [one.without_query() for one in chunk]
         lines = list(map(orjson.dumps, explain_chunk(self.runner, shown, self.settings, self.kind)))
         notes = model.notes.take()
+        if self.settings.distribution_texts and self.runner.gaussian is None:
+            notes.say(f"--distribution: {model.description} has no pooled state: entropies alone, no distances")
         if self.infiller is not None:
             for words in self.infiller.notes.take().words:
                 notes.say(words)
@@ -155,6 +162,18 @@ def infiller_of_job(job: Job, seed: int) -> Infiller | None:
     return infiller_of(
         job.infill, seed, device=job.device, precision=job.precision, trust_remote_code=job.trust_remote_code
     )
+
+
+def gaussian_of_job(job: Job, settings: ExplainSettings, model: Adapter) -> Gaussian | None:
+    """The distribution of the model's states of training texts; None where it is not asked for, or the model has none.
+
+    Raises:
+        DataError: no such split, or fewer than two texts.
+    """
+    if not settings.distribution_texts:
+        return None
+    sample = training_texts(job.dataset, job.config, job.distribution_split, settings.distribution_texts, settings.seed)
+    return fitted_on(model, sample, settings.batch_size)
 
 
 def limit_threads(threads: int) -> None:

@@ -253,6 +253,10 @@ DESCRIBED: dict[str, tuple[bool | None, float | None, float | None]] = {
     "sensitivity_max": (False, 0.0, None),
     "infidelity": (False, 0.0, None),
     "infidelity_normalized": (False, 0.0, None),
+    **dict.fromkeys(
+        (f"{what}_{of}" for what in ("distance", "entropy") for of in ("whole", "comprehensiveness", "sufficiency")),
+        (None, 0.0, None),
+    ),
 }
 
 

@@ -23,7 +23,7 @@ from .erasure import (
     threshold_columns,
     tokens_to_flip_ratio,
 )
-from .fields import ERASED, LIST_FIELDS, NUMBER_FIELDS, SCORE_FIELDS, SOFT_FIELDS
+from .fields import DISTANCES, ENTROPIES, ERASED, LIST_FIELDS, NUMBER_FIELDS, SCORE_FIELDS, SOFT_FIELDS
 from .flat import Predictions
 from .parts import LeftOut, Part, Parts
 from .pool import Pool
@@ -32,7 +32,15 @@ from .resampling import against_chance
 
 ROWS_AT_ONCE = 1 << 16
 # numbers of instances whose mean is the score
-MEASURED = ("soft_comprehensiveness", "soft_sufficiency", "sensitivity_max", "infidelity", "infidelity_normalized")
+MEASURED = (
+    "soft_comprehensiveness",
+    "soft_sufficiency",
+    "sensitivity_max",
+    "infidelity",
+    "infidelity_normalized",
+    *DISTANCES,
+    *ENTROPIES,
+)
 
 
 class Faithfulness:

@@ -57,6 +57,12 @@ OCCLUDED_FIELD = "occluded_scores"
 AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
 
 
+# of the whole input, of it without the rationale, and of the rationale alone: how far the model's state lies from those of training
+# texts, and how unsure the model is
+DISTANCES = ("distance_whole", "distance_comprehensiveness", "distance_sufficiency")
+ENTROPIES = ("entropy_whole", "entropy_comprehensiveness", "entropy_sufficiency")
+
+
 class NumberField(NamedTuple):
     """A number of an instance: the field, or the field of an object in it; its least and largest value."""
 
@@ -83,6 +89,7 @@ NUMBER_FIELDS = {
     "sufficiency_lower": NumberField((AOPC_BOUNDS, "sufficiency_lower"), -1.0, 1.0),
     "sufficiency_upper": NumberField((AOPC_BOUNDS, "sufficiency_upper"), -1.0, 1.0),
     "sufficiency_bounded": NumberField((AOPC_BOUNDS, "sufficiency"), -1.0, 1.0),
+    **{name: NumberField((name,), 0.0) for name in (*DISTANCES, *ENTROPIES)},
 }
 # the objects, and what they say besides of how their numbers were found
 OBJECT_FIELDS = {

@@ -86,6 +86,15 @@ METRICS: dict[str, Metric] = {
         Metric("infidelity", "Infidelity", FAITHFULNESS, "lower"),
         Metric("infidelity_normalized", "Infidelity (scores at their best scale)", FAITHFULNESS, "lower"),
         Metric("sensitivity_max", "Largest sensitivity", FAITHFULNESS, "lower"),
+        *(
+            Metric(f"{key}_{of}", f"{words}, {input_}", FAITHFULNESS)
+            for key, words in (("distance", "Distance from training texts"), ("entropy", "Predictive entropy"))
+            for of, input_ in (
+                ("whole", "whole input"),
+                ("comprehensiveness", "without the rationale"),
+                ("sufficiency", "rationale alone"),
+            )
+        ),
         Metric("mask_leak", "Label told by the mask's shape", FAITHFULNESS, "lower"),
         Metric("mask_leak_chance", "Label told by chance", FAITHFULNESS),
         Metric("eval_x", "EVAL-X: gold label told from the rationale", FAITHFULNESS, "higher"),

@@ -45,11 +45,24 @@ def scores_section(scored: Sequence[SystemScores]) -> Section:
         section.blocks.append(chance)
     if not scored:
         section.missing.append("No predictions were given, so there is nothing to score.")
-    section.notes.extend(map(Note, leak_notes(scored)))
+    section.notes.extend(map(Note, [*leak_notes(scored), *distribution_notes(scored)]))
     for system in scored:
         section.missing.extend(f"{system.name}: {why}" for why in system.missing)
         section.notes.extend(Note(f"{system.name}: {line}", "signature") for line in system.signatures)
     return section
+
+
+def distribution_notes(scored: Sequence[SystemScores]) -> list[str]:
+    """A sentence on how far erased inputs leave the training texts, where predictions say it."""
+    lines = []
+    if any("distance_whole" in one.scores for one in scored):
+        lines.append(
+            "Distance from training texts: of the model's pooled state from those of training texts (Mahalanobis), on the whole input, "
+            "without the rationale, and on the rationale alone: the farther an erased input lies, the more a score says of erasing."
+        )
+    if any("entropy_whole" in one.scores for one in scored):
+        lines.append("Predictive entropy: how unsure the model is of each of these inputs, in nats.")
+    return lines
 
 
 def leak_notes(scored: Sequence[SystemScores]) -> list[str]:

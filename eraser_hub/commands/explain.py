@@ -111,6 +111,14 @@ Infidelity = Annotated[int, typer.Option(min=0, help="Infidelity: perturbed inpu
 Sensitivity = Annotated[
     int, typer.Option(min=0, help="Largest sensitivity: perturbed inputs whose scores are computed anew (0: none).")
 ]
+Distribution = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="How far whole and erased inputs lie from so many texts of --distribution-split, by the model's states (0: not).",
+    ),
+]
+DistributionSplit = Annotated[str, typer.Option(help="The split that the model was trained on.")]
 MaxInputs = Annotated[int | None, typer.Option(min=1, help="Refuse a run that may take more inputs of the model.")]
 Task = Annotated[str, typer.Option(help="transformers: auto, classification, multiple-choice or question-answering.")]
 Labels = Annotated[str | None, typer.Option(help="The dataset's name of each of the model's outputs: 'NEG,POS'.")]
@@ -149,7 +157,7 @@ def explain(
     steps: Steps = None, lime_samples: LimeSamples = None, lime_tokens: LimeTokens = None, units: Units = "tokens",
     shapley_draws: ShapleyDraws = 10, shap_samples: ShapSamples = 0, aopc_bounds: AopcBounds = False, aopc_bounds_from: BoundsFrom = None, beam: Beam = 5,
     soft_draws: SoftDraws = 0, soft_masks: SoftMasks = "tokens", leave_one_out: LeaveOneOut = False, infidelity: Infidelity = 0, sensitivity: Sensitivity = 0,
-    max_inputs: MaxInputs = None, task: Task = "auto",
+    distribution: Distribution = 0, distribution_split: DistributionSplit = "train", max_inputs: MaxInputs = None, task: Task = "auto",
     labels: Labels = None, query: Query = None, window: Window = None, device: Device = None,
     precision: Precision = "auto", trust_pickle: TrustPickle = False,
     trust_remote_code: TrustRemoteCode = False, batch_size: BatchSize = 32, chunk: Chunk = 16,
@@ -196,7 +204,7 @@ def explain(
         trust_remote_code=trust_remote_code,
         labels=tuple(name.strip() for name in labels.split(",")) if labels else (), query=query, window=window,
         device=device, precision=precision, limit=limit, sample=sample, threads=threads, scores=scores, rationales=rationales or "",
-        infill=infill or "", aopc_bounds=aopc_bounds_from,
+        infill=infill or "", aopc_bounds=aopc_bounds_from, distribution_split=distribution_split,
     )  # fmt: skip
     settings, size = settings_for_job(
         job, paper or "", method=method, target=target, seed=seed, kd=kd,
@@ -205,7 +213,7 @@ def explain(
         fidelity_rates=None if fidelity_rates is None else percents(fidelity_rates, "--fidelity-rates"), steps=steps,
         lime_samples=lime_samples, lime_tokens=lime_tokens, units=units, shapley_draws=shapley_draws,
         shap_samples=shap_samples, aopc_bounds=aopc_bounds, beam=beam, soft_draws=soft_draws, soft_masks=soft_masks, leave_one_out=leave_one_out,
-        infidelity_draws=infidelity, sensitivity_draws=sensitivity, batch_size=batch_size, chunk=chunk,
+        infidelity_draws=infidelity, sensitivity_draws=sensitivity, distribution_texts=distribution, batch_size=batch_size, chunk=chunk,
     )  # fmt: skip
     outs = [out] if draws == 1 else [draw_path(out, draw) for draw in range(1, draws + 1)]
     total = min((number for number in (size, limit, sample) if number is not None), default=None)

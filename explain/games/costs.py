@@ -36,9 +36,10 @@ def inputs_of(one: Instance, settings: ExplainSettings, kind: str) -> Counter[st
     by_way = _of_erasure(one, units, settings, kind)
     counts.update({name: ways * number for name, number in by_way.items()})
     counts["erasure"] += 1  # the whole input
+    counts["--distribution"] = 3 * ways * bool(settings.distribution_texts)
     counts["--sensitivity"] = settings.sensitivity_draws * (1 + method)
     if INFILL in settings.operators:
-        counts[FILLED] += by_way.total()
+        counts[FILLED] += by_way.total() + 2 * bool(settings.distribution_texts)
     if settings.method in ERASING_METHODS and (settings.scores_erase or settings.erase) == INFILL:
         counts[FILLED] += method + counts["--sensitivity"]
     return +counts

@@ -70,7 +70,7 @@ class ChoiceModel(SequenceModel):
     its end, and counted.
     """
 
-    has_labels = False
+    has_labels, has_states = False, False  # an input is as many texts as there are answers
 
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
         super().__init__(network, tokenizer, uses_query=True, **more)

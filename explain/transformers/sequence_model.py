@@ -36,7 +36,7 @@ class SequenceModel(Adapter):
     attention in float32 or better), and inputs go over from pinned memory; chosen by itself, and said.
     """
 
-    has_embeddings = True
+    has_embeddings = has_states = True
 
     def __init__(
         self,
@@ -156,6 +156,19 @@ class SequenceModel(Adapter):
 
     def finish(self, outputs: Any) -> NDArray[np.float64]:
         return outputs.cpu().numpy()  # type: ignore[no-any-return]
+
+    def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        """The encoder's last states, their mean over the places that attention may fall on."""
+        torch, windows = self.torch, [view.data[number] for view, number in units]
+        inputs = self.tensors(windows)
+        context = torch.autocast(self.device.type, dtype=torch.bfloat16) if self.half else nullcontext()
+        with torch.inference_mode(), context:
+            last = self.network(**inputs, output_hidden_states=True).hidden_states[-1]
+        if last.shape[:2] != inputs["attention_mask"].shape:
+            raise DataError(f"--distribution: {self.description} has no state for each place of its input")
+        weights = inputs["attention_mask"].double()[..., None]
+        # a text of which nothing is visible has no state of its own: zeros
+        return (last.double() * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1)).cpu().numpy()  # type: ignore[no-any-return]
 
     def supports(self, method: str) -> bool:
         return method in (*GRADIENT_METHODS, "deeplift", "attention") or super().supports(method)

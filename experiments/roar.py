@@ -1,0 +1,280 @@
+"""Remove and retrain (ROAR, Hooker et al. 2019): does a model trained anew miss the tokens that a method ranks first?
+
+Erased inputs lie outside of what a model was trained on, and its p may fall for that alone. So the top tokens by a method's scores are removed
+from training and test texts alike, and the model is trained anew: what it cannot tell then, the removed tokens said. Beside it stand
+as many random tokens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress, islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eraser_hub.explain.dataset import Split, open_split, queries_differ
+from eraser_hub.explain.erasure import full, generator, top
+from eraser_hub.explain.given import GivenScores
+from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.labels import align_labels
+from eraser_hub.explain.open import UNFINISHED, open_model
+from eraser_hub.explain.outputs import differences
+from eraser_hub.explain.run import explain, settings_for_job
+from eraser_hub.explain.runner import Runner
+from eraser_hub.explain.train.recipe import Recipe
+from eraser_hub.explain.train.training import train_model
+from eraser_hub.explain.work import Job
+from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.locks import exclusive
+from eraser_hub.records.splits import dataset_split
+from eraser_hub.records.tables import Cell, Table, Tables
+from eraser_hub.scoring.leaks import document_clusters, interval_of_share
+
+BINS = (0.01, 0.05, 0.1, 0.2, 0.5)  # of ERASER's AOPC, the usual kd among them
+RANDOM, LEVEL, RESAMPLES = "random", 0.95, 1000
+STATE = "roar.json"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RoarPlan:
+    """What is removed from what.
+
+    Attributes:
+        dataset, config: a dataset folder or Hub id.
+        split: the test split.
+        recipe: how the model is trained; its ``dataset``, ``config`` and ``split`` are those of the texts.
+        method: of :mod:`eraser_hub.explain`, whose scores rank.
+        bins: shares of each text's tokens that are removed, above 0 and below 1.
+        limit: so many texts of either split, drawn by seed with each label's share; None: all.
+    """
+
+    dataset: str
+    config: str | None
+    split: str
+    recipe: Recipe
+    method: str
+    bins: tuple[float, ...] = BINS
+    limit: int | None = None
+
+
+def roar(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any]:
+    """Train, rank, remove, train anew.
+
+    Args:
+        out: keeps models, predictions and the reduced texts; what is there is not made again, so a stopped run goes on.
+        say: called with lines of progress.
+
+    Returns:
+        ``bins``: [{"share", and for the method and for ``random`` {"accuracy", "ci"}}], the first with share 0 of both alike;
+        ``method``, ``model``, ``instances``, ``signature``.
+
+    Raises:
+        DataError: shares out of range, records of the perturbation benchmark, another run in ``out``, and what training and
+            explaining raise.
+        BusyError: another run is at work in ``out``.
+    """
+    if not plan.bins or any(not 0 < share < 1 for share in plan.bins) or len(set(plan.bins)) != len(plan.bins):
+        raise DataError(f"--bins: expected different shares above 0 and below 1, found {shown(plan.bins)}")
+    if dataset_split(plan.recipe.split) == dataset_split(plan.split):
+        raise DataError(f"--split: expected another split than the one trained on, found {plan.split}")
+    out.mkdir(parents=True, exist_ok=True)
+    with exclusive(out / ".lock", "another run is at work in this folder; wait for it or stop it", out):
+        _keep(plan, out)
+        return _removed_and_retrained(plan, out, say)
+
+
+def _keep(plan: RoarPlan, out: Path) -> None:
+    """Remember what is done here; other shares may follow.
+
+    Raises:
+        DataError: something else is, and in what it differs.
+    """
+    place = Path(plan.dataset)
+    dataset = str(place.resolve()) if place.exists() else plan.dataset
+    now = {**plan.recipe.identity(), "dataset": dataset, "test": plan.split, "method": plan.method, "texts": plan.limit}
+    path = out / STATE
+    if not path.is_file():
+        if any(each.name[0] != "." for each in out.iterdir()):
+            raise DataError("--out: expected a new folder or one of `roar`, found other files", file=out)
+        atomic_write(path, json.dumps(now, indent=2).encode())
+        return
+    try:
+        words = differences(json.loads(path.read_bytes()), now)
+    except (ValueError, AttributeError):
+        raise DataError("expected the settings of a run, found something else", file=path) from None
+    if words:
+        raise DataError(f"--out: another run lies here: {'; '.join(words)}; take another folder", file=out)
+
+
+def _removed_and_retrained(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any]:
+    texts = {name: _texts(plan, name) for name in (plan.recipe.split, plan.split)}
+    names = _label_names(plan)
+    reduced(out / "whole", {name: list(map(_plain, some)) for name, some in texts.items()}, names)
+    model = _trained(plan, out / "whole", say)
+    scored = {name: _scored(plan, out, model, name) for name in texts}
+    hits = _hits(model, out / "whole", plan, names)
+    clusters = document_clusters([list(one.names) for one in texts[plan.split]])
+    whole = _figures(hits, clusters, plan.recipe.seed)
+    rows: list[dict[str, Any]] = [{"share": 0.0, plan.method: whole, RANDOM: whole}]
+    for share in plan.bins:
+        row: dict[str, Any] = {"share": share}
+        for ranking in (plan.method, RANDOM):
+            folder = out / f"{ranking}-{share:g}"
+            parts = {
+                name: [without_top(one, share, ranking, plan.recipe.seed) for one in some]
+                for name, some in scored.items()
+            }
+            reduced(folder, parts, names)
+            row[ranking] = _figures(_hits(_trained(plan, folder, say), folder, plan, names), clusters, plan.recipe.seed)
+            say(f"{ranking}, {share:.0%} of the tokens removed: accuracy {row[ranking]['accuracy']:.3f}")
+        rows.append(row)
+    signature = (
+        f"roar|method:{plan.method}|model:{Path(plan.recipe.model).name}|seed:{plan.recipe.seed}|texts:{len(hits)}"
+    )
+    return {
+        "method": plan.method, "model": plan.recipe.model, "instances": len(hits), "bins": rows, "signature": signature
+    }  # fmt: skip
+
+
+def without_top(one: Instance, share: float, ranking: str, seed: int) -> Instance:
+    """The text without the share of its tokens that its scores, or random ones, rank first; labels, query and names stay."""
+    tokens = one.bounds[-1]
+    if ranking == RANDOM:
+        scores = generator(seed, one.id, "roar").random(tokens)
+    else:
+        scores = np.array([value for document in one.scores or () for value in document])
+    kept = np.ones(tokens, dtype=bool)
+    kept[top(scores, share)] = False
+    parts = zip(one.documents, pairwise(one.bounds), strict=True)
+    documents = tuple(tuple(compress(words, kept[start:end])) for words, (start, end) in parts)
+    return replace(_plain(one), documents=documents)
+
+
+def _plain(one: Instance) -> Instance:
+    return replace(one, rationale=None, scores=None, sentences=(), evidence_documents=())
+
+
+def _opened(plan: RoarPlan, name: str) -> Split:
+    split = open_split(plan.dataset, plan.config, name)
+    if split.kind == "perturbation":
+        raise DataError("expected texts with labels, found records of the perturbation benchmark", file=plan.dataset)
+    return split if plan.limit is None else split.sample(plan.limit, plan.recipe.seed)
+
+
+def _texts(plan: RoarPlan, name: str) -> list[Instance]:
+    instances = list(_opened(plan, name).instances())
+    bare = next((one.id for one in instances if one.label is None), None)
+    if bare is not None or not instances:
+        raise DataError("expected labelled instances, found one without", file=plan.dataset, instance=bare)
+    return instances
+
+
+def _label_names(plan: RoarPlan) -> list[str]:
+    split = open_split(plan.dataset, plan.config, plan.recipe.split)
+    return list(split.label_names) or sorted({str(one.label) for one in split.instances()})
+
+
+def reduced(folder: Path, parts: Mapping[str, Sequence[Instance]], names: Sequence[str]) -> None:
+    """Write texts as a dataset folder that ``train`` and ``explain`` read; what is there stays.
+
+    Args:
+        parts: {split: its texts}.
+        names: of the labels.
+    """
+    if (folder / "README.md").is_file():
+        return
+    import pyarrow.parquet as pq
+    from datasets import ClassLabel, Dataset, Features, List, Value
+
+    document = {"docid": Value("string"), "text": Value("string")}
+    features = Features(
+        {
+            "annotation_id": Value("string"), "classification": ClassLabel(names=list(names)), "query": Value("string"),
+            "documents": List(document),
+        }
+    )  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for name, instances in parts.items():
+        split, rows = dataset_split(name), list(map(_row, instances))
+        table = Dataset.from_list(rows, features=features)
+        pq.write_table(table.with_format("arrow")[:], folder / f"{split}.parquet")
+        lines += [f"  - split: {split}", f"    path: {split}.parquet"]
+    card = ["---", "configs:", "- config_name: default", "  default: true", "  data_files:", *lines, "---", ""]
+    atomic_write(folder / "README.md", "\n".join(card).encode())
+
+
+def _row(one: Instance) -> dict[str, Any]:
+    documents = [{"docid": name, "text": " ".join(words)} for name, words in zip(one.names, one.documents, strict=True)]
+    return {"annotation_id": one.id, "classification": one.label, "query": " ".join(one.query), "documents": documents}
+
+
+def _trained(plan: RoarPlan, folder: Path, say: Say) -> Path:
+    """The model of a folder's training texts."""
+    model = folder / "model"
+    stopped = (model / UNFINISHED).is_dir()
+    if not (model / "model.json").is_file() or stopped:
+        query = plan.recipe.query
+        if query is None:
+            query = queries_differ(open_split(plan.dataset, plan.config, plan.recipe.split))
+        recipe = replace(plan.recipe, dataset=str(folder), config=None, eval_split="", query=query, resume=stopped)
+        for line in train_model(recipe, model, "full", False, say):
+            say(line)
+    return model
+
+
+def _scored(plan: RoarPlan, out: Path, model: Path, name: str) -> list[Instance]:
+    """A split's texts with the method's scores for the whole texts' model."""
+    path = out / f"{dataset_split(name)}.predictions.jsonl"
+    job = Job(dataset=str(out / "whole"), config=None, split=name, model=str(model))
+    settings, _ = settings_for_job(job, "", method=plan.method, kd=0.1, seed=plan.recipe.seed)
+    explain(job, replace(settings, bins=()), path, resume=True)  # the scores alone are read
+    split = open_split(str(out / "whole"), None, name)
+    return list(map(GivenScores(path).put_on, split.instances()))
+
+
+def _hits(model: Path, folder: Path, plan: RoarPlan, names: Sequence[str]) -> list[bool]:
+    """Whether the model tells each test text's label."""
+    adapter = open_model(model)
+    align_labels(adapter, names)
+    hits: list[bool] = []
+    for chunk in _chunks(open_split(str(folder), None, plan.split).instances()):
+        runner = Runner(adapter, "remove", 32)
+        encoded = [adapter.encode(one if adapter.uses_query else one.without_query()) for one in chunk]
+        values = runner.run(encoded, [full(number) for number in range(len(chunk))])
+        hits += [adapter.label_names[at] == one.label for at, one in zip(values.argmax(axis=1), chunk, strict=True)]
+    return hits
+
+
+def _chunks(instances: Iterator[Instance], size: int = 64) -> Iterator[list[Instance]]:
+    while chunk := list(islice(instances, size)):
+        yield chunk
+
+
+def _figures(hits: Sequence[bool], clusters: np.ndarray, seed: int) -> dict[str, Any]:
+    flags = np.array(hits)
+    interval = interval_of_share(flags, clusters, LEVEL, RESAMPLES, seed)
+    return {"accuracy": float(flags.mean()), "ci": None if interval is None else list(interval)}
+
+
+def roar_tables(result: Mapping[str, Any]) -> Tables:
+    """Accuracy by share removed, of the method's top tokens and of random ones."""
+    columns = (result["method"], RANDOM)
+    table = Table("roar", f"Accuracy, removed and retrained: {result['model']}", ("removed",), columns)
+    for row in result["bins"]:
+        cells = {}
+        for name in columns:
+            low, high = row[name]["ci"] or (None, None)
+            cells[name] = Cell(row[name]["accuracy"], digits=3, low=low, high=high)
+        table.add(f"{row['share']:.0%}", **cells)
+    table.notes.append(
+        f"{result['instances']} test texts; the tokens are gone from training and test texts, and the model was trained anew: the lower "
+        "the accuracy below that of random tokens, the more the method's tokens say. Brackets: 95 % interval over documents."
+    )
+    return Tables("roar", [table])

@@ -1,0 +1,111 @@
+"""Remove and retrain: on planted texts the words that decide are missed, random ones are not; a stopped run goes on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from eraser_hub.experiments import roar as module
+from eraser_hub.experiments.roar import RoarPlan, reduced, roar, roar_tables, without_top
+from eraser_hub.explain.dataset import open_split
+from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.train.recipe import Recipe
+from eraser_hub.records.errors import DataError
+from eraser_hub.samples.plant import planted
+
+NAMES = ("NEG", "POS")
+
+
+def texts(split: str, size: int) -> list[Instance]:
+    rows = []
+    for record, text in planted("word", split, size, 1):
+        name = record["docids"][0]
+        rows.append(Instance(record["annotation_id"], (), (name,), (tuple(text.split()),), record["classification"]))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("planted") / "planted"
+    reduced(folder, {"train": texts("train", 60), "test": texts("test", 24)}, NAMES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plan(corpus):
+    recipe = Recipe(dataset=str(corpus), config=None, split="train", eval_split="", model="logistic-regression")
+    return RoarPlan(str(corpus), None, "test", recipe, "coefficients", (0.1,))
+
+
+@pytest.fixture(scope="module")
+def done(plan, tmp_path_factory):
+    out = tmp_path_factory.mktemp("roar") / "out"
+    return out, roar(plan, out, lambda words: None)
+
+
+def test_the_words_that_decide_are_missed(done):
+    _, result = done
+    whole, tenth = result["bins"]
+    assert whole["share"] == 0 and whole["coefficients"] == whole["random"]
+    assert whole["coefficients"]["accuracy"] >= 0.9 and tenth["random"]["accuracy"] >= 0.7
+    # of fair throws, one a text: 4 standard deviations above a half
+    texts_of = result["instances"]
+    assert tenth["coefficients"]["accuracy"] <= 0.5 + 4 * np.sqrt(0.25 / texts_of)
+    low, high = tenth["coefficients"]["ci"]
+    assert low <= tenth["coefficients"]["accuracy"] <= high
+    table = roar_tables(result).written("text")
+    assert "10%" in table and "coefficients" in table
+
+
+def test_what_is_done_is_not_done_again(done, plan, monkeypatch):
+    out, result = done
+    monkeypatch.setattr(module, "train_model", lambda *words: pytest.fail("trained again"))
+    assert roar(plan, out, lambda words: None) == result
+    assert json.dumps(result)
+    with pytest.raises(DataError, match="another run lies here: method was 'coefficients', now 'occlusion'"):
+        roar(replace(plan, method="occlusion"), out, lambda words: None)
+    with pytest.raises(DataError, match="another run lies here: seed was 1, now 2"):
+        roar(replace(plan, recipe=replace(plan.recipe, seed=2)), out, lambda words: None)
+    (out.parent / "mine").mkdir()
+    (out.parent / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(DataError, match="expected a new folder or one of `roar`, found other files"):
+        roar(plan, out.parent / "mine", lambda words: None)
+
+
+def test_what_is_removed_is_gone_from_both_splits(done, corpus):
+    out, _ = done
+    for split in ("train", "test"):
+        before = {one.id: one.tokens for one in open_split(str(corpus), None, split).instances()}
+        for name in ("coefficients", "random"):
+            after = {one.id: one.tokens for one in open_split(str(out / f"{name}-0.1"), None, split).instances()}
+            assert before.keys() == after.keys()
+            for identity, tokens in after.items():
+                assert len(before[identity]) - len(tokens) == -(-len(before[identity]) // 10)
+                rest = iter(before[identity])
+                assert all(token in rest for token in tokens), "in their order"
+
+
+def test_the_top_of_two_documents():
+    one = Instance("x", ("q",), ("a", "b"), (("u", "v"), ("w", "x")), "POS", scores=((0.1, 0.9), (0.5, 0.7)))
+    rest = without_top(one, 0.5, "occlusion", 1)
+    assert rest.documents == (("u",), ("w",)) and (rest.names, rest.query, rest.label) == (("a", "b"), ("q",), "POS")
+    assert without_top(one, 0.5, "random", 1) == without_top(replace(one, scores=None), 0.5, "random", 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"bins": ()}, "--bins: expected different shares above 0 and below 1"),
+        ({"bins": (0.1, 1.0)}, "--bins: expected different shares above 0 and below 1"),
+        ({"split": "train"}, "--split: expected another split than the one trained on"),
+        ({"method": "attention"}, "attention"),
+    ],
+)
+def test_what_is_refused(plan, tmp_path, more, words):
+    with pytest.raises(DataError, match=words):
+        roar(replace(plan, **more), tmp_path / "out", lambda words: None)
