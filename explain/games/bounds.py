@@ -75,4 +75,5 @@ class KnownBounds(Given):
 
 def decisive(header: Mapping[str, Any]) -> dict[str, Any]:
     """What of a run's header decides the bounds."""
-    return {**header, "settings": {name: header["settings"].get(name) for name in DECISIVE}}
+    settings = {name: header["settings"].get(name) for name in DECISIVE}
+    return {"settings": settings, "data": header["data"], "model": header["model"]}

@@ -168,3 +168,13 @@ def test_what_is_refused(job, tmp_path, hub):
     with pytest.raises(DataError, match="weather"):
         explain(replace(job, distribution_split="weather"), SETTINGS, tmp_path / "p.jsonl")
     assert not (tmp_path / "p.jsonl").exists()
+
+
+def test_bounds_of_another_run_do_not_hang_on_distances(job, tmp_path):
+    """A run that also tells distances takes the bounds of one that does not: both erase alike."""
+    bounded = ExplainSettings(chunk=4, bins=(), aopc_bounds=True, units="sentences")
+    explain(replace(job, limit=2), bounded, tmp_path / "p.jsonl")
+    known = replace(job, limit=2, aopc_bounds=tmp_path / "p.jsonl")
+    explain(known, replace(bounded, distribution_texts=12), tmp_path / "q.jsonl")
+    first, second = (json.loads((tmp_path / name).read_text().splitlines()[0]) for name in ("p.jsonl", "q.jsonl"))
+    assert first["aopc_bounds"]["upper"] == second["aopc_bounds"]["upper"] and "entropy_whole" in second
