@@ -9,9 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.card import content_version, size_category, verify_folder
+from eraser_hub.conversion.card import CARDS, content_version, size_category, verify_folder
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
+from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError
 
 LABELS = {name: config.label_names for name, config in CONFIGS.items()}
@@ -71,3 +72,24 @@ def test_a_cards_picture_is_copied_beside_it_and_a_missing_one_is_named(tmp_path
     assert shown == "# Title\n\n![A review with\nits rationale](toy.png)\n\nMore."
     assert (tmp_path / "out" / "toy.png").read_bytes() == b"png"
     assert module.with_picture("no mark", "toy", tmp_path / "out") == "no mark"
+
+
+@pytest.mark.parametrize(
+    ("name", "config"), [("eraser", "cose"), ("bilingual_perturbation", "senti_en"), ("human_rationales", "sst")]
+)
+def test_a_built_card_has_its_picture_and_what_the_hub_files_it_under(samples, tmp_path, name, config):
+    for _ in range(2):  # a build that replaces a folder writes its own picture
+        folder = HUB_DATASETS[name].build([config], out=tmp_path, source=samples / name).folder
+    metadata, prose = read_card(folder / "README.md")
+    assert f"]({name}.png)" in prose and "<!--" not in prose
+    assert (folder / f"{name}.png").read_bytes() == (CARDS / f"{name}.png").read_bytes()
+    for key in (
+        "task_ids",
+        "language_creators",
+        "annotations_creators",
+        "source_datasets",
+        "multilinguality",
+        "language",
+    ):
+        assert metadata[key] and all(isinstance(value, str) for value in metadata[key]), key
+    assert (metadata["multilinguality"] == ["multilingual"]) == (len(metadata["language"]) > 1)
