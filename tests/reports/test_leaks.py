@@ -12,9 +12,11 @@ import pytest
 
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
+from eraser_hub.reports.catalogue import metric
 from eraser_hub.reports.metric_runs import add_leak
 from eraser_hub.reports.report import make_report
 from eraser_hub.reports.report_inputs import System, read_split
+from eraser_hub.reports.sections import distribution_notes
 from eraser_hub.reports.system_scores import ReportSettings, SystemScores
 
 SETTINGS = ReportSettings(n_resamples=100)
@@ -121,3 +123,12 @@ def test_evaluators_of_something_else_are_refused(hub, split, tmp_path):
     ):
         with pytest.raises(DataError, match=words):
             report(evaluator)
+
+
+def test_distances_and_entropies_are_explained_where_there_are_any():
+    far = SystemScores("ours", {"distance_whole": 1.0, "entropy_whole": 0.1})
+    plain = SystemScores("theirs", {"entropy_whole": 0.1})
+    distance, entropy = distribution_notes([far, plain])
+    assert distance.startswith("Distance from training texts") and entropy.startswith("Predictive entropy")
+    assert distribution_notes([plain]) == [entropy] and distribution_notes([SystemScores("none")]) == []
+    assert metric("distance_sufficiency").label == "Distance from training texts, rationale alone"

@@ -178,3 +178,16 @@ def test_bounds_of_another_run_do_not_hang_on_distances(job, tmp_path):
     explain(known, replace(bounded, distribution_texts=12), tmp_path / "q.jsonl")
     first, second = (json.loads((tmp_path / name).read_text().splitlines()[0]) for name in ("p.jsonl", "q.jsonl"))
     assert first["aopc_bounds"]["upper"] == second["aopc_bounds"]["upper"] and "entropy_whole" in second
+
+
+@pytest.mark.slow
+def test_on_ray(hub, network, tokenizer, tmp_path):
+    """Each worker fits the same distribution."""
+    pytest.importorskip("ray")
+    network().save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    job = Job(dataset=str(hub), config="movies", split="val", model=str(tmp_path / "model"), limit=6, query=False)
+    settings = replace(SETTINGS, method="random", chunk=2)
+    explain(job, settings, tmp_path / "p.jsonl")
+    explain(job, settings, tmp_path / "q.jsonl", engine="ray", workers=2)
+    assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "q.jsonl").read_bytes()
