@@ -76,7 +76,7 @@ class Plan:
 
     def instances(self) -> Iterator[Instance]:
         """The instances to explain, with what comes from elsewhere: scores or rationales, and bounds of AOPC."""
-        instances = islice(self.split.instances(), self.job.limit)
+        instances: Iterator[Instance] = islice(self.split.instances(), self.job.limit)
         for given in filter(None, (self.given, self.bounds)):
             instances = given.put_on_all(instances)
         return instances
@@ -276,7 +276,9 @@ def known_bounds(path: Path, plan: Plan) -> KnownBounds:
 def split_of(job: Job, seed: int) -> Split:
     """The split of a job, or a sample of it."""
     split = open_split(job.dataset, job.config, job.split)
-    return split if job.sample is None else split.sample(job.sample, seed)
+    return (
+        split if job.sample is None else split.sample(job.sample, seed if job.sample_seed is None else job.sample_seed)
+    )
 
 
 def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
@@ -485,8 +487,8 @@ def explain_draws(
         split = open_split(job.dataset, job.config, job.split)
         job = settled(job, split)
         model = model_of(job, split.label_names)
-    # what is drawn by seed differs from draw to draw: the texts of a sample, words that are filled in
-    alike = job.sample is None and not job.infill and not settings.also_erase
+    job = replace(job, sample_seed=settings.seed)
+    alike = not job.infill and not settings.also_erase  # words that are filled in differ from draw to draw
     bounds = outs[0] if settings.aopc_bounds and alike else None
     return [
         explain(

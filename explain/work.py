@@ -42,6 +42,7 @@ class Job:
         limit: explain the first so many instances.
         sample: explain so many instances, drawn by the settings' seed with each label's share (a dataset may be sorted by
             its labels); None: all.
+        sample_seed: by which a sample is drawn, in place of the settings': draws of chance explain the same texts.
         threads: processor threads of a model; 0: as many as torch takes by itself.
         scores: a predictions file whose soft rationales are taken in place of a method's; its digest is
             ``ExplainSettings.scores``.
@@ -67,6 +68,7 @@ class Job:
     precision: str = "auto"
     limit: int | None = None
     sample: int | None = None
+    sample_seed: int | None = None
     threads: int = 0
     scores: Path | None = None
     aopc_bounds: Path | None = None

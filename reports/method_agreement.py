@@ -1,6 +1,6 @@
 """How far systems rank tokens alike: rank correlation, and overlap of their tops, as a matrix.
 
-A cell is the mean over the instances that both systems score. On the diagonal stand a system's own runs against one
+A cell is the mean over the instances that both systems score, with a bootstrap interval over the documents that these share. On the diagonal stand a system's own runs against one
 another (trained by other seeds), where it has several.
 """
 
@@ -14,14 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.metrics.clusters import AUTO
 from eraser_hub.metrics.fields import SOFT_FIELDS
 from eraser_hub.metrics.rank_correlation import kendall_tau, top_overlap
+from eraser_hub.metrics.resampling import bootstrap_intervals
+from eraser_hub.scoring.leaks import document_clusters
 
-from .catalogue import number
+from .catalogue import interval_text, number
 from .report_tables import Block, Cell, Note, Row, Section
+from .system_scores import ReportSettings
 
 TOP_SHARE = 0.1  # of an instance's tokens
-Scores = Mapping[str, NDArray[np.float64]]  # instance -> the soft scores of all its documents
+Docids = tuple[str, ...]
+Scores = Mapping[
+    str, tuple[Docids, NDArray[np.float64]]
+]  # instance -> its documents, and the soft scores of all of them
 Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
 
@@ -32,7 +39,8 @@ def soft_scores_of(answers: Mapping[str, Mapping[str, Any]]) -> Scores:
     for identity, instance in answers.items():
         rationales = sorted(instance.get("rationales") or (), key=lambda one: str(one["docid"]))
         if rationales and all(one.get(field) is not None for one in rationales):
-            scores[identity] = np.concatenate([np.asarray(one[field], dtype=np.float64) for one in rationales])
+            values = np.concatenate([np.asarray(one[field], dtype=np.float64) for one in rationales])
+            scores[identity] = tuple(str(one["docid"]) for one in rationales), values
     return scores
 
 
@@ -41,24 +49,52 @@ def overlap_of_tops(left: NDArray[np.float64], right: NDArray[np.float64]) -> fl
     return top_overlap(left, right, math.ceil(TOP_SHARE * len(left)))
 
 
-def mean_over_instances(measure: Measure, pairs: Sequence[tuple[Scores, Scores]]) -> tuple[float | None, int]:
-    """The mean over instances of pairs of systems; and over how many it is. None where there is none."""
-    values = [
-        measure(left[identity], right[identity])
-        for left, right in pairs
-        for identity in left
-        if identity in right and len(left[identity]) == len(right[identity])
-    ]
-    defined = [value for value in values if not math.isnan(value)]
-    return (math.fsum(defined) / len(defined) if defined else None), len(defined)
+def values_of(measure: Measure, pairs: Sequence[tuple[Scores, Scores]]) -> tuple[list[float], list[Docids]]:
+    """The measure of each instance that both of a pair have, where it is defined; and the instance's documents."""
+    values, docids = list[float](), list[Docids]()
+    for left, right in pairs:
+        for identity, (documents, scores) in left.items():
+            _, others = right.get(identity, ((), scores[:0]))
+            if identity in right and len(scores) == len(others) and not math.isnan(value := measure(scores, others)):
+                values.append(value)
+                docids.append(documents)
+    return values, docids
 
 
-def agreement_section(names: Sequence[str], runs: Sequence[Sequence[Mapping[str, Mapping[str, Any]]]]) -> Section:
+def interval_of_mean(
+    values: Sequence[float], docids: Sequence[Docids], settings: ReportSettings
+) -> tuple[float, float] | None:
+    """The bootstrap interval of the mean of values of instances, those that share documents drawn together.
+
+    Returns:
+        None where no interval is asked for, or all share documents: there is nothing to draw.
+    """
+    if settings.confidence_level is None:
+        return None
+    clusters = document_clusters(docids) if settings.cluster_by == AUTO else np.arange(len(values))
+    sums = np.zeros((int(clusters.max(initial=-1)) + 1, 2))
+    np.add.at(sums, clusters, np.stack([values, np.ones(len(values))], axis=1))
+    if len(sums) < 2:
+        return None
+    ends = bootstrap_intervals(
+        sums,
+        lambda total: {"mean": total[..., 0] / total[..., 1]},
+        settings.confidence_level,
+        settings.n_resamples,
+        settings.seed,
+    )["mean"]
+    return float(ends[0]), float(ends[1])
+
+
+def agreement_section(
+    names: Sequence[str], runs: Sequence[Sequence[Mapping[str, Mapping[str, Any]]]], settings: ReportSettings
+) -> Section:
     """Both matrices.
 
     Args:
         names: of the systems.
         runs: for each system the predictions of each of its runs, by instance.
+        settings: of the intervals.
     """
     section = Section("agreement-section", "Agreement of methods")
     scores = [[soft_scores_of(answers) for answers in several] for several in runs]
@@ -75,17 +111,25 @@ def agreement_section(names: Sequence[str], runs: Sequence[Sequence[Mapping[str,
         (kendall_tau, "Kendall's tau-b of both rankings of tokens, the mean over instances."),
         (overlap_of_tops, f"Share of the top {TOP_SHARE:.0%} of tokens that both have, the mean over instances."),
     ):
-        rows = tuple(Row(names[row], tuple(_cell(measure, scores, row, column) for column in ranked)) for row in ranked)
+        rows = tuple(
+            Row(names[row], tuple(_cell(measure, scores, row, column, settings) for column in ranked)) for row in ranked
+        )
         section.blocks.append(Block(("system", *(names[place] for place in ranked)), rows, caption))
     section.notes.append(
         Note(
-            "Small print: instances with both; a ranking without differences has no tau. Diagonal: runs of one system."
+            "Small print: the mean's interval, and instances with both; a ranking without differences has no tau. "
+            "Diagonal: runs of one system."
         )
     )
     return section
 
 
-def _cell(measure: Measure, scores: Sequence[Sequence[Scores]], row: int, column: int) -> Cell:
+def _cell(
+    measure: Measure, scores: Sequence[Sequence[Scores]], row: int, column: int, settings: ReportSettings
+) -> Cell:
     pairs = list(combinations(scores[row], 2)) if row == column else [(scores[row][0], scores[column][0])]
-    mean, count = mean_over_instances(measure, pairs)
-    return Cell(number(mean), f"n {count}" if count else "")
+    values, docids = values_of(measure, pairs)
+    if not values:
+        return Cell(number(None))
+    interval = interval_text(interval_of_mean(values, docids, settings))
+    return Cell(number(math.fsum(values) / len(values)), f"{interval} n {len(values)}".strip())

@@ -163,7 +163,7 @@ def _of_annotations(
             comparison_section(scored, settings),
             aopc_section(scored, chance),
             fidelity_section(scored),
-            agreement_section([system.name for system in systems], of_all_runs(systems, answers, split)),
+            agreement_section([system.name for system in systems], of_all_runs(systems, answers, split), settings),
             distribution_section(scored, DISTRIBUTIONS),
             class_section(scored, BY_CLASS, "There are no scores by class."),
         ],

@@ -42,10 +42,11 @@ class KnownBounds(Given):
             raise DataError(f"{OPTION}: expected bounds of the same inputs: {'; '.join(words)}", file=path)
         self._bounds: dict[str, tuple[float, float]] = {}
         for line, one in instances(path):
-            if one.aopc_bounds is None:
-                words = f"{OPTION}: expected {AOPC_BOUNDS}, found none: a result without --aopc-bounds?"
-                raise DataError(words, file=path, line=line, instance=str(one.annotation_id))
-            self._bounds[str(one.annotation_id)] = one.aopc_bounds.lower, one.aopc_bounds.upper
+            bounds = getattr(one, AOPC_BOUNDS)
+            if bounds is None:
+                expected = f"{OPTION}: expected {AOPC_BOUNDS}, found none: a result without --aopc-bounds?"
+                raise DataError(expected, file=path, line=line, instance=str(one.annotation_id))
+            self._bounds[str(one.annotation_id)] = bounds.lower, bounds.upper
 
     def _record(self) -> dict[str, Any]:
         path = run_path(self.path)

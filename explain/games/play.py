@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -59,11 +60,14 @@ class Game:
         sizes = np.diff(self.bounds)
         return np.repeat(values / sizes, sizes)
 
-    def erased(self, stands: Sets) -> Erased:
-        """The input in which these units stand; named by what is fewer, the tokens kept or those erased."""
-        tokens = np.repeat(stands, np.diff(self.bounds))
-        keep = 2 * int(tokens.sum()) < len(tokens)
-        return Erased(self.number, np.flatnonzero(tokens == keep), keep)
+    def erased(self, stands: Sets) -> list[Erased]:
+        """The inputs in which rows of units stand; each named by what is fewer, the tokens kept or those erased."""
+        tokens = np.repeat(stands, np.diff(self.bounds), axis=1)
+        keeps = 2 * tokens.sum(axis=1) < tokens.shape[1]
+        rows, places = np.nonzero(tokens == keeps[:, None])
+        ends = np.searchsorted(rows, np.arange(len(stands) + 1)).tolist()
+        parts = zip(pairwise(ends), keeps.tolist(), strict=True)
+        return [Erased(self.number, places[start:end], keep) for (start, end), keep in parts]
 
 
 def games_of(encoded: Sequence[Encoded], labels: Sequence[int], full: Sequence[float], units: str) -> list[Game]:
@@ -99,7 +103,7 @@ def played(
     while asked:
         turn, asked = asked, {}
         for places in _groups(turn):
-            inputs = [games[place].erased(row) for place in places for row in turn[place]]
+            inputs = [one for place in places for one in games[place].erased(turn[place])]
             values = runner.run(encoded, inputs, filler)
             start = 0
             for place in places:

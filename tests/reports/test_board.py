@@ -187,6 +187,40 @@ def test_page_and_data_say_the_same(tmp_path):
     assert "http://" not in text and "https://" not in text, "the page asks no network"
 
 
+OF_RANKINGS = (
+    "naopc_comprehensiveness", "naopc_sufficiency", "soft_comprehensiveness", "soft_sufficiency", "tau_loo", "infidelity",
+    "infidelity_normalized", "sensitivity_max",
+)  # fmt: skip
+
+
+def test_scores_of_rankings_stand_on_the_page_with_intervals(tmp_path):
+    """Each in its own column, by a title and not by its key, in the direction that the module says."""
+    from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
+
+    values = {key: 0.125 + 0.0625 * place for place, key in enumerate(OF_RANKINGS)}
+    ends = {f"{key}_ci": [value - 0.0625, value + 0.0625] for key, value in values.items()}
+    path = write(
+        tmp_path / "s.json", config="movies", split="val", signature=SIGNATURE, faithfulness={**values, **ends}
+    )
+    line = read_score_file(path)
+    assert line.scores == values
+    assert line.intervals == {key: (value - 0.0625, value + 0.0625) for key, value in values.items()}
+    page, data = write_board(tmp_path / "board", [line])
+    (row,), columns = json.loads(data.read_text())["rows"], json.loads(data.read_text())["columns"]
+    assert row["intervals"] == {key: list(ends[f"{key}_ci"]) for key in OF_RANKINGS}
+    assert {column["key"] for column in columns if column["label"] != column["key"]} >= set(OF_RANKINGS)
+    directions = EraserFaithfulness().info.higher_is_better
+    words = {True: "higher", False: "lower", None: ""}
+    assert {key: metric(key).better for key in OF_RANKINGS} == {key: words[directions[key]] for key in OF_RANKINGS}
+    text = page.read_text()
+    for key, value in values.items():
+        assert metric(key).label in text
+        assert (
+            f'data-key="{key}" data-value="{value!r}"' in text
+            and f"[{number(value - 0.0625)}, {number(value + 0.0625)}]" in text
+        )
+
+
 def test_hostile_names_are_text(tmp_path):
     hostile = '"><script>alert(1)</script>'
     page, _ = write_board(tmp_path, [entry(hostile, hostile, hostile, **{"auprc": 1.0, hostile: 2.0})])

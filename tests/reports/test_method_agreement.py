@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from eraser_hub.reports.method_agreement import agreement_section
+from eraser_hub.reports.method_agreement import agreement_section, interval_of_mean
+from eraser_hub.reports.system_scores import ReportSettings
+
+PLAIN = ReportSettings(confidence_level=None)
 
 
 def answers(**scores: list[float]) -> dict[str, dict[str, Any]]:
@@ -17,7 +20,7 @@ def answers(**scores: list[float]) -> dict[str, dict[str, Any]]:
 def test_cells_are_means_over_shared_instances() -> None:
     first = answers(a=[3.0, 2.0, 1.0], b=[1.0, 2.0, 3.0], c=[1.0, 2.0, 3.0])
     second = answers(a=[3.0, 1.0, 2.0], b=[1.0, 2.0, 3.0], c=[1.0, 1.0, 1.0])
-    section = agreement_section(["x", "y"], [[first], [second]])
+    section = agreement_section(["x", "y"], [[first], [second]], PLAIN)
     tau, overlap = section.blocks
     # taus 1/3 and 1; the third is undefined, since a ranking without differences is none
     assert [[cell.text for cell in row.cells] for row in tau.rows] == [["–", "0.667"], ["0.667", "–"]]
@@ -28,12 +31,31 @@ def test_cells_are_means_over_shared_instances() -> None:
 
 def test_runs_of_one_system_stand_on_the_diagonal() -> None:
     runs = [answers(a=[1.0, 2.0, 3.0]), answers(a=[1.0, 2.0, 3.0]), answers(a=[3.0, 2.0, 1.0])]
-    section = agreement_section(["x"], [runs])
+    section = agreement_section(["x"], [runs], PLAIN)
     assert section.blocks[0].rows[0].cells[0].text == "-0.333"  # 1, -1, -1
 
 
 def test_what_is_missing_is_said() -> None:
     bare = {"a": {"rationales": [{"docid": "a"}]}}
-    section = agreement_section(["x", "y"], [[answers(a=[1.0])], [bare]])
+    section = agreement_section(["x", "y"], [[answers(a=[1.0])], [bare]], PLAIN)
     assert not section.blocks and "y: the predictions have no soft_rationale_predictions" in section.missing[0]
     assert "A matrix needs two methods" in section.missing[1]
+
+
+def test_means_have_intervals_over_documents() -> None:
+    first = answers(a=[3.0, 2.0, 1.0], b=[1.0, 2.0, 3.0], c=[2.0, 1.0, 3.0])
+    second = answers(a=[3.0, 1.0, 2.0], b=[1.0, 2.0, 3.0], c=[1.0, 3.0, 2.0])
+    section = agreement_section(["x", "y"], [[first], [second]], ReportSettings(n_resamples=200))
+    cell = section.blocks[0].rows[0].cells[1]  # taus 1/3, 1 and -1/3
+    low, high = map(float, cell.small.removesuffix("] n 3").removeprefix("[").split(", "))
+    assert cell.text == "0.333" and -0.34 < low < 1 / 3 < high <= 1
+
+
+def test_instances_that_share_documents_are_drawn_together() -> None:
+    values, settings = [0.0, 0.0, 1.0, 1.0], ReportSettings()
+    apart = interval_of_mean(values, [("a",), ("b",), ("c",), ("d",)], settings)
+    assert apart == interval_of_mean(values, [("a",)] * 4, ReportSettings(cluster_by="none"))
+    # two documents, each with both of its values: every draw of them has the mean of all
+    assert interval_of_mean(values, [("a",), ("b",), ("a",), ("b",)], settings) == (0.5, 0.5)
+    assert interval_of_mean(values, [("a",)] * 4, settings) is None
+    assert interval_of_mean(values, [("a",)] * 4, PLAIN) is None

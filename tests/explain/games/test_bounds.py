@@ -66,6 +66,16 @@ def test_draws_search_once(job, tmp_path):
     assert (tmp_path / "alone.jsonl").read_bytes() == outs[2].read_bytes()
 
 
+def test_draws_explain_the_same_sample(job, tmp_path):
+    outs = [tmp_path / f"{draw}.jsonl" for draw in range(2)]
+    first, second = explain_draws(replace(job, limit=None, sample=5), SETTINGS, outs)
+    ids = [[json.loads(line)["annotation_id"] for line in out.read_text("utf-8").splitlines()] for out in outs]
+    assert ids[0] == ids[1] and second.inputs < first.inputs
+    alone = tmp_path / "alone.jsonl"
+    explain(replace(job, limit=None, sample=5), replace(SETTINGS, seed=SETTINGS.seed + 1), alone)
+    assert [json.loads(line)["annotation_id"] for line in alone.read_text("utf-8").splitlines()] != ids[0]
+
+
 @pytest.mark.parametrize(("name", "value"), OTHERS.items())
 def test_bounds_of_other_inputs_are_refused(job, bounds, tmp_path, name, value):
     settings = replace(SETTINGS, **{name: value})
