@@ -8,6 +8,7 @@ from typing import Any
 from .rows import ENCODER
 
 SAMPLE = 50  # instances that are explained, with each label's share
+SAMPLES: Mapping[str, int] = {"bert-lstm": 10}  # of whole texts through an encoder, each erased some forty times
 SETTINGS = {"lime_samples": 30, "fidelity_trials": 0}
 RANDOM_DRAWS, FAST_RANDOM_DRAWS = 10, 2  # ERASER averages ten random rankings
 SMALL = ("min_count=3", "embedding_size=64", "hidden_size=64")
@@ -18,14 +19,21 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "bert-to-bert": {"max_steps": 100, "batch_size": 16, "window": 128, "learning_rate": 5e-5},
     "glove-lstm": {"epochs": 6.0, "hyper": SMALL},
     "bert-lstm": {
-        "epochs": 3.0, "limit": 200, "batch_size": 4, "learning_rate": 2e-3, "hyper": ("hidden_size=64", "trained_layers=0")
+        "epochs": 3.0, "limit": 100, "batch_size": 4, "learning_rate": 2e-3, "hyper": ("hidden_size=64", "trained_layers=0")
     },
     "bilstm": {"epochs": 4.0, "hyper": SMALL},
     ENCODER: {"max_steps": 40, "batch_size": 8, "window": 256, "learning_rate": 5e-5},
 }  # fmt: skip
 
 
+def sample_of(model: str) -> int:
+    """How many instances of a model are explained."""
+    return SAMPLES.get(model, SAMPLE)
+
+
 def in_words(model: str) -> str:
     """What ``--fast`` changes of a model's training, in one line; "" for nothing."""
     parts = [f"{name} {value}" for name, value in RECIPES.get(model, {}).items() if name != "hyper"]
+    if model in SAMPLES:
+        parts.append(f"{SAMPLES[model]} instances explained")
     return ", ".join([*parts, *RECIPES.get(model, {}).get("hyper", ())])

@@ -113,7 +113,7 @@ class Work:
         plan, method = self.plan, self.row.method
         job = Job(
             dataset=plan.dataset, config=plan.config, split=plan.split, model=str(model),
-            sample=sizes.SAMPLE if plan.fast else None, rationales={HUMAN: HUMAN_RATIONALES}.get(method, ""),
+            sample=sizes.sample_of(self.row.model) if plan.fast else None, rationales={HUMAN: HUMAN_RATIONALES}.get(method, ""),
         )  # fmt: skip
         options = {"method": None if method in (OWN, HUMAN) else method, "seed": plan.seed}
         settings, _ = settings_for_job(job, self.printed.preset, **options, **(sizes.SETTINGS if plan.fast else {}))
