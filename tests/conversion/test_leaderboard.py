@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.leaderboard import HEADLINES, task_category, verify_eval_yaml
+from eraser_hub.conversion.leaderboard import HEADLINES, task_category, verify_eval_yaml, write_eval_yaml
 from eraser_hub.records.errors import DataError
 
 
@@ -40,6 +40,12 @@ def test_no_split_has_tasks_that_is_not_there(built):
         ("wikiattack", "validation"),
         ("wikiattack", "test"),
     }
+
+
+def test_a_dataset_without_headlines_has_no_eval_yaml(tmp_path):
+    write_eval_yaml(tmp_path, "starred")
+    verify_eval_yaml(tmp_path, "starred")
+    assert not list(tmp_path.iterdir())
 
 
 def test_headlines_are_scores_with_the_direction_that_the_board_shows():
