@@ -16,5 +16,6 @@ def need(*packages: str) -> None:
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if missing:
         names = ", ".join("scikit-learn" if name == "sklearn" else name for name in missing)
-        extra = "llm" if {"openai", "rapidfuzz"} & {*missing} else "ray" if "ray" in missing else "explain"
+        extras = {"openai": "llm", "rapidfuzz": "llm", "lm_eval": "harness", "inspect_ai": "harness", "ray": "ray"}
+        extra = next((extras[name] for name in missing if name in extras), "explain")
         raise DataError(f"missing package {names}: install the extra with  pip install 'eraser-hub[{extra}]'")

@@ -1,0 +1,174 @@
+"""Tasks of lm-evaluation-harness and inspect_ai: this project's prompts, and the scores of an answer. Neither is needed otherwise."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from eraser_hub.explain.extras import need
+from eraser_hub.metrics.eraser_agreement import EraserAgreement
+from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
+
+from .answers import ANSWERED, Answer, read_answer
+from .formats import located
+from .lines import eraser_line
+from .questions import Question, question_of
+from .run import AskJob, Plan, plan_of
+from .settings import AskSettings
+
+if TYPE_CHECKING:
+    from inspect_ai import Task as InspectTask
+    from lm_eval.api.task import ConfigurableTask
+
+# what an answer is scored by; a score that one has not (quotes of an answer without any) is left out of the mean
+SCORES = ("right", "answered", "token_f1", "in_text", "invented")
+NO_MODEL = "the harness's"
+
+
+def answer_scores(question: Question, words: str, settings: AskSettings, labels: tuple[str, ...]) -> dict[str, float]:
+    """What a model's words are worth, beside people's label and evidence.
+
+    Returns:
+        ``right`` and ``answered``, 0 or 1; ``token_f1`` of the tokens that its quotes cover and people marked (NaN where they marked
+        none); ``in_text`` and ``invented``, shares of its quotes (NaN without any).
+    """
+    choice = {"message": {"content": words}, "finish_reason": "stop"}
+    answer: Answer = read_answer(choice, labels, settings.answer)
+    line = eraser_line(question.instance, answer, located(answer, question, settings), {})
+    gold = _reference(question)
+    answered, marked = answer.outcome == ANSWERED, any(gold["evidences"])
+    scores = {"right": float(answered and answer.label == question.instance.label), "answered": float(answered)}
+    f1 = math.nan if not marked else 0.0  # of no answer, as in a file with others
+    if answered and marked:
+        f1 = float(
+            EraserAgreement(keep_in_memory=True).compute(predictions=[line], references=[gold])["token_macro_f1"]
+        )
+    quotes = QuoteFaithfulness(keep_in_memory=True).compute(predictions=[line], references=[gold])
+    return scores | {"token_f1": f1, "in_text": float(quotes["in_text"]), "invented": float(quotes["invented"])}
+
+
+def _reference(question: Question) -> dict[str, Any]:
+    """The question as an annotation, its tokens parted by blanks whatever the language."""
+    instance = question.instance
+    pairs = zip(instance.names, instance.documents, strict=True)
+    runs = [
+        {"docid": instance.names[at], "start_token": start, "end_token": end} for at, start, end in question.gold_runs()
+    ]
+    return {
+        "annotation_id": instance.id, "classification": instance.label, "evidences": [runs] if runs else [],
+        "documents": [{"docid": docid, "text": " ".join(tokens)} for docid, tokens in pairs],
+    }  # fmt: skip
+
+
+def _plan(dataset: str, config: str | None, split: str, settings: AskSettings | None) -> Plan:
+    return plan_of(AskJob(dataset, config, split), settings or AskSettings(NO_MODEL))
+
+
+def lm_eval_task(
+    dataset: str, config: str | None = None, split: str = "test", settings: AskSettings | None = None
+) -> ConfigurableTask:
+    """A task of lm-evaluation-harness, for ``lm_eval.evaluate(lm, {name: task})`` or ``simple_evaluate(tasks=[task])``.
+
+    Args:
+        dataset: folder (``hub/eraser``) or Hub id.
+        settings: of the answers (format, threshold, examples); its model, temperature and seed are the harness's matter.
+
+    Raises:
+        DataError: what is wrong with the data; lm-eval is not installed.
+    """
+    need("lm_eval")
+    from lm_eval.api.task import ConfigurableTask
+
+    plan = _plan(dataset, config, split, settings)
+    labels = plan.split.label_names
+
+    def question(row: Mapping[str, Any]) -> Question:
+        return question_of(plan.split.kind, row, labels)
+
+    def text(row: Mapping[str, Any]) -> str:
+        return "\n\n".join(message["content"] for message in plan.messages(question(row)))
+
+    def scored(row: Mapping[str, Any], results: list[str]) -> dict[str, float]:
+        return known(answer_scores(question(row), results[0], plan.settings, labels))
+
+    task = {
+        "task": f"eraser_{plan.split.config}", "dataset_path": dataset, "dataset_name": plan.split.config,
+        "test_split": str(plan.split.rows.split), "output_type": "generate_until", "doc_to_text": text,
+        "doc_to_target": lambda row: question(row).instance.label or "", "process_results": scored,
+        "generation_kwargs": {"until": [], "max_gen_toks": plan.settings.max_tokens, "do_sample": False},
+        "metric_list": [
+            {"metric": name, "aggregation": "mean", "higher_is_better": name != "invented"} for name in SCORES
+        ],
+        "metadata": {"version": 1.0},
+    }  # fmt: skip
+    return ConfigurableTask(config=task)
+
+
+def known(scores: Mapping[str, float]) -> dict[str, float]:
+    """The scores that an answer has."""
+    return {name: score for name, score in scores.items() if not math.isnan(score)}
+
+
+def inspect_task(
+    dataset: str, config: str | None = None, split: str = "test", settings: AskSettings | None = None
+) -> InspectTask:
+    """A task of inspect_ai, for ``inspect_ai.eval(task, model=..)``, or behind a ``@task`` of one's own for ``inspect eval``.
+
+    Args, errors: as of `lm_eval_task`.
+    """
+    need("inspect_ai")
+    from inspect_ai import Task
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+    from inspect_ai.solver import generate
+
+    plan = _plan(dataset, config, split, settings)
+    kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+    questions = {one.instance.id: one for one in plan.questions()}
+    samples = [
+        Sample(
+            id=name, target=one.instance.label or "",
+            input=[kinds[message["role"]](content=message["content"]) for message in plan.messages(one)],
+        )
+        for name, one in questions.items()
+    ]  # fmt: skip
+    worth = partial(_worth, questions, plan.settings, plan.split.label_names)
+    return Task(
+        dataset=MemoryDataset(samples, name=f"eraser_{plan.split.config}"), solver=generate(),
+        scorer=_inspect_scorer(worth), name=f"eraser_{plan.split.config}",
+    )  # fmt: skip
+
+
+def _worth(
+    questions: Mapping[str, Question], settings: AskSettings, labels: tuple[str, ...], name: str, words: str
+) -> dict[str, float]:
+    return answer_scores(questions[name], words, settings, labels)
+
+
+def _inspect_scorer(worth: Callable[[str, str], dict[str, float]]) -> Any:
+    from inspect_ai.scorer import SampleScore, Score, Target, metric, scorer
+    from inspect_ai.solver import TaskState
+
+    @metric
+    def mean_of_known() -> Any:
+        def mean(scores: list[SampleScore]) -> float:
+            values = [one.score.as_float() for one in scores]
+            there = [value for value in values if not math.isnan(value)]
+            return statistics.fmean(there) if there else math.nan
+
+        # it looks at these, and cannot find a name of this function's by its words
+        mean.__annotations__ = {"scores": list[SampleScore], "return": float}
+        return mean
+
+    @scorer(metrics={name: [mean_of_known()] for name in SCORES})
+    def eraser_scores() -> Any:
+        async def score(state: TaskState, target: Target) -> Score:
+            words = state.output.completion
+            return Score(value=dict(worth(str(state.sample_id), words)), answer=words)
+
+        return score
+
+    return eraser_scores()
