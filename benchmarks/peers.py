@@ -31,8 +31,8 @@ Explain = Callable[[Sequence[str]], None]
 # what cannot stand in the table, and why
 ABSENT = {
     "inseq": "explains what a model generates; takes no sequence classifier",
-    "EvalxNLP": "no package of the name can be installed",
-    "ICE": "no package of the name can be installed",
+    "EvalxNLP": "the package index has none of the name",
+    "ICE": "not looked for",
 }
 
 
