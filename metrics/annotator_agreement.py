@@ -10,7 +10,7 @@ import numpy as np
 
 from .annotators import agreement
 from .batches import Measured, info
-from .cells import as_list
+from .cells import Row, as_list
 from .clusters import connected as connected
 from .features import FEATURES
 from .fields import ANNOTATOR_ROW, HEADLINE
@@ -18,7 +18,8 @@ from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import Row, RowBatches, RowColumns, by_id, check_partners, scored_of
+from .results import scored_of
+from .rows import RowBatches, RowColumns, by_id, check_partners
 from .sources import ERASER
 from .strangers import nearly as nearly
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+Row: TypeAlias = Mapping[str, Any]
 
 
 def as_list(value: Any) -> list[Any] | None:

@@ -11,7 +11,7 @@ import evaluate
 import numpy as np
 
 from .batches import Measured, info
-from .cells import as_list, as_number, as_scalar
+from .cells import Row, as_list, as_number, as_scalar
 from .clusters import connected as connected
 from .features import FEATURES
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
@@ -20,7 +20,8 @@ from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import Row, RowBatches, RowColumns, by_id, check_partners, optional_fields, scored_of
+from .results import scored_of
+from .rows import RowBatches, RowColumns, by_id, check_partners, optional_fields
 from .sources import HUMAN_RATIONALES
 from .strangers import nearly as nearly
 

@@ -9,7 +9,7 @@ import evaluate
 import numpy as np
 
 from .batches import Measured, info
-from .cells import as_list, as_number
+from .cells import Row, as_list, as_number
 from .clusters import connected as connected
 from .features import FEATURES
 from .fields import HEADLINE, PERTURBATION_ROW
@@ -19,7 +19,8 @@ from .presets import WANG2022, check_paper
 from .rank_consistency import average_precisions
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import Row, RowBatches, RowColumns, by_id, check_partners, optional_fields, scored_of
+from .results import scored_of
+from .rows import RowBatches, RowColumns, by_id, check_partners, optional_fields
 from .sources import FINE_GRAINED
 from .strangers import nearly as nearly
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import evaluate
 
 from .batches import Measured, info
-from .cells import as_list
+from .cells import Row, as_list
 from .clusters import connected as connected
 from .features import FEATURES
 from .fields import HEADLINE, INSTANCE
@@ -16,7 +16,8 @@ from .pool import divide as divide
 from .quotes import quote_statistics
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import Row, RowBatches, RowColumns, by_id, check_partners, scored_of
+from .results import scored_of
+from .rows import RowBatches, RowColumns, by_id, check_partners
 from .sources import ERASER
 from .strangers import nearly as nearly
 from .tokens import sentence_sizes

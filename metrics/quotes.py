@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .cells import as_list, as_number
+from .cells import Row, as_list, as_number
 from .fields import AGAIN_FIELD, ANSWERED, OUTCOME_FIELD, QUOTES_FIELD
 from .offences import Offences, cut
 from .pool import Statistics, divide
-from .rows import Row
 
 # what a model was asked again without, with, or by another model -> (the score, whether the label has to change)
 AGAIN = {

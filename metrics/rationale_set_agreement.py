@@ -10,7 +10,7 @@ import numpy as np
 
 from .answer_f1 import answer_f1
 from .batches import Measured, info
-from .cells import as_list, as_number, as_scalar
+from .cells import Row, as_list, as_number, as_scalar
 from .clusters import connected as connected
 from .features import FEATURES
 from .fields import ERASED_ANSWERS, HEADLINE, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
@@ -20,7 +20,8 @@ from .presets import WANG2022, check_paper
 from .rationale_sets import new_p, set_scores
 from .resampling import intervals as intervals
 from .results import report as report
-from .rows import Row, RowBatches, RowColumns, by_id, joined, optional_fields, scored_of
+from .results import scored_of
+from .rows import RowBatches, RowColumns, by_id, joined, optional_fields
 from .sources import FINE_GRAINED
 from .strangers import nearly as nearly
 

@@ -31,6 +31,11 @@ def plain(value: object) -> object:
     return value
 
 
+def scored_of(scored: int, total: int) -> dict[str, object]:
+    """What the signature says where not all are scored."""
+    return {} if scored == total else {"scored": f"{scored}/{total}"}
+
+
 def _setting(value: object) -> str:
     if value is None:
         return "none"

@@ -12,13 +12,11 @@ from functools import partial
 from typing import Any, ClassVar
 
 from .batches import Batches, Measured
-from .cells import as_list, as_scalar
+from .cells import Row, as_list, as_scalar
 from .clusters import NONE, Clusters, by_items
 from .fields import ID_FIELDS, ONLY_PREDICTED, Format
 from .offences import Offences, cut
 from .strangers import Strangers
-
-Row = Mapping[str, Any]
 
 
 # ------------------------------------------------------------------------------------------------- rows of any kind
@@ -136,11 +134,6 @@ def check_partners(
     for at, name in enumerate(missing):
         counted = f" ({len(missing):,} of {len(references):,} have none; {ONLY_PREDICTED} scores the others alone)"
         offences.say_of("reference", name, "", "expected a prediction of this id, found none" + counted * (at == 0))
-
-
-def scored_of(scored: int, total: int) -> dict[str, object]:
-    """What the signature says where not all are scored."""
-    return {} if scored == total else {"scored": f"{scored}/{total}"}
 
 
 class RowColumns:

@@ -6,11 +6,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
+from eraser_hub.metrics.cells import Row
 from eraser_hub.metrics.fields import ID_FIELDS, QUOTES_FIELD
 from eraser_hub.metrics.offences import Offences, cut
 from eraser_hub.metrics.pool import Statistics
 from eraser_hub.metrics.quotes import quote_statistics
-from eraser_hub.metrics.rows import Row, scored_of
+from eraser_hub.metrics.results import scored_of
 from eraser_hub.records.predictions import plain_rows
 
 from .references import Gold, raise_offences

@@ -124,12 +124,13 @@ def _write(
     score_file: Path | None, eval_results: str | None, format: str,
 ) -> None:  # fmt: skip
     """Write the scores wherever they are asked for."""
-    from eraser_hub.publishing.eval_results import write_eval_results
     from eraser_hub.scoring.result import write_scores
 
     if score_file is not None:
         write_scores(score_file, scores)
     if eval_results is not None:
+        from eraser_hub.publishing.eval_results import write_eval_results  # slow to import, seldom asked for
+
         source = results if results.startswith("https://") else None
         paths, notes = write_eval_results(eval_results, scores, inputs.built, source=source)
         for line in (*notes, *(f"written: {path}" for path in paths)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +89,22 @@ def test_importing_a_verb_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_scoring_a_released_corpus_waits_for_no_large_library():
+    samples = Path(__file__).resolve().parents[2] / "samples"
+    words = ["score", "--data-dir", str(samples / "eraser" / "movies"), "--split", "val"]
+    words += ["--results", str(samples / "predictions" / "eraser" / "movies.val.jsonl")]
+    code = (
+        "import sys, eraser_hub.__main__ as door\n"
+        f"sys.argv[1:] = {words}\n"
+        "try: door.main()\n"
+        "except SystemExit as stop: assert not stop.code, stop.code\n"
+        "heavy = {'pyarrow', 'datasets', 'evaluate', 'torch', 'transformers', 'huggingface_hub', 'pandas', 'ssl', 'yaml'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
 def test_an_error_of_any_length_is_cut():
