@@ -49,8 +49,8 @@ Args:
         "random_rationales": [{the same two}], "aopc_bounds": {"lower", "upper", "sufficiency_lower", "sufficiency_upper",
         and the AOPC that they bound, "comprehensiveness", "sufficiency": without, the one over the thresholds},
         "soft_scores": {"comprehensiveness", "sufficiency"}, "leave_one_out": [number per token], "sensitivity_max",
-        "infidelity", "infidelity_normalized", "distance_whole", "entropy_whole" and both of the erased inputs,
-        "distance_comprehensiveness", ..}. A field stands in all instances or in none.
+        "infidelity", "infidelity_normalized", "distance_whole", "distance_comprehensiveness", "distance_sufficiency",
+        "entropy_whole", "entropy_comprehensiveness", "entropy_sufficiency"}. A field stands in all instances or in none.
     references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1), documents and
         evidences (for tokens_to_flip_ratio); ids are compared as strings.
     aopc_thresholds: those that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.

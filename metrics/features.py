@@ -11,6 +11,8 @@ from typing import Any
 
 import datasets
 
+from .fields import LEAVE_ONE_OUT, NUMBER_FIELDS
+
 TEXT, WHOLE, NUMBER, FLAG = (datasets.Value(kind) for kind in ("string", "int64", "float64", "bool"))
 # {label: probability}: labels are each dataset's own, and a struct would have to name them (datasets before 4.1 has no Json)
 BY_LABEL = datasets.Json() if hasattr(datasets, "Json") else TEXT
@@ -33,21 +35,20 @@ _ANNOTATION = {
     "documents": [{"docid": TEXT, "text": TEXT}],
     "evidences": [[_EVIDENCE]],
 }
-_AOPC_BOUNDS = ("lower", "upper", "sufficiency_lower", "sufficiency_upper", "comprehensiveness", "sufficiency")
+_OBJECTS = {number.path[0] for number in NUMBER_FIELDS.values() if len(number.path) > 1}
 _FAITHFULNESS = {
     "annotation_id": TEXT,
     "classification": TEXT,
     "classification_scores": BY_LABEL,
     **_ERASED,
     "thresholded_scores": [{"threshold": NUMBER, **_ERASED}],
-    "tokens_to_flip": WHOLE,
     "random_rationales": [_ERASED],
-    "aopc_bounds": dict.fromkeys(_AOPC_BOUNDS, NUMBER),
-    "soft_scores": {"comprehensiveness": NUMBER, "sufficiency": NUMBER},
-    "leave_one_out": [NUMBER],
-    "sensitivity_max": NUMBER,
-    "infidelity": NUMBER,
-    "infidelity_normalized": NUMBER,
+    LEAVE_ONE_OUT: [NUMBER],
+    **{number.path[0]: NUMBER for number in NUMBER_FIELDS.values() if len(number.path) == 1},
+    **{
+        name: {number.path[1]: NUMBER for number in NUMBER_FIELDS.values() if number.path[0] == name}
+        for name in sorted(_OBJECTS)
+    },
     "rationales": [_RATIONALE],
 }
 _QUOTE = {"text": TEXT, "status": TEXT, "docid": TEXT, **_SPAN, "similarity": NUMBER}

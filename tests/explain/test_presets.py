@@ -449,6 +449,7 @@ def tokenizer_folder(tokenizer, tmp_path):
     return str(tmp_path / "pieces")
 
 
+@pytest.mark.slow
 def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer_folder, tmp_path, monkeypatch):
     from eraser_hub.explain.run import explain
     from eraser_hub.explain.work import Job

@@ -351,7 +351,7 @@ def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
 TRAINED = ("--config", "movies", "--eval-split", "", "--model")
 
 
-@pytest.mark.parametrize("baseline", ["logistic-regression", "random-forest"])
+@pytest.mark.parametrize("baseline", ["logistic-regression", pytest.param("random-forest", marks=pytest.mark.slow)])
 def test_training_writes_the_same_bytes(hub, tmp_path, baseline):
     """Whatever the number of threads, the order of sets, and where in memory things lie."""
     environments = ({"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "1"}, {"OMP_NUM_THREADS": "4", "PYTHONHASHSEED": "2"})
@@ -668,6 +668,7 @@ def test_more_inputs_than_allowed_are_refused_before_the_run(job, hub, linear, t
     assert "leave_one_out" in json.loads((tmp_path / "q.jsonl").read_text().splitlines()[0])
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_ray_asks_rankings_to_the_same_bytes(job, tmp_path):
     pytest.importorskip("ray")

@@ -251,9 +251,9 @@ def test_directions_are_those_of_the_modules():
     from pathlib import Path
 
     from eraser_hub import metrics
-    from eraser_hub.reports.metric_runs import metric_module
+    from eraser_hub.reports.metric_runs import CHANCE, EVALUATED, SHAPE, metric_module
 
-    better: dict[str, set[str]] = {}
+    better: dict[str, set[str]] = {SHAPE: {"lower"}, CHANCE: {""}, EVALUATED: {"higher"}}  # which a report works out
     for card in sorted((Path(metrics.__path__[0]) / "cards").glob("*.md")):
         for key, higher in metric_module(card.stem).info.higher_is_better.items():
             better.setdefault(key, set()).add({True: "higher", False: "lower", None: ""}[higher])

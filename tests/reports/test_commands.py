@@ -74,6 +74,8 @@ def test_a_submission_gives_what_score_gives(hub, tmp_path):
         "app.py",
         "board.json",
         "requirements.txt",
+        "settings.json",
+        "written.json",
     ]
     assert (tmp_path / "space" / "board.json").read_text() == (tmp_path / "board" / "board.json").read_text()
 

@@ -91,7 +91,12 @@ def test_hostile_text_stays_text(tmp_path, row, instance):
     row["annotation_id"] = instance["annotation_id"] = row["query"] = hostile
     instance["classification"] = hostile
     section = Section(
-        "a", hostile, [Block((hostile,), (Row(hostile, (Cell(hostile),)),), hostile)], [], [Note(hostile)], [hostile]
+        "a",
+        hostile,
+        [Block((hostile, hostile), (Row(hostile, (Cell(hostile),)),), hostile)],
+        [],
+        [Note(hostile)],
+        [hostile],
     )
     text = page_of(tmp_path, [[mark(row, instance, label_names=("A", "B"))]], [hostile], [section])
     assert text.count("<script>") == 1 and "alert(1)</script>" not in text
