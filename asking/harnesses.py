@@ -43,10 +43,9 @@ def answer_scores(question: Question, words: str, settings: AskSettings, labels:
     scores = {"right": float(answered and answer.label == question.instance.label), "answered": float(answered)}
     f1 = math.nan if not marked else 0.0  # of no answer, as in a file with others
     if answered and marked:
-        f1 = float(
-            EraserAgreement(keep_in_memory=True).compute(predictions=[line], references=[gold])["token_macro_f1"]
-        )
-    quotes = QuoteFaithfulness(keep_in_memory=True).compute(predictions=[line], references=[gold])
+        agreement = EraserAgreement(keep_in_memory=True).compute(predictions=[line], references=[gold]) or {}
+        f1 = float(agreement["token_macro_f1"])
+    quotes = QuoteFaithfulness(keep_in_memory=True).compute(predictions=[line], references=[gold]) or {}
     return scores | {"token_f1": f1, "in_text": float(quotes["in_text"]), "invented": float(quotes["invented"])}
 
 

@@ -156,9 +156,8 @@ def per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> dict[str, tuple
     ):  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of scores that are not asked here
-            result = metric.compute(
-                predictions=list(predictions), references=list(rows), label_names=LABELS, per_instance=True
-            )
+            options = {"label_names": LABELS, "per_instance": True}
+            result = metric.compute(predictions=list(predictions), references=list(rows), **options) or {}
         columns = result["per_instance"]
         order = np.argsort([[row["annotation_id"] for row in rows].index(name) for name in columns["annotation_id"]])
         for key, up in metric.info.higher_is_better.items():

@@ -204,8 +204,8 @@ def _eraser_predictions(runner: Runner, work: _Work, settings: ExplainSettings) 
         predictions.append(prediction)
     if settings.distribution_texts:
         inputs = [[erasure.full(number), *plan[:2]] for number, plan in enumerate(plans)]
-        rows = [np.vstack([whole, part[:2]]) for whole, part in zip(work.full, parts, strict=True)]
-        for prediction, own in zip(predictions, distances_of(runner, work.encoded, inputs, rows), strict=True):
+        scores = [np.vstack([whole, part[:2]]) for whole, part in zip(work.full, parts, strict=True)]
+        for prediction, own in zip(predictions, distances_of(runner, work.encoded, inputs, scores), strict=True):
             prediction |= own
     if any(settings.of_rankings.values()):
         for prediction, fields in zip(predictions, _measures(runner, work, settings), strict=True):

@@ -26,7 +26,7 @@ from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.lines import reading
 
 if TYPE_CHECKING:
-    from huggingface_hub import EvalResult, EvalResultEntry
+    from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, ModelCardData
 
 FOLDER, HIDDEN, CARD = Path("eval_results"), ".eval_results", "README.md"
 
@@ -94,6 +94,15 @@ def write_eval_results(
     if built.place.repository is None:
         notes.append(f"{model}: the dataset is called {name} as yet: `publish --namespace` says whose it is")
     return paths, notes
+
+
+def _model_card(text: str | None) -> tuple[ModelCard, ModelCardData]:
+    """A model's card, an empty one of no text, and its metadata."""
+    from huggingface_hub import ModelCard, ModelCardData
+
+    card = ModelCard(text or "---\n{}\n---\n")
+    assert isinstance(card.data, ModelCardData)
+    return card, card.data
 
 
 def _values(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, float, str]]:
@@ -197,14 +206,12 @@ def merged_card(card: str, model: str, results: Sequence[EvalResult], path: Path
     Raises:
         DataError: a card whose metadata cannot be read.
     """
-    from huggingface_hub import ModelCard
-
     try:
-        merged = ModelCard(card or "---\n{}\n---\n")
-        standing = list(merged.data.eval_results or [])
+        merged, data = _model_card(card)
+        standing = list(data.eval_results or [])
         keys = {_key(result) for result in results}
-        merged.data.eval_results = [*(one for one in standing if _key(one) not in keys), *results]
-        merged.data.model_name = merged.data.model_name or model.rpartition("/")[2]
+        data.eval_results = [*(one for one in standing if _key(one) not in keys), *results]
+        data.model_name = data.model_name or model.rpartition("/")[2]
         return str(merged)
     except (ValueError, yaml.YAMLError) as error:
         raise DataError(f"the card's metadata cannot be read ({first_line(error)})", file=path) from None
@@ -238,8 +245,6 @@ def results_files(model: str, namespace: str, card: str, out: Path, folder: Path
     Raises:
         DataError: nothing was written for the model; a file there, or the card, that cannot be read.
     """
-    from huggingface_hub import ModelCard
-
     check_model(model)
     paths = sorted((folder / model / HIDDEN).glob("*.yaml"))
     if not paths:
@@ -257,7 +262,7 @@ def results_files(model: str, namespace: str, card: str, out: Path, folder: Path
         files[f"{HIDDEN}/{path.name}"].write_text(_entries_text(entries), encoding="utf-8")
     local = folder / model / CARD
     try:
-        results = ModelCard(_text(local) or "---\n{}\n---\n").data.eval_results or []
+        results = _model_card(_text(local))[1].eval_results or []
     except (ValueError, yaml.YAMLError) as error:
         raise DataError(f"the card's metadata cannot be read ({first_line(error)})", file=local) from None
     results = [replace(result, dataset_type=named(result.dataset_type)) for result in results]

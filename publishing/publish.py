@@ -89,7 +89,7 @@ def publish(
         uploads = collect(folder, namespace, datasets, metrics, source=source) if named else []
         checked = _checked(uploads, folder, namespace, Path(aside), source)
         api = None if dry_run else client(endpoint, token, writes=not check)
-        publisher = api and Publisher(api, say, revision=revision, private=private, pause=pause)
+        publisher = None if api is None else Publisher(api, say, revision=revision, private=private, pause=pause)
         if eval_results is not None:
             checked.uploads.append(
                 _results(eval_results, namespace, (results_folder, Path(aside) / "model"), publisher)

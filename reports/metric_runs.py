@@ -245,8 +245,10 @@ def add_leak(scores: SystemScores, split: ReportedSplit, instances: Rows, settin
     lengths = [_lengths(rows[str(one["annotation_id"])]) for one in held]
     masks = [mask_of(one.get("rationales") or (), sizes, HARD_FIELD) for one, sizes in zip(held, lengths, strict=True)]
     clusters = document_clusters([list(sizes) for sizes in lengths]) if settings.cluster_by == AUTO else None
-    how = {"confidence_level": settings.confidence_level, "n_resamples": settings.n_resamples, "seed": settings.seed}
-    leak = mask_leak(masks, [str(one["classification"]) for one in held], clusters, **how)
+    leak = mask_leak(
+        masks, [str(one["classification"]) for one in held], clusters,
+        confidence_level=settings.confidence_level, n_resamples=settings.n_resamples, seed=settings.seed,
+    )  # fmt: skip
     if leak is None:
         return
     scores.scores |= {SHAPE: leak.accuracy, CHANCE: leak.chance}

@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from eraser_hub.metrics.clusters import AUTO
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.hub import place_of
 
 from .report_inputs import ReportedSplit
@@ -209,6 +210,6 @@ def compare_systems(systems: Sequence[SystemScores], settings: ReportSettings) -
     ]
     return compare_named(
         {system.name: [{block: run[block] for block in alike} for run in system.runs] for system in systems},
-        Inference(settings.n_resamples, settings.seed, settings.confidence_level),
+        Inference(settings.n_resamples, settings.seed, settings.confidence_level or DEFAULT_LEVEL),
         settings.only_predicted,
     )

@@ -7,6 +7,7 @@ import contextlib
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from eraser_hub.records.errors import DataError, first_line
@@ -52,7 +53,7 @@ def _of_the_hub(address: str) -> Path:
     from huggingface_hub.errors import EntryNotFoundError
 
     try:
-        place = HfFileSystem().resolve_path(address)
+        place: Any = HfFileSystem().resolve_path(address)  # a bucket's has no repository: an error like any other
 
         def fetched(name: str) -> Path:
             return Path(hf_hub_download(place.repo_id, name, repo_type=place.repo_type, revision=place.revision))

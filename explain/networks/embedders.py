@@ -150,5 +150,5 @@ class EncoderEmbedder(Embedder):
 
 def layers_of(encoder: nn.Module) -> list[nn.Module]:
     """An encoder's layers, first to last: the longest list of modules that it holds."""
-    lists = [module for module in encoder.modules() if isinstance(module, nn.ModuleList)]
-    return list(max(lists, key=lambda layers: len(layers), default=nn.ModuleList()))
+    lists = [list(module) for module in encoder.modules() if isinstance(module, nn.ModuleList)]
+    return max(lists, key=len, default=[])
