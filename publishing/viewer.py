@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from eraser_hub.conversion.checks import Finding, Report, SplitReport
 from eraser_hub.records.built import BuiltDataset, batches, open_built
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import DataError, first_line, shown
 
 LARGEST_READ = 300_000_000
 LARGEST_SPLIT = 5_000_000_000
@@ -248,7 +248,13 @@ def _header_bytes(built: BuiltDataset, config: str, split: str, paths: Sequence[
     from datasets import Features
 
     declared = built.info(config).get("features")
-    features = Features._from_yaml_list(declared) if declared else Features.from_arrow_schema(pq.read_schema(paths[0]))
+    try:
+        features = (
+            Features._from_yaml_list(declared) if declared else Features.from_arrow_schema(pq.read_schema(paths[0]))
+        )
+    except Exception as error:  # datasets raises what it runs into, and could not load the split either
+        message = f"datasets cannot read the features of {config}: {first_line(error)}"
+        raise DataError(message, file=built.folder / "README.md", field="dataset_info") from None
     described = [
         {"feature_idx": at, "name": name, "type": kind} for at, (name, kind) in enumerate(features.to_dict().items())
     ]
