@@ -9,7 +9,7 @@ AXE    ?= axe-core@4.14.1
 JOBS   ?= 2
 PACKAGES := eraser_hub metrics papers records conversion datasets_scripts publishing scoring explain asking experiments reports samples
 
-.PHONY: help quickstart test test-fast bench bench-inference lint explain-table reference browser screenshots attack clean
+.PHONY: help quickstart test test-fast bench bench-inference matrix lint explain-table reference browser screenshots attack clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
 	@echo "make reference      docs/reference.md out of the docstrings"
 	@echo "make screenshots    pictures of every page, for looking at (build/screenshots) and for the cards"
+	@echo "make matrix         the wheel on every Python at hand (PYTHONS), with the newest and the oldest dependencies"
 	@echo "make lint           ruff and mypy"
 	@echo "make attack N=5000  hostile input for every verb and module, kills, requests to serve; findings in attack.md"
 
@@ -63,6 +64,11 @@ test: $(VENV)/.installed-test browser
 
 test-fast: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" -q
+
+# PYTHONS: the oldest first, which is tried with the oldest dependencies too
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
+matrix: $(VENV)/.installed-test
+	ERASER_PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest tests/publishing/test_wheel.py -q -rs -m slow
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
