@@ -8,23 +8,23 @@ as many random tokens.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress, islice, pairwise
+from itertools import compress, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eraser_hub.explain.dataset import Split, open_split, queries_differ
-from eraser_hub.explain.erasure import full, generator, top
+from eraser_hub.explain.erasure import generator, top
 from eraser_hub.explain.given import GivenScores
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.open import UNFINISHED, open_model
 from eraser_hub.explain.outputs import differences
 from eraser_hub.explain.run import explain, settings_for_job
-from eraser_hub.explain.runner import Runner
+from eraser_hub.explain.train.evaluation import guesses_of
 from eraser_hub.explain.train.recipe import Recipe
 from eraser_hub.explain.train.training import train_model
 from eraser_hub.explain.work import Job
@@ -243,18 +243,8 @@ def _hits(model: Path, folder: Path, plan: RoarPlan, names: Sequence[str]) -> li
     """Whether the model tells each test text's label."""
     adapter = open_model(model)
     align_labels(adapter, names)
-    hits: list[bool] = []
-    for chunk in _chunks(open_split(str(folder), None, plan.split).instances()):
-        runner = Runner(adapter, "remove", 32)
-        encoded = [adapter.encode(one if adapter.uses_query else one.without_query()) for one in chunk]
-        values = runner.run(encoded, [full(number) for number in range(len(chunk))])
-        hits += [adapter.label_names[at] == one.label for at, one in zip(values.argmax(axis=1), chunk, strict=True)]
-    return hits
-
-
-def _chunks(instances: Iterator[Instance], size: int = 64) -> Iterator[list[Instance]]:
-    while chunk := list(islice(instances, size)):
-        yield chunk
+    instances = list(open_split(str(folder), None, plan.split).instances())
+    return [guess == one.label for guess, one in zip(guesses_of(adapter, instances), instances, strict=True)]
 
 
 def _figures(hits: Sequence[bool], clusters: np.ndarray, seed: int) -> dict[str, Any]:

@@ -158,6 +158,10 @@ class Adapter(ABC):
     def __init__(self) -> None:
         self.notes = Notes()
 
+    def seen(self, instance: Instance) -> Instance:
+        """The instance as the model sees it: without the query where it does not read one."""
+        return instance if self.uses_query else instance.without_query()
+
     @abstractmethod
     def encode(self, instance: Instance) -> Encoded:
         """Read an instance once."""

@@ -24,7 +24,7 @@ from .attribution import attribute
 from .distribution.texts import distances_of
 from .games.measures import Ranked, measures
 from .games.play import games_of
-from .instances import Instance
+from .instances import Instance, chunks_of
 from .runner import Fills, Runner
 from .settings import OWN, SPANS, TARGETS, ExplainSettings
 
@@ -63,20 +63,8 @@ def explain_instances(
     if settings.also_erase:
         raise DataError(f"erase: expected one way, found {', '.join(settings.operators)}: ask for one after the other")
     runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
-    for _, chunk in chunks_of(iter(instances), settings.chunk):
+    for _, chunk in chunks_of(instances, settings.chunk):
         yield from explain_chunk(runner, chunk, settings, kind)
-
-
-def chunks_of(instances: Iterator[Instance], size: int) -> Iterator[tuple[int, list[Instance]]]:
-    """Numbered chunks of neighbouring instances."""
-    number, chunk = 0, []
-    for one in instances:
-        chunk.append(one)
-        if len(chunk) == size:
-            yield number, chunk
-            number, chunk = number + 1, []
-    if chunk:
-        yield number, chunk
 
 
 def explain_chunk(

@@ -7,9 +7,9 @@ is one, is shown to the model whole and is never erased: rationales lie in docum
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, compress, pairwise
+from itertools import accumulate, chain, compress, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,12 @@ class Instance:
             raise DataError("expected a human rationale to train or evaluate on, found none", instance=self.id)
         whole = self.only([flag for document in self.rationale for flag in document])
         return replace(whole, rationale=None, evidence_documents=(), scores=None)
+
+
+def chunks_of(instances: Iterable[Instance], size: int) -> Iterator[tuple[int, list[Instance]]]:
+    """Numbered chunks of neighbouring instances."""
+    rest = iter(instances)
+    yield from enumerate(iter(lambda: list(islice(rest, size)), []))
 
 
 def _identity(row: Mapping[str, Any], field: str) -> str:

@@ -25,12 +25,12 @@ from .adapter import Adapter, Notes
 from .attribution import ALL_ZERO
 from .dataset import Split, kd_of, open_split, queries_differ
 from .distribution.texts import training_texts
-from .engine import NEVER_FLIPPED, chunks_of
+from .engine import NEVER_FLIPPED
 from .games.bounds import KnownBounds
 from .games.costs import PROBED, cost_in_words, inputs_of_all, seconds_of
 from .games.measures import NO_SPAN
 from .given import Given, GivenScores, HumanRationales, given_rationales
-from .instances import Instance
+from .instances import Instance, chunks_of
 from .labels import align_labels
 from .open import has_embeddings, selects, training_facts
 from .outputs import (

@@ -109,8 +109,8 @@ class Worker:
         """Explain one chunk."""
         model, counts = self.runner.model, self.runner.counts
         inputs, passes = counts.inputs, counts.passes
-        shown = chunk if model.uses_query else [one.without_query() for one in chunk]
-        lines = list(map(orjson.dumps, explain_chunk(self.runner, shown, self.settings, self.kind)))
+        seen = list(map(model.seen, chunk))
+        lines = list(map(orjson.dumps, explain_chunk(self.runner, seen, self.settings, self.kind)))
         notes = model.notes.take()
         if self.settings.distribution_texts and self.runner.gaussian is None:
             notes.say(f"--distribution: {model.description} has no pooled state: entropies alone, no distances")

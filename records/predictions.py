@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import UNSET
@@ -137,9 +137,19 @@ def _numbers_of(name: str) -> dict[str, Any]:
     return {number.path[1]: float for number in NUMBER_FIELDS.values() if number.path[0] == name}
 
 
-# the fields that may hold a string
-_TEXTS = {"annotation_id", "docid", "classification", OUTCOME_FIELD, "text", "status", "kind", "method"}
+def _texts(kind: Any) -> Iterator[str]:
+    """The fields of a typed object, and of those in it, that may hold a string."""
+    for field in msgspec.structs.fields(kind):
+        kinds = get_args(field.type)
+        if str in kinds:
+            yield field.name
+        for inner in chain(kinds, *map(get_args, kinds)):
+            if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+                yield from _texts(inner)
+
+
 _Instance: type[Instance] = _kind(None, Rationale, Instance)
+_TEXTS = frozenset(_texts(_Instance))
 _decode = msgspec.json.Decoder(_Instance).decode
 Wrong = tuple[str, str]  # a field, and what is wrong with it
 

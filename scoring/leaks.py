@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.clusters import connected
+from eraser_hub.metrics.clusters import by_items
 from eraser_hub.metrics.pool import Pool
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, intervals
+from eraser_hub.metrics.tokens import mask
 
 FIFTHS, FOLDS, RIDGE = 5, 5, 1.0
 Mask = NDArray[np.bool_]
@@ -138,11 +139,8 @@ def document_clusters(docids: Sequence[Sequence[str]]) -> NDArray[np.int64]:
     Args:
         docids: of each instance's documents.
     """
-    numbers: dict[str, int] = {}
-    pairs = [(owner, numbers.setdefault(name, len(numbers))) for owner, names in enumerate(docids) for name in names]
-    owner, item = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True)) if pairs else (None, None)
-    groups = None if owner is None or item is None else connected(owner, item, len(docids))
-    return np.arange(len(docids)) if groups is None else groups
+    numbers = by_items("documents", docids).numbers
+    return np.arange(len(docids)) if numbers is None else numbers
 
 
 def mask_of(rationales: Sequence[Mapping[str, Any]], lengths: Mapping[str, int], field: str) -> Mask:
@@ -153,10 +151,7 @@ def mask_of(rationales: Sequence[Mapping[str, Any]], lengths: Mapping[str, int],
         lengths: tokens of each document, by name.
     """
     spans = {str(one["docid"]): one.get(field) or () for one in rationales}
-    parts = []
+    flags: list[bool] = []
     for name, length in lengths.items():
-        flags = np.zeros(length, dtype=bool)
-        for span in spans.get(name, ()):
-            flags[span["start_token"] : span["end_token"]] = True
-        parts.append(flags)
-    return np.concatenate([np.zeros(0, dtype=bool), *parts])
+        flags += mask(((span["start_token"], span["end_token"]) for span in spans.get(name, ())), length)
+    return np.array(flags, dtype=bool)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eraser_hub.explain.adapter import Adapter, Encoded, Notes
 from eraser_hub.explain.dataset import Split, open_split
 from eraser_hub.explain.erasure import Erased, full
-from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.instances import chunks_of
 from eraser_hub.explain.runner import Runner
 from eraser_hub.metrics.fields import DISTANCES, ENTROPIES
 from eraser_hub.records.errors import DataError
@@ -19,7 +19,7 @@ from eraser_hub.records.errors import DataError
 from .gaussian import Gaussian, entropies, fitted
 
 CHUNK = 16  # training texts that are encoded together
-Fields = list[dict[str, float]]
+Figures = list[dict[str, float]]
 
 
 def training_texts(dataset: str, config: str | None, split: str, texts: int, seed: int) -> Split:
@@ -41,17 +41,11 @@ def fitted_on(model: Adapter, sample: Split, batch_size: int) -> Gaussian | None
         return None
     notes, model.notes = model.notes, Notes()  # what is told of texts counts those that are explained
     runner, rows = Runner(model, "remove", batch_size), list[NDArray[np.float64]]()
-    instances = sample.instances()
-    while chunk := list(islice(instances, CHUNK)):
-        encoded = [model.encode(shown(one, model)) for one in chunk]
+    for _, chunk in chunks_of(sample.instances(), CHUNK):
+        encoded = [model.encode(model.seen(one)) for one in chunk]
         rows.append(runner.states(encoded, [full(number) for number in range(len(chunk))]))
     model.notes = notes
     return fitted(np.concatenate(rows))
-
-
-def shown(one: Instance, model: Adapter) -> Instance:
-    """The instance as the model sees it."""
-    return one if model.uses_query else one.without_query()
 
 
 def distances_of(
@@ -59,7 +53,7 @@ def distances_of(
     encoded: Sequence[Encoded],
     inputs: Sequence[Sequence[Erased]],
     probabilities: Sequence[NDArray[np.float64]],
-) -> Fields:
+) -> Figures:
     """For each instance how far its inputs lie from the training texts, and how unsure the model is of them.
 
     Args:
@@ -67,9 +61,9 @@ def distances_of(
         inputs: of each instance the whole input, it without its rationale, and the rationale alone.
         probabilities: of these, float64 (3, classes) each.
     """
-    fields: Fields = [dict(zip(ENTROPIES, entropies(values).tolist(), strict=True)) for values in probabilities]
+    figures: Figures = [dict(zip(ENTROPIES, entropies(values).tolist(), strict=True)) for values in probabilities]
     if runner.gaussian is not None:
         states = runner.states(encoded, [one for three in inputs for one in three])
         rows = runner.gaussian.distances(states).reshape(-1, len(DISTANCES)).tolist()
-        fields = [dict(zip(DISTANCES, row, strict=True)) | own for row, own in zip(rows, fields, strict=True)]
-    return fields
+        figures = [dict(zip(DISTANCES, row, strict=True)) | own for row, own in zip(rows, figures, strict=True)]
+    return figures

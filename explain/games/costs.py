@@ -86,8 +86,7 @@ def seconds_of(counts: Counter[str], runner: Runner, instances: Sequence[Instanc
     """How long so many inputs take, told by a few texts; erased ones are shorter, and go faster."""
     model = runner.model
     notes, model.notes = model.notes, Notes()  # what is told of these texts is told again in the run
-    shown = instances if model.uses_query else [one.without_query() for one in instances]
-    encoded = [model.encode(one) for one in shown]
+    encoded = [model.encode(model.seen(one)) for one in instances]
     each = _seconds_each(
         lambda: runner.run(encoded, [full(number) for number in range(len(encoded))]), runner, len(encoded)
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eraser_hub.explain.adapter import Adapter
 from eraser_hub.explain.dataset import Split
 from eraser_hub.explain.erasure import full
+from eraser_hub.explain.instances import Instance, chunks_of
 from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.runner import Runner
 
@@ -46,20 +47,26 @@ def evaluate_on(
     instances, gold = examples(
         split, rationale_only=rationale_only, uses_query=model.uses_query, limit=limit, seed=seed
     )
-    runner = Runner(model, "remove", batch_size=32)
     guesses = []
     began = said = time.monotonic()
-    for start in range(0, len(instances), CHUNK):
-        encoded = [model.encode(one) for one in instances[start : start + CHUNK]]
-        values = runner.run(encoded, [full(place) for place in range(len(encoded))])
-        guesses += [model.label_names[place] for place in values.argmax(axis=1)]
-        runner.forget()
+    for guess in guesses_of(model, instances):
+        guesses.append(guess)
         now = time.monotonic()
         if now - said > QUIET_SECONDS and len(guesses) < len(instances):
             left = (now - began) / len(guesses) * (len(instances) - len(guesses))
             say(f"evaluated {len(guesses)} of {len(instances)}, {in_words(left)} left")
             said = now
     return Evaluation(**figures_of(gold, guesses), instances=len(gold))
+
+
+def guesses_of(model: Adapter, instances: Iterable[Instance]) -> Iterator[str]:
+    """The label that the model gives each instance."""
+    runner = Runner(model, "remove", batch_size=32)
+    for _, chunk in chunks_of(instances, CHUNK):
+        encoded = [model.encode(model.seen(one)) for one in chunk]
+        values = runner.run(encoded, [full(place) for place in range(len(encoded))])
+        yield from (model.label_names[place] for place in values.argmax(axis=1))
+        runner.forget()
 
 
 def figures_of(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] | Sequence[int]) -> dict[str, float]:
