@@ -1,6 +1,7 @@
 """``explain``'s token scores beside other libraries': one MiniLM, the same texts, as many passes, one thread, CPU seconds.
 
-python -m benchmarks.peers          whichever of captum, ferret, interpreto, lime, shap and transformers-interpret are installed
+python -m benchmarks.peers          whichever of captum, ferret, ICE, interpreto, lime, shap and transformers-interpret are
+                               installed
 
 Each side scores every text for the label that the model predicts, which it has to find out itself. Texts are made here, of
 common English words. The others take one text at a time; `explain` takes them as a chunk, as it always does.
@@ -32,7 +33,6 @@ Explain = Callable[[Sequence[str]], None]
 ABSENT = {
     "inseq": "explains what a model generates; takes no sequence classifier",
     "EvalxNLP": "the package index has none of the name",
-    "ICE": "not looked for",
 }
 
 
@@ -98,9 +98,9 @@ def by_captum(model: Model, method: str) -> Explain:
             elif method == "input-x-gradient":
                 attr.InputXGradient(of_vectors).attribute(vectors).sum(-1)
             elif method == "integrated-gradients":
-                attr.IntegratedGradients(of_vectors).attribute(vectors, n_steps=STEPS, internal_batch_size=BATCH).sum(
-                    -1
-                )
+                how: dict[str, Any] = {"n_steps": STEPS, "internal_batch_size": BATCH, "return_convergence_delta": True}
+                products, _ = attr.IntegratedGradients(of_vectors).attribute(vectors, **how)
+                products.sum(-1)
             elif method == "occlusion":
                 attr.FeatureAblation(of_ids).attribute(inputs["input_ids"], **features)
             elif method == "lime":
@@ -216,11 +216,33 @@ def by_transformers_interpret(model: Model, method: str) -> Explain:
     return explain
 
 
+def by_ice(model: Model, method: str) -> Explain:
+    """ICE's extractors, which find the label by themselves; the gradients are the logit's."""
+    from ice import get_extractor
+
+    kinds: dict[str, tuple[str, dict[str, Any]]] = {
+        "gradient": ("gradient", {"multiply_by_input": False}),
+        "input-x-gradient": ("gradient", {}),
+        "integrated-gradients": ("integrated_gradients", {"n_steps": STEPS}),
+        "lime": ("lime", {"n_samples": SAMPLES}),
+    }
+    kind, more = kinds[method]
+    one = get_extractor(kind, model.network, model.tokenizer, device="cpu", **more)
+
+    def explain(texts: Sequence[str]) -> None:
+        for text in texts:
+            inputs = model.tokenizer(text, return_tensors="pt")
+            one.get_importance_scores(inputs["input_ids"], inputs["attention_mask"])
+
+    return explain
+
+
 GRADIENTS = ("gradient", "input-x-gradient", "integrated-gradients")
 METHODS = (*GRADIENTS, "occlusion", "lime", "kernel-shap")
 PEERS: dict[str, tuple[Callable[[Model, str], Explain], tuple[str, ...]]] = {
     "captum": (by_captum, METHODS),
     "ferret-xai": (by_ferret, (*GRADIENTS, "lime")),
+    "ice-faithfulness": (by_ice, (*GRADIENTS, "lime")),
     "interpreto": (by_interpreto, METHODS),
     "lime": (by_lime, ("lime",)),
     "shap": (by_shap, ("kernel-shap",)),
@@ -290,7 +312,8 @@ def head(versions: dict[str, str], load: float) -> list[str]:
         "## peers: token scores beside other libraries",
         "",
         f"`python -m benchmarks.peers`: MiniLM (float32, one thread), {shorts} texts of {short} words and {longs} of {long}; {STEPS} steps, "
-        f"{SAMPLES} samples, batches of {BATCH} (ours: its own), words masked. CPU seconds a text of eraser-hub, and the others' as "
+        f"{SAMPLES} samples, batches of {BATCH} (ours: its own), words masked; integrated gradients with their convergence delta where "
+        "the library tells it (ours, captum). CPU seconds a text of eraser-hub, and the others' as "
         f"multiples of them (above 1: eraser-hub is faster); medians of {RUNS}, in turn; load {load:.1f} at the start.",
         "",
         "| method | texts | eraser-hub, s | " + " | ".join(f"{n} {v}".strip() for n, v in versions.items()) + " |",
