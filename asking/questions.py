@@ -6,11 +6,12 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any
 
 from eraser_hub.explain.dataset import Split
 from eraser_hub.explain.instances import READERS, Instance
+from eraser_hub.metrics.token_rows import runs_of_mask
 from eraser_hub.records.errors import DataError
 
 from .alignment import Document
@@ -42,11 +43,8 @@ class Question:
 
     def gold_runs(self) -> list[tuple[int, int, int]]:
         """The human rationale's runs of tokens: (number of the document from 0, first token, the one behind the last)."""
-        runs = []
-        for number, flags in enumerate(self.instance.rationale or ()):
-            changes = [at for at, (one, other) in enumerate(pairwise((False, *flags, False))) if one != other]
-            runs += [(number, start, end) for start, end in zip(changes[::2], changes[1::2], strict=True)]
-        return runs
+        masks = enumerate(self.instance.rationale or ())
+        return [(number, *run) for number, flags in masks for run in runs_of_mask(flags)]
 
 
 def questions(split: Split) -> Iterator[Question]:

@@ -28,6 +28,7 @@ from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.fields import HEADLINE
 from eraser_hub.metrics.pool import Finalize, Statistics
 from eraser_hub.metrics.resampling import bootstrap_weights, bounds_of, jackknife
+from eraser_hub.metrics.token_rows import runs
 from eraser_hub.scoring.comparison import restricted
 from eraser_hub.scoring.paired_tests import ALPHA, Pair, holm, paired_bootstrap, randomisation
 from eraser_hub.scoring.score import score
@@ -67,13 +68,6 @@ def _instance(
             }
         )
     return {"annotation_id": str(row["annotation_id"]), "rationales": rationales}
-
-
-def runs(tokens: set[int]) -> list[tuple[int, int]]:
-    """Tokens as spans [start, end)."""
-    ends = [at for at in sorted(tokens) if at + 1 not in tokens]
-    starts = [at for at in sorted(tokens) if at - 1 not in tokens]
-    return [(start, end + 1) for start, end in zip(starts, ends, strict=True)]
 
 
 def systems(folder: Path, random: np.random.Generator) -> list[Statistics]:

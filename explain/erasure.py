@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eraser_hub.metrics.token_rows import runs
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -105,17 +108,9 @@ def spans_of(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple
     >>> spans_of([0, 1, 4, 5, 6], [0, 5, 8])
     [[(0, 2), (4, 5)], [(0, 2)]]
     """
-    spans: list[list[tuple[int, int]]] = [[] for _ in range(len(bounds) - 1)]
-    document = 0
-    for position in positions:
-        while position >= bounds[document + 1]:
-            document += 1
-        place = int(position) - bounds[document]
-        if spans[document] and spans[document][-1][1] == place:
-            spans[document][-1] = (spans[document][-1][0], place + 1)
-        else:
-            spans[document].append((place, place + 1))
-    return spans
+    ascending = list(map(int, positions))
+    ends = pairwise(bisect_left(ascending, bound) for bound in bounds)
+    return [runs(ascending[low:high], -start) for start, (low, high) in zip(bounds, ends, strict=False)]
 
 
 def generator(seed: int, identity: str, purpose: str) -> np.random.Generator:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import compress, count
 from typing import Any
 
 from .cells import as_list
@@ -20,7 +21,7 @@ def as_eraser_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """
     identity = str(row["id"])
     tokens = [one_token(str(token)) or "\u200b" for token in as_list(row["tokens"]) or ()]
-    spans = runs([place for place, chosen in enumerate(as_list(row["rationale_mask"]) or ()) if chosen])
+    spans = runs_of_mask(as_list(row["rationale_mask"]) or ())
     evidences = [
         {
             "docid": identity,
@@ -47,7 +48,7 @@ def one_token(text: str) -> str:
     return text.replace(" ", "\u00a0").replace("\n", "\u2424")
 
 
-def runs(indices: Sequence[int], offset: int = 0) -> list[tuple[int, int]]:
+def runs(indices: Iterable[int], offset: int = 0) -> list[tuple[int, int]]:
     """Token indices as spans [start, end), neighbours joined; ``offset`` is added to both.
 
     >>> runs([5, 1, 2, 2])
@@ -60,3 +61,12 @@ def runs(indices: Sequence[int], offset: int = 0) -> list[tuple[int, int]]:
         else:
             spans.append((index + offset, index + offset + 1))
     return spans
+
+
+def runs_of_mask(mask: Iterable[object]) -> list[tuple[int, int]]:
+    """The runs of marked tokens as spans [start, end).
+
+    >>> runs_of_mask([0, 1, 1, 0, 1])
+    [(1, 3), (4, 5)]
+    """
+    return runs(compress(count(), mask))

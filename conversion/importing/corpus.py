@@ -30,12 +30,14 @@ from eraser_hub.conversion.eraser.own import own_config
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
 from eraser_hub.conversion.parquet import write_parquet
 from eraser_hub.metrics.annotators import majority
+from eraser_hub.metrics.token_rows import runs_of_mask
+from eraser_hub.metrics.tokens import mask
 from eraser_hub.records.atomic import rebuilding
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split, release_split
 
 from .cells import Row, cell, in_order, labels_of, literal, majority_label, word
-from .marks import MASK, SENTENCES, SIGN, TOKENS, Annotators, Marks, runs
+from .marks import MASK, SENTENCES, SIGN, TOKENS, Annotators, Marks
 from .sources import Source, SourceRow, source_of_rows
 from .texts import BLANKS, Cut, Span, Text, text_of, text_of_tokens, tokenizer_of
 
@@ -305,25 +307,17 @@ class _Importer:
             self.tally.add("silent", len(row.marked) - len(groups), [place])
         if self.annotators == GROUPS or not groups:
             return groups
-        mask = majority(np.array(self._flat_masks(row)))
+        shared = majority(np.array(self._flat_masks(row)))
         bounds = np.cumsum([len(text) for text in row.texts])[:-1]
-        agreed = [runs(part.tolist()) for part in np.split(mask, bounds)]
+        agreed = [runs_of_mask(part) for part in np.split(shared, bounds)]
         self.tally.add("no majority", int(not any(agreed)), [place])
         return [agreed] if any(agreed) else []
 
     @staticmethod
     def _flat_masks(row: Annotated) -> list[list[int]]:
         """0/1 for each annotator over the tokens of all texts, one text after the other."""
-        masks = []
-        for spans_of_texts in row.marked:
-            mask: list[int] = []
-            for spans, text in zip(spans_of_texts, row.texts, strict=True):
-                part = [0] * len(text)
-                for start, end in spans:
-                    part[start:end] = [1] * (end - start)
-                mask += part
-            masks.append(mask)
-        return masks
+        pairs = [zip(spans_of_texts, row.texts, strict=True) for spans_of_texts in row.marked]
+        return [[int(flag) for spans, text in each for flag in mask(spans, len(text))] for each in pairs]
 
     def _documents(self, row: Annotated, split: str, shared: dict[tuple[int, str], str], file: IO[str]) -> list[str]:
         """The ids of the row's documents; those that are new are written."""

@@ -6,10 +6,11 @@ Each becomes spans of tokens, annotator by annotator.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from eraser_hub.conversion.checks import Tally
+from eraser_hub.metrics.token_rows import runs_of_mask
 from eraser_hub.records.errors import DataError, shown
 
 from .cells import literal
@@ -51,7 +52,7 @@ class Marks(NamedTuple):
             DataError: the cell does not fit the text, or is something else.
         """
         if self.kind == MASK and isinstance(value, str) and isinstance(literal(value), str):
-            return [runs(_marked_tokens(value, text, column))] if value.strip() else []
+            return [runs_of_mask(_marked_tokens(value, text, column))] if value.strip() else []
         value = literal(value) if isinstance(value, str) else value
         if value is None or value == [] or value == "":
             return []
@@ -68,7 +69,7 @@ class Marks(NamedTuple):
     def _of_mask(self, value: Any, text: Text, column: str, place: str) -> list[Span]:
         value = literal(value) if isinstance(value, str) else value
         if isinstance(value, str):
-            return runs(_marked_tokens(value, text, column))
+            return runs_of_mask(_marked_tokens(value, text, column))
         if value is None or value == []:
             return []
         if not isinstance(value, list):
@@ -78,7 +79,7 @@ class Marks(NamedTuple):
         for at, mark in enumerate(value):
             if not isinstance(mark, int | float) or mark not in (0, 1):
                 raise DataError(f"expected 0 or 1, found {shown(mark)}", field=f"{column}[{at}]")
-        return runs([bool(mark) for mark in value])
+        return runs_of_mask(value)
 
     def _several_spans(self, value: Any) -> bool:
         if not isinstance(value, list):
@@ -161,12 +162,6 @@ def _whole(value: Any) -> bool:
 
 def _is_pair(value: Any) -> bool:
     return isinstance(value, list | tuple) and len(value) == 2 and all(map(_whole, value))
-
-
-def runs(mask: Sequence[bool]) -> list[Span]:
-    """The runs of marked tokens."""
-    edges = [at for at in range(len(mask) + 1) if (at > 0 and mask[at - 1]) != (at < len(mask) and mask[at])]
-    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _pairs_of_text(text: str, column: str) -> list[list[int]]:
