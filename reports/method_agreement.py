@@ -14,11 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.clusters import AUTO
 from eraser_hub.metrics.fields import SOFT_FIELDS
 from eraser_hub.metrics.rank_correlation import kendall_tau, top_overlap
-from eraser_hub.metrics.resampling import bootstrap_intervals
-from eraser_hub.scoring.leaks import document_clusters
 
 from .catalogue import interval_text, number
 from .report_tables import Block, Cell, Note, Row, Section
@@ -69,21 +66,8 @@ def interval_of_mean(
     Returns:
         None where no interval is asked for, or all share documents: there is nothing to draw.
     """
-    if settings.confidence_level is None:
-        return None
-    clusters = document_clusters(docids) if settings.cluster_by == AUTO else np.arange(len(values))
-    sums = np.zeros((int(clusters.max(initial=-1)) + 1, 2))
-    np.add.at(sums, clusters, np.stack([values, np.ones(len(values))], axis=1))
-    if len(sums) < 2:
-        return None
-    ends = bootstrap_intervals(
-        sums,
-        lambda total: {"mean": total[..., 0] / total[..., 1]},
-        settings.confidence_level,
-        settings.n_resamples,
-        settings.seed,
-    )["mean"]
-    return float(ends[0]), float(ends[1])
+    clusters = settings.clusters(docids)
+    return settings.interval_of_share(np.array(values), clusters) if len(np.unique(clusters)) > 1 else None
 
 
 def agreement_section(

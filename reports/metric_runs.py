@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eraser_hub.metrics.clusters import AUTO
 from eraser_hub.metrics.fields import (
     AGAIN_FIELD,
     HARD_FIELD,
@@ -25,7 +24,7 @@ from eraser_hub.records.built import label_name
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import signature_of_run
-from eraser_hub.scoring.leaks import document_clusters, interval_of_share, mask_leak, mask_of
+from eraser_hub.scoring.leaks import mask_leak, mask_of
 
 from .report_inputs import ReportedSplit, Rows, System, read_split
 from .system_scores import ReportSettings, SystemScores, of_runs
@@ -35,13 +34,7 @@ if TYPE_CHECKING:
 
 SHAPE, CHANCE, EVALUATED = "mask_leak", "mask_leak_chance", "eval_x"
 ON_RATIONALE = SCORE_FIELDS["sufficiency"]
-_FIDELITY_FIELDS = (
-    "classification",
-    "classification_scores",
-    "comprehensiveness_classification_scores",
-    "sufficiency_classification_scores",
-    "null_classification_scores",
-)
+_FIDELITY_FIELDS = ("classification", *SCORE_FIELDS.values())
 
 
 def score_system(
@@ -244,9 +237,8 @@ def add_leak(scores: SystemScores, split: ReportedSplit, instances: Rows, settin
         return
     lengths = [_lengths(rows[str(one["annotation_id"])]) for one in held]
     masks = [mask_of(one.get("rationales") or (), sizes, HARD_FIELD) for one, sizes in zip(held, lengths, strict=True)]
-    clusters = document_clusters([list(sizes) for sizes in lengths]) if settings.cluster_by == AUTO else None
     leak = mask_leak(
-        masks, [str(one["classification"]) for one in held], clusters,
+        masks, [str(one["classification"]) for one in held], settings.clusters([list(sizes) for sizes in lengths]),
         confidence_level=settings.confidence_level, n_resamples=settings.n_resamples, seed=settings.seed,
     )  # fmt: skip
     if leak is None:
@@ -285,10 +277,9 @@ def add_evaluator(
         docids.append([document["docid"] for document in row["documents"]])
     if not hits:
         return
-    flags, clusters = np.array(hits), document_clusters(docids)
-    clusters = clusters if settings.cluster_by == AUTO else np.arange(len(hits))
+    flags = np.array(hits)
     scores.scores[EVALUATED] = float(flags.mean())
-    interval = interval_of_share(flags, clusters, settings.confidence_level, settings.n_resamples, settings.seed)
+    interval = settings.interval_of_share(flags, settings.clusters(docids))
     if interval is not None:
         scores.intervals[EVALUATED] = interval
 

@@ -8,9 +8,13 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eraser_hub.metrics.clusters import AUTO
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.hub import place_of
+from eraser_hub.scoring.leaks import document_clusters, interval_of_share
 
 from .report_inputs import ReportedSplit
 
@@ -52,6 +56,16 @@ class ReportSettings:
             return self.part
         level = {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
         return level | self.part
+
+    def clusters(self, docids: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+        """The cluster of each instance: those that share documents have one number, unless each stands for itself."""
+        return document_clusters(docids) if self.cluster_by == AUTO else np.arange(len(docids))
+
+    def interval_of_share(
+        self, values: NDArray[np.bool_] | NDArray[np.float64], clusters: NDArray[np.int64]
+    ) -> tuple[float, float] | None:
+        """The interval of the values' mean over clusters; None where none is asked for."""
+        return interval_of_share(values, clusters, self.confidence_level, self.n_resamples, self.seed)
 
 
 @dataclass(slots=True)

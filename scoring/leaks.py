@@ -123,9 +123,10 @@ def mask_leak(
 
 
 def interval_of_share(
-    hits: NDArray[np.bool_], clusters: NDArray[np.int64], confidence_level: float | None, n_resamples: int, seed: int
-) -> tuple[float, float] | None:
-    """The interval of a share of instances, over clusters; None without a level."""
+    hits: NDArray[np.bool_] | NDArray[np.float64], clusters: NDArray[np.int64], confidence_level: float | None,
+    n_resamples: int, seed: int,
+) -> tuple[float, float] | None:  # fmt: skip
+    """The interval of a share of instances, or of another mean over them, over clusters; None without a level."""
     pool = Pool(len(hits))
     pool.add_mean("share", hits.astype(np.float64))
     statistics = replace(pool.statistics(list(map(str, range(len(hits))))), clusters=clusters, clustering="documents")
