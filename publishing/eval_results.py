@@ -96,11 +96,14 @@ def write_eval_results(
     return paths, notes
 
 
-def _model_card(text: str | None) -> tuple[ModelCard, ModelCardData]:
-    """A model's card, an empty one of no text, and its metadata."""
+def _model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
+    """A model's card, an empty one of no text, and its metadata; ``path`` names it in errors."""
     from huggingface_hub import ModelCard, ModelCardData
 
-    card = ModelCard(text or "---\n{}\n---\n")
+    try:
+        card = ModelCard(text or "---\n{}\n---\n")
+    except (ValueError, yaml.YAMLError) as error:
+        raise DataError(f"the card's metadata cannot be read ({first_line(error)})", file=path) from None
     assert isinstance(card.data, ModelCardData)
     return card, card.data
 
@@ -206,15 +209,11 @@ def merged_card(card: str, model: str, results: Sequence[EvalResult], path: Path
     Raises:
         DataError: a card whose metadata cannot be read.
     """
-    try:
-        merged, data = _model_card(card)
-        standing = list(data.eval_results or [])
-        keys = {_key(result) for result in results}
-        data.eval_results = [*(one for one in standing if _key(one) not in keys), *results]
-        data.model_name = data.model_name or model.rpartition("/")[2]
-        return str(merged)
-    except (ValueError, yaml.YAMLError) as error:
-        raise DataError(f"the card's metadata cannot be read ({first_line(error)})", file=path) from None
+    merged, data = _model_card(card, path)
+    keys = {_key(result) for result in results}
+    data.eval_results = [*(one for one in data.eval_results or () if _key(one) not in keys), *results]
+    data.model_name = data.model_name or model.rpartition("/")[2]
+    return str(merged)
 
 
 def _key(result: EvalResult) -> tuple[str | None, ...]:
@@ -261,10 +260,7 @@ def results_files(model: str, namespace: str, card: str, out: Path, folder: Path
         files[f"{HIDDEN}/{path.name}"] = out / HIDDEN / path.name
         files[f"{HIDDEN}/{path.name}"].write_text(_entries_text(entries), encoding="utf-8")
     local = folder / model / CARD
-    try:
-        results = _model_card(_text(local))[1].eval_results or []
-    except (ValueError, yaml.YAMLError) as error:
-        raise DataError(f"the card's metadata cannot be read ({first_line(error)})", file=local) from None
+    results = _model_card(_text(local), local)[1].eval_results or []
     results = [replace(result, dataset_type=named(result.dataset_type)) for result in results]
     files[CARD] = out / CARD
     files[CARD].write_text(merged_card(card, model, results, Path(f"{model}/{CARD}")), encoding="utf-8")

@@ -9,33 +9,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from eraser_hub.records.errors import DataError, raise_all
 
 from .eval_results import CARD, FOLDER, check_model, results_files
-from .hub_errors import Refusal, redacted
 from .publisher import Publisher, Say, client
-from .uploads import Stamps, Upload, collect, compare, filled, plan_lines, stamps_of, verify
+from .uploads import Upload, collect, compare, filled, plan_lines, stamps_of, verify
 
 COLLECTION = "Human rationales: datasets, metrics, results"
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """Uploads that `verify` passed.
-
-    Attributes:
-        uploads: with the namespace filled in.
-        built: name -> the files as they lie in the folder.
-        stamps: name -> their sizes and times when they were checked.
-    """
-
-    uploads: list[Upload]
-    built: Mapping[str, Upload]
-    stamps: Mapping[str, Stamps]
 
 
 def publish(
@@ -86,15 +69,15 @@ def publish(
     folder = Path(folder)
     with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
         named = bool(datasets or metrics or eval_results is None)
-        uploads = collect(folder, namespace, datasets, metrics, source=source) if named else []
-        checked = _checked(uploads, folder, namespace, Path(aside), source)
+        built = collect(folder, namespace, datasets, metrics, source=source) if named else []
+        for upload in built:
+            verify(upload, folder, source)
+        uploads = [filled(upload, namespace, Path(aside) / upload.name) for upload in built]
         api = None if dry_run else client(endpoint, token, writes=not check)
         publisher = None if api is None else Publisher(api, say, revision=revision, private=private, pause=pause)
         if eval_results is not None:
-            checked.uploads.append(
-                _results(eval_results, namespace, (results_folder, Path(aside) / "model"), publisher)
-            )
-        different = _differences(checked.uploads, publisher, say)
+            uploads.append(_results(eval_results, namespace, publisher, results_folder, Path(aside) / "model"))
+        different = _differences(uploads, publisher, say)
         if publisher is None or check:
             raise_all(different)
             say(
@@ -103,29 +86,19 @@ def publish(
                 else "dry run: nothing was asked of the Hub, nothing sent"
             )
             return []
-        addresses = _send(checked, publisher, folder)
-        if collection and revision == "main" and uploads:
-            publisher.collect(namespace, COLLECTION, checked.uploads)
+        addresses = _send(uploads, publisher, folder)
+        if collection and revision == "main" and built:
+            publisher.add_to_collection(namespace, COLLECTION, uploads)
         return addresses
 
 
-def _checked(uploads: Sequence[Upload], folder: Path, namespace: str, aside: Path, source: Path | None) -> Checked:
-    """Verify all, and fill the namespace in."""
-    stamps = {}
-    for upload in uploads:
-        stamps[upload.name] = stamps_of(upload)
-        verify(upload, folder, source)
-    ready = [filled(upload, namespace, aside / upload.name) for upload in uploads]
-    return Checked(ready, {upload.name: upload for upload in uploads}, stamps)
-
-
-def _results(model: str, namespace: str, place: tuple[Path, Path], publisher: Publisher | None) -> Upload:
-    """The upload of a model's results: below ``place[0]`` as they were written, below ``place[1]`` as they are sent."""
+def _results(model: str, namespace: str, publisher: Publisher | None, folder: Path, out: Path) -> Upload:
+    """The upload of a model's results: below ``folder`` as they were written, below ``out`` as they are sent."""
     check_model(model)
     card = "" if publisher is None else publisher.text(model, CARD)
     if card is None:
         raise DataError(f"there is no model {model} on the Hub (or this token may not see it): upload it first")
-    files = results_files(model, namespace, card, place[1], place[0])
+    files = results_files(model, namespace, card, out, folder)
     return Upload(model, model, "model", files, (), "", keeps_others=True)
 
 
@@ -146,22 +119,18 @@ def _differences(uploads: Sequence[Upload], publisher: Publisher | None, say: Sa
     return errors
 
 
-def _send(checked: Checked, publisher: Publisher, folder: Path) -> list[str]:
+def _send(uploads: Sequence[Upload], publisher: Publisher, folder: Path) -> list[str]:
     """Publish one after another; their addresses."""
     addresses: list[str] = []
-    for upload in checked.uploads:
+    for upload in uploads:
         try:
-            built = checked.built.get(upload.name)
-            if built is not None and stamps_of(built) != checked.stamps[upload.name]:
+            if stamps_of(upload.stamps) != upload.stamps:
                 raise DataError("changed since it was checked: run the same command again", file=folder / upload.name)
             addresses.append(publisher.publish(upload))
         except DataError as error:
-            waiting = [other.repo_id for other in checked.uploads[len(addresses) :]]
+            waiting = [other.repo_id for other in uploads[len(addresses) :]]
             done = f"published: {', '.join(addresses)}; " if addresses else ""
             again = f"{done}not published: {', '.join(waiting)}; the same command uploads the rest"
             raise DataError(f"{error}\n{again}") from None
         publisher.say(f"published {addresses[-1]}")
     return addresses
-
-
-__all__ = ["Publisher", "Refusal", "Upload", "collect", "compare", "publish", "redacted", "verify"]

@@ -105,7 +105,7 @@ class Publisher:
 
         return self.attempt(f"read {path} of {model}", ask)
 
-    def collect(self, namespace: str, title: str, uploads: Sequence[Upload]) -> None:
+    def add_to_collection(self, namespace: str, title: str, uploads: Sequence[Upload]) -> None:
         """Put datasets and Spaces into a collection of the namespace, which is created where there is none."""
         collection = self.attempt(
             f"create the collection {title!r} of {namespace}",

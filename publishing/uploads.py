@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from .spaces import metric_names, space_files
 
 # what a former version may have left and this one no longer has; any other file on the Hub is its owner's
 OURS = (".parquet", ".py", ".json", ".png")
-Stamps = dict[str, tuple[int, int]]  # path -> size and time of a file
+Stamps = dict[Path, tuple[int, int]]  # a file's size and time
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Upload:
         version: what its tag says, without the ``v``; empty for no tag.
         moving_tags: tags that follow the newest commit.
         keeps_others: the repository is somebody's who has more in it: nothing is created or removed.
+        stamps: of the folder's files, before they were checked.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Upload:
     version: str
     moving_tags: tuple[str, ...] = ()
     keeps_others: bool = False
+    stamps: Stamps = field(default_factory=dict)
 
     @property
     def message(self) -> str:
@@ -120,7 +122,8 @@ def _upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
         elif path.is_file():
             files[relative.as_posix()] = path
     moving = (evaluate_tag(),) if kind == "space" and name != BOARD else ()
-    return Upload(name, repo_id, kind, files, left_out, _version(folder, kind), moving)
+    stamps = stamps_of(files.values())
+    return Upload(name, repo_id, kind, files, left_out, _version(folder, kind), moving, stamps=stamps)
 
 
 def evaluate_tag() -> str:
@@ -232,9 +235,9 @@ def _bytes(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-def stamps_of(upload: Upload) -> Stamps:
+def stamps_of(files: Iterable[Path]) -> Stamps:
     """Size and time of each file: what changes when somebody writes it."""
-    return {path: (file.stat().st_size, file.stat().st_mtime_ns) for path, file in upload.files.items()}
+    return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files}
 
 
 def filled(upload: Upload, namespace: str, aside: Path) -> Upload:
