@@ -17,7 +17,17 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.metrics.fields import DISTANCES, ENTROPIES, ERASED_ANSWERS, LEAVE_ONE_OUT, NUMBER_FIELDS, OBJECT_FIELDS
+from eraser_hub.metrics.fields import (
+    ERASED,
+    ERASED_ANSWERS,
+    HARD_FIELD,
+    LEAVE_ONE_OUT,
+    OBJECT_FIELDS,
+    OBJECT_NUMBERS,
+    PLAIN_NUMBERS,
+    SCORE_FIELDS,
+    SOFT_FIELDS,
+)
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.locks import exclusive
@@ -26,9 +36,8 @@ ROW_GROUP = 100  # predictions that are written to Parquet together
 FORMATS = (".jsonl", ".parquet")
 RATIONALE = [
     ("docid", pa.string()),
-    ("hard_rationale_predictions", pa.list_(pa.struct([("start_token", pa.int64()), ("end_token", pa.int64())]))),
-    ("soft_rationale_predictions", pa.list_(pa.float64())),
-    ("soft_sentence_predictions", pa.list_(pa.float64())),
+    (HARD_FIELD, pa.list_(pa.struct([("start_token", pa.int64()), ("end_token", pa.int64())]))),
+    *((soft.field, pa.list_(pa.float64())) for soft in SOFT_FIELDS.values()),
 ]
 
 
@@ -244,7 +253,7 @@ def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any])
     if kind == "perturbation":
         fields = _pair_fields(isinstance(example["pred_label"], str))
     else:
-        pair = [("comprehensiveness_classification_scores", p), ("sufficiency_classification_scores", p)]
+        pair = [(SCORE_FIELDS[side], p) for side in ERASED]
         fields = {
             "annotation_id": pa.string(),
             "rationales": pa.list_(pa.struct([field for field in RATIONALE if field[0] in example["rationales"][0]])),
@@ -258,16 +267,14 @@ def prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any])
             "occluded_scores": pa.list_(pa.struct([("occlusion_rate", pa.float64()), ("trial", pa.int64()), *pair])),
             **{name: _object(name) for name in OBJECT_FIELDS},
             LEAVE_ONE_OUT: pa.list_(pa.float64()),
-            **dict.fromkeys(
-                ("sensitivity_max", "infidelity", "infidelity_normalized", *DISTANCES, *ENTROPIES), pa.float64()
-            ),
+            **{name: pa.float64() for name in PLAIN_NUMBERS if name != "tokens_to_flip"},
         }
     return pa.schema([(name, kind_) for name, kind_ in fields.items() if name in example])
 
 
 def _object(name: str) -> pa.DataType:
     """An object of numbers, and of what it says besides."""
-    numbers = [(number.path[1], pa.float64()) for number in NUMBER_FIELDS.values() if number.path[0] == name]
+    numbers = [(number, pa.float64()) for number in OBJECT_NUMBERS[name]]
     arrow = {int: pa.int64(), float: pa.float64(), str: pa.string()}
     return pa.struct([*numbers, *((more, arrow[kind]) for more, kind in OBJECT_FIELDS[name].items())])
 

@@ -11,23 +11,30 @@ from typing import Any
 
 import datasets
 
-from .fields import LEAVE_ONE_OUT, NUMBER_FIELDS
+from .fields import (
+    AGAIN_FIELD,
+    ERASED,
+    ERASED_ANSWERS,
+    FIDELITY_FIELDS,
+    HARD_FIELD,
+    LEAVE_ONE_OUT,
+    LIST_FIELDS,
+    OBJECT_NUMBERS,
+    OUTCOME_FIELD,
+    PLAIN_NUMBERS,
+    PROBABILITIES,
+    QUOTES_FIELD,
+    SCORE_FIELDS,
+    SOFT_FIELDS,
+)
 
 TEXT, WHOLE, NUMBER, FLAG = (datasets.Value(kind) for kind in ("string", "int64", "float64", "bool"))
 # {label: probability}: labels are each dataset's own, and a struct would have to name them (datasets before 4.1 has no Json)
 BY_LABEL = datasets.Json() if hasattr(datasets, "Json") else TEXT
 
-_ERASED = {
-    "comprehensiveness_classification_scores": BY_LABEL,
-    "sufficiency_classification_scores": BY_LABEL,
-}
+_ERASED = {SCORE_FIELDS[side]: BY_LABEL for side in ERASED}
 _SPAN = {"start_token": WHOLE, "end_token": WHOLE}
-_RATIONALE = {
-    "docid": TEXT,
-    "hard_rationale_predictions": [_SPAN],
-    "soft_rationale_predictions": [NUMBER],
-    "soft_sentence_predictions": [NUMBER],
-}
+_RATIONALE = {"docid": TEXT, HARD_FIELD: [_SPAN], **{soft.field: [NUMBER] for soft in SOFT_FIELDS.values()}}
 _EVIDENCE = {"docid": TEXT, **_SPAN, "start_sentence": WHOLE, "end_sentence": WHOLE}
 _ANNOTATION = {
     "annotation_id": TEXT,
@@ -35,24 +42,19 @@ _ANNOTATION = {
     "documents": [{"docid": TEXT, "text": TEXT}],
     "evidences": [[_EVIDENCE]],
 }
-_OBJECTS = {number.path[0] for number in NUMBER_FIELDS.values() if len(number.path) > 1}
 _FAITHFULNESS = {
     "annotation_id": TEXT,
     "classification": TEXT,
-    "classification_scores": BY_LABEL,
+    SCORE_FIELDS["full"]: BY_LABEL,
     **_ERASED,
-    "thresholded_scores": [{"threshold": NUMBER, **_ERASED}],
-    "random_rationales": [_ERASED],
+    LIST_FIELDS["thresholds"].field: [{"threshold": NUMBER, **_ERASED}],
+    LIST_FIELDS["draws"].field: [_ERASED],
     LEAVE_ONE_OUT: [NUMBER],
-    **{number.path[0]: NUMBER for number in NUMBER_FIELDS.values() if len(number.path) == 1},
-    **{
-        name: {number.path[1]: NUMBER for number in NUMBER_FIELDS.values() if number.path[0] == name}
-        for name in sorted(_OBJECTS)
-    },
+    **dict.fromkeys(PLAIN_NUMBERS, NUMBER),
+    **{name: dict.fromkeys(numbers, NUMBER) for name, numbers in OBJECT_NUMBERS.items()},
     "rationales": [_RATIONALE],
 }
 _QUOTE = {"text": TEXT, "status": TEXT, "docid": TEXT, **_SPAN, "similarity": NUMBER}
-_PROBABILITIES = ("p_full", "p_rationale", "p_complement", "p_empty")
 
 FEATURES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "eraser_agreement": {
@@ -63,7 +65,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "normalized_fidelity": {
         "predictions": {
             "annotation_id": TEXT,
-            **dict.fromkeys(_PROBABILITIES, NUMBER),
+            **dict.fromkeys(FIDELITY_FIELDS, NUMBER),
             "occlusion_rate": NUMBER,
             "trial": WHOLE,
         },
@@ -78,12 +80,9 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "id": TEXT,
             "rationale": [[WHOLE]],
             "pred_label": WHOLE,
-            "pred_proba": [NUMBER],
-            "rationale_pred_proba": [NUMBER],
-            "non_rationale_pred_proba": [NUMBER],
+            **{field: [NUMBER] for field in PROBABILITIES},
             "answer": TEXT,
-            "rationale_pred_label": TEXT,
-            "non_rationale_pred_label": TEXT,
+            **dict.fromkeys(ERASED_ANSWERS, TEXT),
         },
         "references": {
             "id": TEXT,
@@ -101,10 +100,10 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "quote_faithfulness": {
         "predictions": {
             "annotation_id": TEXT,
-            "quotes": [_QUOTE],
-            "outcome": TEXT,
+            QUOTES_FIELD: [_QUOTE],
+            OUTCOME_FIELD: TEXT,
             "classification": TEXT,
-            "asked_again": [{"kind": TEXT, "classification": TEXT, "outcome": TEXT}],
+            AGAIN_FIELD: [dict.fromkeys(("kind", "classification", OUTCOME_FIELD), TEXT)],
         },
         "references": {"annotation_id": TEXT, "documents": _ANNOTATION["documents"]},
     },

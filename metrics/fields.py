@@ -96,6 +96,11 @@ OBJECT_FIELDS = {
     AOPC_BOUNDS: {"method": str, "beam": int},
     SOFT_MASKS: {"draws": int, "standard_error": float},
 }
+# the numbers that stand in an instance itself, and those of each object in it
+PLAIN_NUMBERS = tuple(number.path[0] for number in NUMBER_FIELDS.values() if len(number.path) == 1)
+OBJECT_NUMBERS = {
+    name: tuple(number.path[1] for number in NUMBER_FIELDS.values() if number.path[0] == name) for name in OBJECT_FIELDS
+}
 # the matrices with a column per label
 LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.values() for side in ERASED))
 
@@ -121,12 +126,8 @@ QUOTES_FIELD = "quotes"
 # what a language model answered to changed questions: without its quotes, with them alone, ..
 AGAIN_FIELD = "asked_again"
 INSTANCE: Format = {
-    **dict.fromkeys(("annotation_id", "classification", OUTCOME_FIELD, LEAVE_ONE_OUT)),
-    **{number.path[0]: None for number in NUMBER_FIELDS.values() if len(number.path) == 1},
-    **{
-        name: dict.fromkeys([*(number.path[1] for number in NUMBER_FIELDS.values() if number.path[0] == name), *more])
-        for name, more in OBJECT_FIELDS.items()
-    },
+    **dict.fromkeys(("annotation_id", "classification", OUTCOME_FIELD, LEAVE_ONE_OUT, *PLAIN_NUMBERS)),
+    **{name: dict.fromkeys((*OBJECT_NUMBERS[name], *more)) for name, more in OBJECT_FIELDS.items()},
     "rationales": {
         "docid": None,
         HARD_FIELD: dict.fromkeys(("start_token", "end_token")),
@@ -152,7 +153,12 @@ PERTURBATION_ROW: Format = dict.fromkeys(
         "empty_pred_proba", *ERASED_ANSWERS, "answer", "answer_proba", OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD,
     )
 )  # fmt: skip
-FIDELITY_ROW: Format = dict.fromkeys(
-    (*ID_FIELDS, "p_full", "p_rationale", "p_complement", "p_empty", "occlusion_rate", "trial")
-)
+# where an ERASER instance holds the four probabilities that `normalized_fidelity` reads
+FIDELITY_FIELDS = {
+    "p_full": SCORE_FIELDS["full"],
+    "p_rationale": SCORE_FIELDS["sufficiency"],
+    "p_complement": SCORE_FIELDS["comprehensiveness"],
+    "p_empty": SCORE_FIELDS["null"],
+}
+FIDELITY_ROW: Format = dict.fromkeys((*ID_FIELDS, *FIDELITY_FIELDS, "occlusion_rate", "trial"))
 ANNOTATOR_ROW: Format = dict.fromkeys((*ID_FIELDS, "annotators"))

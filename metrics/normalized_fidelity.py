@@ -15,7 +15,17 @@ from .cells import Row, as_list, as_number, as_scalar
 from .clusters import connected as connected
 from .features import FEATURES
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
-from .fields import FIDELITY_ROW, HEADLINE, ID_FIELDS, INSTANCE, OCCLUDED_FIELD, PROBABILITY_SLACK, SCORE_FIELDS, Format
+from .fields import (
+    FIDELITY_FIELDS,
+    FIDELITY_ROW,
+    HEADLINE,
+    ID_FIELDS,
+    INSTANCE,
+    OCCLUDED_FIELD,
+    PROBABILITY_SLACK,
+    SCORE_FIELDS,
+    Format,
+)
 from .offences import Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
@@ -34,13 +44,6 @@ RANGES: dict[str, tuple[float | None, float | None]] = dict.fromkeys(
 )
 RANGES |= dict.fromkeys(SLOPES, (None, None))
 HIGHER_IS_BETTER |= dict.fromkeys((key for key in RANGES if key not in KEYS), None)
-# where an ERASER instance holds the four probabilities
-INSTANCE_FIELDS = {
-    "p_full": SCORE_FIELDS["full"],
-    "p_rationale": SCORE_FIELDS["sufficiency"],
-    "p_complement": SCORE_FIELDS["comprehensiveness"],
-    "p_empty": SCORE_FIELDS["null"],
-}
 
 _DESCRIPTION = """\
 Sufficiency and comprehensiveness of rationales, clipped to [0, 1] and normalised by what the model says about the
@@ -142,7 +145,7 @@ def _instance_points(row: Row, name: str, offences: Offences) -> list[_Point]:
     if not isinstance(label, str):
         offences.say_of("prediction", name, "classification", f"expected a label, found {cut(label)}")
         return []
-    whole = {key: _of_label(row.get(field), label, name, field, offences) for key, field in INSTANCE_FIELDS.items()}
+    whole = {key: _of_label(row.get(field), label, name, field, offences) for key, field in FIDELITY_FIELDS.items()}
     points = [_Point(None, 0, tuple(whole.values()))]  # type: ignore[arg-type]
     occluded = row.get(OCCLUDED_FIELD)
     if occluded is None:
@@ -155,7 +158,7 @@ def _instance_points(row: Row, name: str, offences: Offences) -> list[_Point]:
         where = f"{OCCLUDED_FIELD}[{at}]."
         rate, trial = _place(one, name, where, offences)
         erased = [
-            _of_label(one.get(INSTANCE_FIELDS[key]), label, name, where + INSTANCE_FIELDS[key], offences)
+            _of_label(one.get(FIDELITY_FIELDS[key]), label, name, where + FIDELITY_FIELDS[key], offences)
             for key in ("p_rationale", "p_complement")
         ]
         points.append(_Point(rate, trial, (whole["p_full"], erased[0], erased[1], whole["p_empty"])))
@@ -186,7 +189,7 @@ def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Po
                 named.setdefault(name, row)
     points: dict[str, list[_Point]] = {}
     for name, row, place, trial in flat:
-        p = tuple(_probability(row.get(key), name, key, offences) for key in INSTANCE_FIELDS)
+        p = tuple(_probability(row.get(key), name, key, offences) for key in FIDELITY_FIELDS)
         points.setdefault(name, []).append(_Point(place, trial, p))  # type: ignore[arg-type]
     return points, named
 

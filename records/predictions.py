@@ -32,10 +32,11 @@ from eraser_hub.metrics.fields import (
     INSTANCE,
     LEAVE_ONE_OUT,
     LIST_FIELDS,
-    NUMBER_FIELDS,
     OBJECT_FIELDS,
+    OBJECT_NUMBERS,
     OCCLUDED_FIELD,
     OUTCOME_FIELD,
+    PLAIN_NUMBERS,
     QUOTES_FIELD,
     SCORE_FIELDS,
     SOFT_FIELDS,
@@ -123,18 +124,16 @@ def _kind(absent: Any, rationale: Any = msgspec.Struct, instance: Any = msgspec.
             "classification": str,
             LEAVE_ONE_OUT: list[float],
             OUTCOME_FIELD: str,
-            **{number.path[0]: float for number in NUMBER_FIELDS.values() if len(number.path) == 1},
-            **{name: struct(name, _numbers_of(name) | more) for name, more in OBJECT_FIELDS.items()},
+            **dict.fromkeys(PLAIN_NUMBERS, float),
+            **{
+                name: struct(name, dict.fromkeys(OBJECT_NUMBERS[name], float) | more)
+                for name, more in OBJECT_FIELDS.items()
+            },
             **dict.fromkeys(SCORE_FIELDS.values(), scores),
             **{field: list[kind] for field, kind in erased.items()},  # type: ignore[valid-type]
         },
         instance,
     )
-
-
-def _numbers_of(name: str) -> dict[str, Any]:
-    """The numbers of an object."""
-    return {number.path[1]: float for number in NUMBER_FIELDS.values() if number.path[0] == name}
 
 
 def _texts(kind: Any) -> Iterator[str]:
