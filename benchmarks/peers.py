@@ -23,10 +23,8 @@ from benchmarks.explain import common_words, network_and_tokenizer
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 STEPS, SAMPLES, BATCH, RUNS = 20, 50, 16, 3
-LENGTHS = {
-    "short": (20, 6),
-    "long": (330, 2),
-}  # words of a text, and texts: the long ones fill a window of 512 sub-words
+# words of a text, and texts: the long ones fill a window of 512 sub-words
+LENGTHS = {"short": (20, 6), "long": (330, 2)}
 RESULTS = Path(__file__).with_name("results_peers.md")
 Explain = Callable[[Sequence[str]], None]
 # what cannot stand in the table, and why
@@ -41,6 +39,24 @@ class Model(NamedTuple):
 
     network: Any
     tokenizer: Any
+
+
+def each(explain: Callable[[str], object]) -> Explain:
+    """A library that takes one text at a time."""
+
+    def explain_all(texts: Sequence[str]) -> None:
+        for text in texts:
+            explain(text)
+
+    return explain_all
+
+
+def label_of(model: Model, inputs: Any) -> int:
+    """The label that the model predicts."""
+    import torch
+
+    with torch.no_grad():
+        return int(model.network(**inputs).logits.argmax())
 
 
 def ours(model: Model, method: str) -> Explain:
@@ -72,43 +88,41 @@ def by_captum(model: Model, method: str) -> Explain:
     import torch
     from captum import attr
 
-    def explain(texts: Sequence[str]) -> None:
-        for text in texts:
-            inputs = model.tokenizer(text, return_tensors="pt")
-            visible = inputs["attention_mask"]
+    def explain(text: str) -> None:
+        inputs = model.tokenizer(text, return_tensors="pt")
+        ids, visible, label = inputs["input_ids"], inputs["attention_mask"], label_of(model, inputs)
+        with torch.no_grad():
+            vectors = model.network.get_input_embeddings()(ids)
+
+        def p_of(points: Any, **inputs: Any) -> Any:
+            return model.network(attention_mask=visible.expand(len(points), -1), **inputs).logits.softmax(-1)[:, label]
+
+        def of_vectors(points: Any) -> Any:
+            return p_of(points, inputs_embeds=points)
+
+        def of_ids(points: Any) -> Any:
             with torch.no_grad():
-                label = int(model.network(**inputs).logits.argmax())
-                vectors = model.network.get_input_embeddings()(inputs["input_ids"])
+                return p_of(points, input_ids=points)
 
-            def of_vectors(points: Any, visible: Any = visible, label: int = label) -> Any:
-                seen = visible.expand(len(points), -1)
-                return model.network(inputs_embeds=points, attention_mask=seen).logits.softmax(-1)[:, label]
+        words = torch.tensor([[0 if word is None else word + 1 for word in inputs.word_ids()]])
+        erased = torch.full_like(ids, model.tokenizer.mask_token_id)
+        features: dict[str, Any] = {"baselines": erased, "feature_mask": words, "perturbations_per_eval": BATCH}
+        if method == "gradient":
+            attr.Saliency(of_vectors).attribute(vectors, abs=False).norm(dim=-1)
+        elif method == "input-x-gradient":
+            attr.InputXGradient(of_vectors).attribute(vectors).sum(-1)
+        elif method == "integrated-gradients":
+            how: dict[str, Any] = {"n_steps": STEPS, "internal_batch_size": BATCH, "return_convergence_delta": True}
+            products, _ = attr.IntegratedGradients(of_vectors).attribute(vectors, **how)
+            products.sum(-1)
+        elif method == "occlusion":
+            attr.FeatureAblation(of_ids).attribute(ids, **features)
+        elif method == "lime":
+            attr.Lime(of_ids).attribute(ids, n_samples=SAMPLES, **features)
+        else:
+            attr.KernelShap(of_ids).attribute(ids, n_samples=SAMPLES, **features)
 
-            def of_ids(ids: Any, visible: Any = visible, label: int = label) -> Any:
-                with torch.no_grad():
-                    return model.network(input_ids=ids, attention_mask=visible.expand(len(ids), -1)).logits.softmax(-1)[
-                        :, label
-                    ]
-
-            words = torch.tensor([[0 if word is None else word + 1 for word in inputs.word_ids()]])
-            erased = torch.full_like(inputs["input_ids"], model.tokenizer.mask_token_id)
-            features: dict[str, Any] = {"baselines": erased, "feature_mask": words, "perturbations_per_eval": BATCH}
-            if method == "gradient":
-                attr.Saliency(of_vectors).attribute(vectors, abs=False).norm(dim=-1)
-            elif method == "input-x-gradient":
-                attr.InputXGradient(of_vectors).attribute(vectors).sum(-1)
-            elif method == "integrated-gradients":
-                how: dict[str, Any] = {"n_steps": STEPS, "internal_batch_size": BATCH, "return_convergence_delta": True}
-                products, _ = attr.IntegratedGradients(of_vectors).attribute(vectors, **how)
-                products.sum(-1)
-            elif method == "occlusion":
-                attr.FeatureAblation(of_ids).attribute(inputs["input_ids"], **features)
-            elif method == "lime":
-                attr.Lime(of_ids).attribute(inputs["input_ids"], n_samples=SAMPLES, **features)
-            else:
-                attr.KernelShap(of_ids).attribute(inputs["input_ids"], n_samples=SAMPLES, **features)
-
-    return explain
+    return each(explain)
 
 
 def by_ferret(model: Model, method: str) -> Explain:
@@ -125,15 +139,7 @@ def by_ferret(model: Model, method: str) -> Explain:
     else:
         one = GradientExplainer(model.network, model.tokenizer, multiply_by_inputs=method == "input-x-gradient")
 
-    def explain(texts: Sequence[str]) -> None:
-        import torch
-
-        for text in texts:
-            with torch.no_grad():
-                label = int(model.network(**model.tokenizer(text, return_tensors="pt")).logits.argmax())
-            one(text, label, **arguments)
-
-    return explain
+    return each(lambda text: one(text, label_of(model, model.tokenizer(text, return_tensors="pt")), **arguments))
 
 
 def by_interpreto(model: Model, method: str) -> Explain:
@@ -150,13 +156,7 @@ def by_interpreto(model: Model, method: str) -> Explain:
         "kernel-shap": (interpreto.KernelShap, {"n_perturbations": SAMPLES}),
     }
     kind, more = kinds[method]
-    one = kind(model.network, model.tokenizer, **how, **more)
-
-    def explain(texts: Sequence[str]) -> None:
-        for text in texts:
-            one.explain(text)
-
-    return explain
+    return each(kind(model.network, model.tokenizer, **how, **more).explain)
 
 
 def _answers(model: Model) -> Callable[[Any], Any]:
@@ -182,13 +182,8 @@ def by_lime(model: Model, method: str) -> Explain:
 
     one = LimeTextExplainer(bow=False, mask_string=model.tokenizer.mask_token, random_state=0, split_expression=r"\s+")
 
-    def explain(texts: Sequence[str]) -> None:
-        for text in texts:
-            one.explain_instance(
-                text, _answers(model), num_samples=SAMPLES, num_features=len(text.split()), top_labels=1
-            )
-
-    return explain
+    how = {"num_samples": SAMPLES, "top_labels": 1}
+    return each(lambda text: one.explain_instance(text, _answers(model), num_features=len(text.split()), **how))
 
 
 def by_shap(model: Model, method: str) -> Explain:
@@ -209,11 +204,7 @@ def by_transformers_interpret(model: Model, method: str) -> Explain:
 
     one = SequenceClassificationExplainer(model.network, model.tokenizer)
 
-    def explain(texts: Sequence[str]) -> None:
-        for text in texts:
-            one(text, n_steps=STEPS, internal_batch_size=BATCH)
-
-    return explain
+    return each(lambda text: one(text, n_steps=STEPS, internal_batch_size=BATCH))
 
 
 def by_ice(model: Model, method: str) -> Explain:
@@ -229,12 +220,11 @@ def by_ice(model: Model, method: str) -> Explain:
     kind, more = kinds[method]
     one = get_extractor(kind, model.network, model.tokenizer, device="cpu", **more)
 
-    def explain(texts: Sequence[str]) -> None:
-        for text in texts:
-            inputs = model.tokenizer(text, return_tensors="pt")
-            one.get_importance_scores(inputs["input_ids"], inputs["attention_mask"])
+    def explain(text: str) -> None:
+        inputs = model.tokenizer(text, return_tensors="pt")
+        one.get_importance_scores(inputs["input_ids"], inputs["attention_mask"])
 
-    return explain
+    return each(explain)
 
 
 GRADIENTS = ("gradient", "input-x-gradient", "integrated-gradients")
@@ -275,9 +265,7 @@ def sides(model: Model, method: str, notes: list[str]) -> Iterator[tuple[str, Ex
         try:
             explain = make(model, method)
             explain(["a quiet film"])
-        except (
-            Exception
-        ) as error:  # other people's code, of any version: whatever it raises, the row goes on without it
+        except Exception as error:  # other people's code, of any version: the row goes on without it
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
             notes.append(f"{name}, {method}: {type(error).__name__}: {first[:150]}")
         else:
@@ -292,7 +280,7 @@ def row(model: Model, method: str, length: str, notes: list[str]) -> str:
     for _ in range(RUNS):
         for name, explain in known.items():
             times[name].append(seconds(explain, texts))
-    medians = {name: statistics.median(own) for name, own in times.items()}
+    medians = {name: statistics.median(runs) for name, runs in times.items()}
     base = medians["eraser-hub"]
     cells = [f"{medians[name] / base:.2f}" if name in medians else "–" for name in PEERS]
     return f"| {method} | {length} | {base / len(texts):.3f} | " + " | ".join(cells) + " |"
@@ -343,8 +331,9 @@ def main() -> None:
         for length in LENGTHS:
             lines.append(row(model, method, length, notes))
             print(lines[-1], flush=True)
-    RESULTS.write_text("\n".join([*lines, *foot(versions, notes)]), encoding="utf-8")
-    print("\n".join([*lines, *foot(versions, notes)]))
+    lines += foot(versions, notes)
+    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":
