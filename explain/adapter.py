@@ -162,6 +162,21 @@ class Adapter(ABC):
         """The instance as the model sees it: without the query where it does not read one."""
         return instance if self.uses_query else instance.without_query()
 
+    def batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[list[int]]:
+        """Numbers of units of these sizes in batches of like length, longest first; of one length where the model does not pad.
+
+        Args:
+            batch_size: of units of full length.
+        """
+        order, start = sorted(range(len(sizes)), key=lambda number: -sizes[number]), 0
+        while start < len(order):
+            size = sizes[order[start]]
+            batch = order[start : start + self.rows_for(size, batch_size)]
+            if not self.pads:
+                batch = [number for number in batch if sizes[number] == size]
+            yield batch
+            start += len(batch)
+
     @abstractmethod
     def encode(self, instance: Instance) -> Encoded:
         """Read an instance once."""

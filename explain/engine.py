@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -407,11 +407,5 @@ def _answers(runner: Runner, encoded: Sequence[Encoded], settings: ExplainSettin
 
 def _answer_to(runner: Runner, one: Instance, kept: NDArray[np.bool_], filler: str) -> str:
     """The answer to what is kept of a passage; none to nothing."""
-    documents = tuple(
-        tuple(compress(tokens, kept[start:end])) or (filler,) * bool(filler)
-        for tokens, (start, end) in zip(one.documents, pairwise(one.bounds), strict=True)
-    )
-    if not any(documents):
-        return ""
-    rest = replace(one, documents=documents, rationale=None, scores=None)
-    return runner.model.answer_text(runner.model.encode(rest))[0]
+    rest = one.left(kept, filler)
+    return runner.model.answer_text(runner.model.encode(rest))[0] if rest.tokens else ""

@@ -89,6 +89,16 @@ class Instance:
             sentences=tuple(tuple(filter(None, sizes)) for sizes in parts), aopc_bounds=None,
         )  # fmt: skip
 
+    def left(self, kept: Sequence[bool] | NDArray[np.bool_], filler: str) -> Instance:
+        """What is left to read where some tokens stay, without what was known of the documents' tokens.
+
+        Args:
+            kept: a flag for each of :attr:`tokens`.
+            filler: the token in place of a document of which nothing is left; "" for none.
+        """
+        documents = tuple(document or (filler,) * bool(filler) for document in self.only(kept).documents)
+        return replace(self, documents=documents, rationale=None, scores=None, sentences=())
+
     def without_query(self) -> Instance:
         """The same instance for a model that is not to see the query."""
         return replace(self, query=())

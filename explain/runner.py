@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from itertools import compress, pairwise
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -117,14 +117,8 @@ class Runner:
             encoded, erased = self._infilled(encoded, erased)
         views = dict(self._views(encoded, erased))
         units = [(views[number], unit) for number in range(len(erased)) for unit in range(len(views[number].keys))]
-        order = sorted(range(len(units)), key=lambda at: -units[at][0].sizes[units[at][1]])
         rows: dict[int, NDArray[np.float64]] = {}
-        while order:
-            size = units[order[0]][0].sizes[units[order[0]][1]]
-            batch = order[: self.model.rows_for(size, self.batch_size)]
-            if not self.model.pads:
-                batch = [at for at in batch if units[at][0].sizes[units[at][1]] == size]
-            order = order[len(batch) :]
+        for batch in self.model.batches([view.sizes[unit] for view, unit in units], self.batch_size):
             values = in_halves(
                 lambda some: list(self.model.states(some)), [units[at] for at in batch], self.model.notes
             )
@@ -211,18 +205,10 @@ class Runner:
         whole, inputs = list(encoded), list(erased)
         for place, one in enumerate(erased):
             instance = encoded[one.instance].instance
-            kept, bounds = one.kept(instance.bounds[-1]), instance.bounds
-            parts = [kept[start:end] for start, end in pairwise(bounds)]
-            if self.erase != "remove" or all(part.any() for part in parts):
-                continue
-            documents = tuple(
-                tuple(compress(tokens, part)) or (filler,)
-                for tokens, part in zip(instance.documents, parts, strict=True)
-            )
-            inputs[place] = full(len(whole))
-            whole.append(
-                self.model.encode(replace(instance, documents=documents, rationale=None, scores=None, sentences=()))
-            )
+            kept = one.kept(instance.bounds[-1])
+            if self.erase == "remove" and not all(kept[start:end].any() for start, end in pairwise(instance.bounds)):
+                inputs[place] = full(len(whole))
+                whole.append(self.model.encode(instance.left(kept, filler)))
         return whole, inputs
 
     def _views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:

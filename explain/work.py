@@ -142,11 +142,13 @@ def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
     return model
 
 
-def infiller_of(model: str | Path, seed: int, **how: Any) -> Infiller | None:
+def infiller_of(
+    model: str | Path, seed: int, *, device: str | None = None, precision: str = "auto", trust_remote_code: bool = False
+) -> Infiller | None:
     """The masked language model that draws words for erased tokens; None where none is asked for.
 
     Args:
-        how: ``device``, ``precision`` and ``trust_remote_code``, as of :class:`Job`.
+        device, precision, trust_remote_code: as of :class:`Job`.
 
     Raises:
         DataError: missing packages; it cannot be opened, or is no masked language model.
@@ -156,7 +158,7 @@ def infiller_of(model: str | Path, seed: int, **how: Any) -> Infiller | None:
     need("torch", "transformers")
     from .transformers.infilling import open_infiller
 
-    return open_infiller(str(model), seed, **{"device": None, "precision": "auto", "trust_remote_code": False, **how})
+    return open_infiller(str(model), seed, device=device, precision=precision, trust_remote_code=trust_remote_code)
 
 
 def infiller_of_job(job: Job, seed: int) -> Infiller | None:

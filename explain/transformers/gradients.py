@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from .pieces import Pieces, Window
     from .sequence_model import SequenceModel
 
-Known: TypeAlias = dict[
-    tuple[bytes, int], NDArray[np.float64]
-]  # scores of a window's places, by its key and the explained column
+# scores of a window's places, by its key and the explained column
+Known: TypeAlias = dict[tuple[bytes, int], NDArray[np.float64]]
 PLAIN = ("gradient", "simple-gradient", "input-x-gradient")  # methods of one backward pass
 FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass keeps every layer's values
 
@@ -46,15 +45,7 @@ class Differentiable(Protocol):
 
 def batches(model: SequenceModel, windows: Sequence[Window]) -> Iterator[list[int]]:
     """Window numbers in batches of like length, longest first."""
-    order = sorted(range(len(windows)), key=lambda number: -len(windows[number].code))
-    place = 0
-    while place < len(order):
-        size = len(windows[order[place]].code)
-        batch = order[place : place + model.rows_for(size, FULL_LENGTH_ROWS)]
-        if not model.pads:
-            batch = [number for number in batch if len(windows[number].code) == size]
-        yield batch
-        place += len(batch)
+    return model.batches([len(window.code) for window in windows], FULL_LENGTH_ROWS)
 
 
 def whole_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:

@@ -28,7 +28,7 @@ from .words import load_tokenizer, not_opened
 BATCH_SIZE = 8  # windows of full length at a time: their outputs have a number for each word of the vocabulary
 
 
-class Place(NamedTuple):
+class Gap(NamedTuple):
     """An erased token: its instance's number, its flat position, and the mask's place in its window."""
 
     instance: int
@@ -84,19 +84,14 @@ class Infiller(SequenceModel):
         Args:
             kept: for each instance flags of the tokens that stay, shape (tokens,).
         """
-        windows: list[tuple[Window, list[Place]]] = []
+        windows: list[tuple[Window, list[Gap]]] = []
         for number, (one, flags) in enumerate(zip(instances, kept, strict=True)):
             windows += self._masked(number, one, flags)
         words = [list(one.tokens) for one in instances]
-        order = sorted(range(len(windows)), key=lambda number: -len(windows[number][0].code))
         numbers = {number: generator(self.seed, one.id, "infill") for number, one in enumerate(instances)}
         uniform = {number: random.random(len(words[number])) for number, random in numbers.items()}
-        while order:
-            size = len(windows[order[0]][0].code)
-            batch = [windows[number] for number in order[: self.rows_for(size, BATCH_SIZE)]]
-            if not self.pads:
-                batch = [one for one in batch if len(one[0].code) == size]
-            order = order[len(batch) :]
+        for numbers_of_batch in self.batches([len(window.code) for window, _ in windows], BATCH_SIZE):
+            batch = [windows[number] for number in numbers_of_batch]
             drawn = in_halves(lambda some: self._drawn(some, uniform), batch, self.notes)
             self.passes += len(batch)
             for (_, places), row in zip(batch, drawn, strict=True):
@@ -104,7 +99,7 @@ class Infiller(SequenceModel):
                     words[place.instance][place.token] = self.drawn[word]
         return [_with_tokens(one, tokens) for one, tokens in zip(instances, words, strict=True)]
 
-    def _masked(self, number: int, one: Instance, kept: NDArray[np.bool_]) -> list[tuple[Window, list[Place]]]:
+    def _masked(self, number: int, one: Instance, kept: NDArray[np.bool_]) -> list[tuple[Window, list[Gap]]]:
         """The windows of a text with masks in the places of what is erased, those that hold the best view of any mask."""
         mask = str(self.tokenizer.mask_token)
         tokens = tuple(token if stays else mask for token, stays in zip(one.tokens, kept, strict=True))
@@ -119,13 +114,13 @@ class Infiller(SequenceModel):
                     best[token] = margin, at, place
         if len(best) < int(np.count_nonzero(~kept)):
             raise DataError(f"--infill: {self.description} drops masks of this text", instance=one.id)
-        chosen: dict[int, list[Place]] = {}
+        chosen: dict[int, list[Gap]] = {}
         for token, (_, at, place) in sorted(best.items()):
-            chosen.setdefault(at, []).append(Place(number, token, place))
+            chosen.setdefault(at, []).append(Gap(number, token, place))
         return [(windows[at], places) for at, places in sorted(chosen.items())]
 
     def _drawn(
-        self, batch: Sequence[tuple[Window, list[Place]]], uniform: dict[int, NDArray[np.float64]]
+        self, batch: Sequence[tuple[Window, list[Gap]]], uniform: dict[int, NDArray[np.float64]]
     ) -> list[list[int]]:
         """For each window the number of the word that is drawn at each of its masks."""
         logits = self.logits(self.tensors([window for window, _ in batch]))
