@@ -80,7 +80,8 @@ Resume = Annotated[bool, typer.Option("--resume", help="Networks: go on with a s
 Task = Annotated[
     str,
     typer.Option(
-        help="Fine-tuning: classification, multiple-choice (CoS-E: the query holds the answers), or auto, by the data."
+        help="Fine-tuning: classification, or multiple-choice (CoS-E: the query holds the answers); match-lstm: classification, or "
+        "question-answering (words of the text); auto: by the data."
     ),
 ]
 

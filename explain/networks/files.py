@@ -22,11 +22,12 @@ from eraser_hub.explain.transformers.words import Words, load_tokenizer, not_ope
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 
+from .answers import AnswerNetwork
 from .classifiers import AdditiveClassifier, LastStateClassifier, LstmClassifier
 from .embedders import Embedder, EncoderEmbedder, WordEmbedder
 from .embeddings import embeddings_for
 from .lei import Lei
-from .matching import MatchLstm
+from .matching import AnswerPointer, MatchLstm
 from .network_model import NetworkModel
 from .sentences import SentenceReader
 from .systems import SYSTEMS, Hyper, LeiHyper, NetworkHyper
@@ -65,6 +66,8 @@ def network_of(name: str, hyper: NetworkHyper, shape: Shape, new_embedder: NewEm
     embedder = new_embedder(hyper.trained_layers)
     if isinstance(hyper, LeiHyper):
         return Lei(embedder, hyper, shape, new_embedder(hyper.generator_layers))
+    if shape.answers:
+        return AnswerPointer(embedder, hyper, shape)
     return CLASSES[name](embedder, hyper, shape)
 
 
@@ -153,7 +156,8 @@ def open_network(
     except (KeyError, TypeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
         raise DataError(f"cannot be opened as a network of `train`: {shown(str(error))}", file=folder) from error
     asks = config.get("uses_query", False) if uses_query is None else uses_query
-    return NetworkModel(
+    kind = AnswerNetwork if shape.answers else NetworkModel
+    return kind(
         network, labels, uses_query=asks, device=device, precision=precision, description=f"{name} {folder.name}"
     )
 

@@ -1,20 +1,26 @@
-"""The match-LSTM (Wang and Jiang, 2016): each word of the text is matched with the question."""
+"""The match-LSTM (Wang and Jiang, 2016): each word of the text is matched with the question.
+
+Behind it stands a classifier, or the boundary model of their answer pointer, which answers with words of the text.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from .embedders import Embedder
 from .layers import Recurrent, masked_softmax
 from .readings import Batch, Part
 from .systems import NetworkHyper
-from .token_network import Shape, TokenNetwork
+from .token_network import Example, Shape, TokenNetwork
 
 
-class MatchLstm(TokenNetwork):
+class Matching(TokenNetwork):
     """An LSTM for each text; at each word of the first one attention over the second (the question), whose weighted states an
-    LSTM reads together with the word's own; logits of its last state.
+    LSTM reads together with the word's own.
 
     The attention of word j over question words i is softmax over i of v . tanh(W_q h_i + W_p h_j + W_m m_{j-1}), m the
     reading LSTM's state. The importance of word j is paper 002's equation 5: the mean over question words i of
@@ -32,7 +38,6 @@ class MatchLstm(TokenNetwork):
         self.of_match, self.vector = nn.Linear(size, size, bias=False), nn.Linear(size, 1, bias=False)
         self.cell = nn.LSTMCell(2 * size, size)
         self.dropout = nn.Dropout(hyper.dropout)
-        self.head = nn.Linear(size, shape.labels)
 
     @classmethod
     def reads_apart(cls, two: bool) -> bool:
@@ -58,9 +63,6 @@ class MatchLstm(TokenNetwork):
             matched.append(match)
         return part, torch.stack(matched, dim=1), match, asked
 
-    def logits(self, vectors: Tensor, batch: Batch) -> Tensor:
-        return self.head(self.dropout(self._read(vectors, batch)[2]))  # type: ignore[no-any-return]
-
     def attention(self, vectors: Tensor, batch: Batch) -> Tensor:
         part, matched, _, asked = self._read(vectors, batch)
         seen = part.within & part.gather(batch.visible)
@@ -71,3 +73,50 @@ class MatchLstm(TokenNetwork):
         shares = torch.where(totals == 0, 0, products / torch.where(totals == 0, 1, totals))
         count = (asked != 0).any(dim=-1).sum(dim=1).clamp(min=1)
         return part.scatter(shares.sum(dim=-1, keepdim=True) / count[:, None, None], vectors.shape[1])[..., 0]
+
+
+class MatchLstm(Matching):
+    """Logits of the last matched state."""
+
+    def __init__(self, embedder: Embedder, hyper: NetworkHyper, shape: Shape) -> None:
+        super().__init__(embedder, hyper, shape)
+        self.head = nn.Linear(hyper.hidden_size, shape.labels)
+
+    def logits(self, vectors: Tensor, batch: Batch) -> Tensor:
+        return self.head(self.dropout(self._read(vectors, batch)[2]))  # type: ignore[no-any-return]
+
+
+class AnswerPointer(Matching):
+    """The boundary model of Wang and Jiang's answer pointer: where an answer starts, and where it ends.
+
+    With H the matched states and h_0 = 0: the logit of place j is v . tanh(V h_j^H + W h_{k-1}), its softmax over the text
+    beta_k, and h_k what an LSTM makes of H beta_k; k = 1 is the start, k = 2 the end. In front of the text stands a place
+    with a learned state, which both point to where the text does not answer the question.
+    """
+
+    def __init__(self, embedder: Embedder, hyper: NetworkHyper, shape: Shape) -> None:
+        super().__init__(embedder, hyper, shape)
+        size = hyper.hidden_size
+        self.nowhere = nn.Parameter(torch.randn(size))
+        self.of_place, self.of_pointer = nn.Linear(size, size, bias=False), nn.Linear(size, size)
+        self.pointed, self.pointer = nn.Linear(size, 1, bias=False), nn.LSTMCell(size, size)
+
+    def logits(self, vectors: Tensor, batch: Batch) -> Tensor:
+        """Logits of start and end, shape (rows, 2, 1 + the longest text's words): first no answer, then each word."""
+        part, matched, _, _ = self._read(vectors, batch)
+        nowhere = self.nowhere.expand(len(matched), 1, -1)
+        states = self.dropout(torch.cat([nowhere, matched], dim=1))
+        visible = functional.pad(part.within & part.gather(batch.visible), (1, 0), value=True)
+        of_place, rows = self.of_place(states), list[Tensor]()
+        state = memory = states.new_zeros(len(states), states.shape[-1])
+        for _ in range(2):
+            scores = self.pointed(torch.tanh(of_place + self.of_pointer(state)[:, None]))[..., 0]
+            rows.append(scores.masked_fill(~visible, torch.finfo(scores.dtype).min))
+            about = (states * torch.softmax(rows[-1], dim=-1)[..., None]).sum(dim=1)
+            state, memory = self.pointer(about, (state, memory))
+        return torch.stack(rows, dim=1)
+
+    def loss(self, batch: Batch, examples: Sequence[Example]) -> Tensor:
+        """Minus the logarithm of p(start) p(end)."""
+        spans = torch.tensor([one.span for one in examples], device=batch.words.device)
+        return 2 * functional.cross_entropy(self(batch).transpose(1, 2), spans)

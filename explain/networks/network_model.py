@@ -152,6 +152,14 @@ class NetworkModel(Adapter):
         with torch.inference_mode():
             return self._of_tokens(encoded, self.network.attention(self.network.embedder(batch), batch))
 
+    def explained_places(self, encoded: Sequence[Encoded], columns: Sequence[int]) -> list[tuple[int, ...]]:
+        """Of each instance, what of the network's output is explained."""
+        return [(column,) for column in columns]
+
+    def explained_output(self, logits: Tensor, places: Tensor, method: str) -> Tensor:
+        """What gradients are taken of, shape (rows,), from logits and :meth:`explained_places`: a label's probability."""
+        return torch.softmax(logits, dim=-1).gather(1, places)[:, 0]
+
     def _gradients(
         self, encoded: Sequence[Encoded], columns: Sequence[int], method: str, steps: int
     ) -> list[NDArray[np.float64]]:
@@ -161,10 +169,9 @@ class NetworkModel(Adapter):
             vectors = self.network.embedder(batch)
 
         def probability(embedded: Tensor, explained: Tensor, *values: Tensor) -> Tensor:
-            logits = self.network.logits(embedded, Batch(*values))
-            return torch.softmax(logits, dim=-1).gather(1, explained)[:, 0]
+            return self.explained_output(self.network.logits(embedded, Batch(*values)), explained, method)
 
-        explained = torch.tensor([[column] for column in columns], device=self.device)
+        explained = torch.tensor(self.explained_places(encoded, columns), device=self.device)
         more = (explained, *(getattr(batch, field.name) for field in fields(batch)))
         rows = self.rows_for(vectors.shape[1], FULL_LENGTH_ROWS)
         values = embedding_scores(self, probability, vectors, method, steps, rows, more)

@@ -24,19 +24,28 @@ class Shape:
     Attributes:
         labels: how many there are.
         apart: instances are read as two segments (:mod:`readings`).
+        answers: it answers with words of the text, and has no labels.
     """
 
     labels: int
     apart: bool
+    answers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A reading with its label's number, and the human rationale at each place (None where there is none)."""
+    """A reading and what it teaches.
+
+    Attributes:
+        label: its number.
+        rationale: the human one at each place; None where there is none.
+        span: of an answer: the numbers of its first and last word, counted from 1; (0, 0) for none.
+    """
 
     reading: Reading
-    label: int
+    label: int = 0
     rationale: NDArray[np.bool_] | None = None
+    span: tuple[int, int] = (0, 0)
 
 
 class TokenNetwork(nn.Module, ABC):

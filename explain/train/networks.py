@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.networks.answers import best_answer
 from eraser_hub.explain.networks.files import CLASSES, Source, embedders_from, network_of, save_network
 from eraser_hub.explain.networks.readings import batch_of, read
 from eraser_hub.explain.networks.systems import LeiHyper, NetworkHyper, grid_of, hyper_of
@@ -22,7 +23,7 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 
 from .baselines import write_facts
-from .data import Data
+from .data import Data, span_of
 from .evaluation import figures_of
 from .fitting import Objective, Progress, Say, fit
 from .recipe import Recipe
@@ -40,19 +41,17 @@ class NetworkObjective(Objective[Example]):
         self.network: TokenNetwork = network.to(device)
         self.device, self.batch_size, self.draw = device, batch_size, data.draw
         self.training, self.validation = (
-            [
-                self._example(one, data.label_names.index(label), data.uses_query)
-                for one, label in zip(*part, strict=True)
-            ]
+            [self._example(one, label, data) for one, label in zip(*part, strict=True)]
             for part in (data.train, data.validation)
         )
 
-    def _example(self, one: Instance, label: int, uses_query: bool) -> Example:
-        reading = read(one, self.network.embedder.lexicon, uses_query, self.network.shape.apart).reading
+    def _example(self, one: Instance, label: str, data: Data) -> Example:
+        reading = read(one, self.network.embedder.lexicon, data.uses_query, self.network.shape.apart).reading
+        number = data.label_names.index(label)
         if not is_marked(one):
-            return Example(reading, label)
+            return Example(reading, number)
         flags = np.asarray([flag for document in one.rationale or () for flag in document] + [False])
-        return Example(reading, label, flags[reading.token])
+        return Example(reading, number, flags[reading.token])
 
     def examples(self, epoch: int) -> Sequence[Example]:
         self.network.epoch = epoch
@@ -76,6 +75,31 @@ class NetworkObjective(Objective[Example]):
         labels, whole = torch.tensor([one.label for one in order], device=self.device), torch.cat(logits)
         loss = float(functional.cross_entropy(whole, labels) + torch.cat(penalties).mean())
         return {**figures_of(labels.tolist(), whole.argmax(dim=1).tolist()), "loss": loss}
+
+
+class AnswerObjective(NetworkObjective):
+    """A network that points to an answer, trained by the place where the gold one stands.
+
+    On validation ``accuracy`` is the share of instances whose best answer is at that place, ``loss`` minus the logarithm of
+    p(start) p(end) there.
+    """
+
+    def _example(self, one: Instance, label: str, data: Data) -> Example:
+        span = span_of(one.tokens, label)
+        assert span is not None  # the others were left out
+        return Example(read(one, self.network.embedder.lexicon, True, True).reading, span=span)
+
+    def validate(self) -> dict[str, float]:
+        order = sorted(self.validation, key=lambda one: -self.size(one))
+        losses, hits = list[float](), 0
+        for start in range(0, len(order), self.batch_size):
+            some = order[start : start + self.batch_size]
+            logits = self.network(batch_of([one.reading for one in some], self.device)).double()
+            for one, rows in zip(some, torch.log_softmax(logits, dim=-1).cpu().numpy(), strict=True):
+                losses.append(-float(rows[0, one.span[0]] + rows[1, one.span[1]]))
+                best = best_answer(*np.exp(rows))
+                hits += (best.first, best.last) == one.span
+        return {"accuracy": hits / len(order), "loss": float(np.mean(losses))} if order else {}
 
 
 def train_network(recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, folder: Path, say: Say) -> None:
@@ -138,6 +162,8 @@ def _best_of_grid(
 def fit_network(recipe: Recipe, data: Data, folder: Path, say: Say) -> tuple[TokenNetwork, Progress]:
     """Make a recipe's network and train it."""
     hyper = network_hyper(recipe)
+    if data.answers and hyper.monitor == "macro_f1":
+        raise DataError("--set monitor: expected accuracy or loss where answers are learned, found 'macro_f1'")
     instances = data.train[0]
     _check_rationales(recipe.model, hyper, instances, say)
     torch.manual_seed(recipe.seed)
@@ -146,7 +172,8 @@ def fit_network(recipe: Recipe, data: Data, folder: Path, say: Say) -> tuple[Tok
     network = network_of(recipe.model, hyper, shape_of(recipe.model, data), new_embedder)
     if not data.validation[0]:
         say("no validation split: the last weights are kept, and nothing stops the training early")
-    objective = NetworkObjective(network, data, device_for(None), hyper.batch_size)
+    kind = AnswerObjective if data.answers else NetworkObjective
+    objective = kind(network, data, device_for(None), hyper.batch_size)
     trained = sum(weights.numel() for weights in network.parameters() if weights.requires_grad)
     say(f"{recipe.model}: {trained:,} weights to train, {len(instances)} instances, on {objective.device}")
     return network, fit(objective, hyper, recipe.seed, folder, say)
@@ -179,7 +206,7 @@ def shape_of(system: str, data: Data) -> Shape:
         raise DataError(
             "match-lstm matches a text with a question: expected a query (--query) or pairs of texts, found neither"
         )
-    return Shape(len(data.label_names), apart)
+    return Shape(len(data.label_names), apart, data.answers)
 
 
 def _check_rationales(

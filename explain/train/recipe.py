@@ -8,8 +8,8 @@ from eraser_hub.explain.networks.systems import Hyper
 
 # of transformers: the batch, warmup and learning rate of paper 004 (appendix A), AdamW with a linear decay
 FINETUNING = Hyper(epochs=3.0, learning_rate=2e-5, warmup_steps=50, linear_decay=True, patience=0, clip=1.0)
-CLASSIFICATION, MULTIPLE_CHOICE = "classification", "multiple-choice"
-TASKS = ("auto", CLASSIFICATION, MULTIPLE_CHOICE)
+CLASSIFICATION, MULTIPLE_CHOICE, ANSWERS = "classification", "multiple-choice", "question-answering"
+TASKS = ("auto", CLASSIFICATION, MULTIPLE_CHOICE, ANSWERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Recipe:
         encoder: of a system that has one: a transformers folder or Hub id; "" for none.
         embeddings: a file of word vectors for systems over words; "" for learned ones.
         resume: go on with a stopped training of a network.
-        task: of fine-tuning, one of :data:`TASKS`; auto: by the data.
+        task: of fine-tuning and of match-lstm, one of :data:`TASKS`; auto: by the data.
         paper: a preset of :mod:`eraser_hub.papers.presets`; "" for our own choices.
         tokenizer: of ``carton2020``'s baselines, a folder or Hub id; "" for the paper's.
         trust_remote_code: run the code that the model to fine-tune brings along.

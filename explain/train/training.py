@@ -19,6 +19,7 @@ from eraser_hub.papers.presets import PRESETS, preset
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 
+from .answers import learns_answers, train_answers
 from .baselines import BASELINES, LARGEST_SEED, examples, fit_baseline, save_baseline
 from .carton import PAPER, fit_carton
 from .data import Data, Labelled
@@ -68,14 +69,18 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
     check_options(recipe)
     if train_on == SUBSETS:
         check_evaluator(recipe, regimes)
+    answers = learns_answers(recipe, data, train_on, regimes)
     evaluated = evaluation_split(recipe)
     identity = {**recipe.identity(), "train_on": train_on}
     with unfinished(out, identity, recipe.resume, say) as folder:
-        _fit(recipe, data, out, folder, train_on, query, evaluated, say)
-        yield f"{out}: {recipe.model} trained on the {train_on} text of {recipe.split}"
-        if evaluated is None:
-            if recipe.eval_split is None:
-                say("not evaluated: no other split with labels; --eval-split names one")
+        if answers:
+            yield from train_answers(recipe, data, evaluated, out, folder, say)
+        else:
+            _fit(recipe, data, out, folder, train_on, query, evaluated, say)
+            yield f"{out}: {recipe.model} trained on the {train_on} text of {recipe.split}"
+        if evaluated is None and recipe.eval_split is None:
+            say("not evaluated: no other split with labels; --eval-split names one")
+        if evaluated is None or answers:
             return
         yield from _figures(recipe, out, train_on, evaluated, say)
         if regimes:

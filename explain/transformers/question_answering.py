@@ -25,6 +25,26 @@ from .sequence_model import GRADIENT_METHODS, SequenceModel
 LONGEST_ANSWER = 30
 
 
+def best_span(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[int, int, float]:
+    """First and last place of the answer of largest p(start) p(end), of at most :data:`LONGEST_ANSWER` places, and that p.
+
+    >>> best_span(np.array([0.1, 0.9]), np.array([0.6, 0.4]))
+    (1, 1, 0.36000000000000004)
+    """
+    pairs = np.outer(start, end)
+    pairs = np.triu(pairs) - np.triu(pairs, LONGEST_ANSWER)
+    first, last = np.unravel_index(int(np.argmax(pairs)), pairs.shape)
+    return int(first), int(last), float(start[first] * end[last])
+
+
+def no_probabilities(description: str) -> DataError:
+    """The error of asking for probabilities of labels."""
+    return DataError(
+        f"{description}: question answering gives spans, not label probabilities: rankings only "
+        "(--method random, gradient, input-x-gradient, integrated-gradients or attention)"
+    )
+
+
 @dataclass(slots=True)
 class Passage(Pieces):
     """A question and its passage, and the best answer once it was looked for."""
@@ -49,10 +69,7 @@ class AnswerModel(SequenceModel):
         self.label_names = ()
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
-        raise DataError(
-            f"{self.description}: question answering gives spans, not label probabilities: rankings only "
-            "(--method random, gradient, input-x-gradient, integrated-gradients or attention)"
-        )
+        raise no_probabilities(self.description)
 
     def _first_output(self, windows: Sequence[Window]) -> Any:
         logits = self.network(**self.tensors(windows)).start_logits[0]
@@ -76,15 +93,13 @@ class AnswerModel(SequenceModel):
             start = self.torch.softmax(out.start_logits.double(), dim=-1)[0].cpu().numpy()
             end = self.torch.softmax(out.end_logits.double(), dim=-1)[0].cpu().numpy()
             inside = window.piece >= 0
-            pairs = np.triu(np.outer(start * inside, end * inside)) - np.triu(np.outer(start, end), LONGEST_ANSWER)
-            first, last = np.unravel_index(int(np.argmax(pairs)), pairs.shape)
-            p = float(start[first] * end[last])
+            first, last, p = best_span(start * inside, end * inside)
             if not np.isfinite(p):
                 raise DataError(
                     f"{self.description}: its output holds NaN or infinite values", instance=one.instance.id
                 )
             if best is None or p > best[3]:
-                best = (window, int(first), int(last), p)
+                best = (window, first, last, p)
         if best is None:
             raise DataError("the passage is empty: nothing to answer from", instance=one.instance.id)
         one.best = best
