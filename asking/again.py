@@ -121,7 +121,8 @@ class Asker:
         if answer.outcome != ANSWERED:
             return answer, []
         first = await self._completed(question, answer)
-        flags, again = flags_of(question, quotes), []
+        flags = flags_of(question, quotes) if self.settings.again else []
+        again: list[Again] = []
         for kind in self.settings.again:
             at = random_flags(question, flags, self.settings.seed) if kind == "random" else flags
             other = changed(question, at, kind)
