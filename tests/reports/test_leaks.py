@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from html import unescape
 from pathlib import Path
 
 import pytest
@@ -80,11 +78,7 @@ def evaluated(split, rows: list[dict], right: int) -> list[dict]:
     ]
 
 
-def text_of(page: Path) -> str:
-    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.read_text("utf-8"))))
-
-
-def test_the_page_says_both_in_sentences(hub, split, tmp_path):
+def test_the_page_says_both_in_sentences(hub, split, tmp_path, text_of):
     rows = predictions(split, True)
     ours = write(tmp_path / "ours.jsonl", rows)
     digest = file_digest(ours, hashlib.blake2b(digest_size=6))

@@ -119,30 +119,6 @@ def test_files_of_several_ways_are_told_apart(tmp_path):
         operator_of(two)
 
 
-SIDES = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
-
-
-def swapped(source: Path, out: Path, way: str) -> Path:
-    """Predictions whose erased probabilities are those of the other side: comprehensiveness and sufficiency change places."""
-    lines = []
-    for line in source.read_text("utf-8").splitlines():
-        row = json.loads(line)
-        for part in [row, *row.get("thresholded_scores", [])]:
-            part[SIDES[0]], part[SIDES[1]] = part[SIDES[1]], part[SIDES[0]]
-        lines.append(json.dumps(row))
-    return write(out, way, "\n".join(lines) + "\n")
-
-
-@pytest.fixture
-def ways(samples, tmp_path):
-    """Two systems by two ways, of which the second way exchanges comprehensiveness and sufficiency."""
-    folder = samples / "predictions" / "eraser"
-    for name, source in (("ours", "movies.val.jsonl"), ("theirs", "movies.val.baseline.jsonl")):
-        write(tmp_path / f"{name}.remove.jsonl", "remove", (folder / source).read_text("utf-8"))
-        swapped(folder / source, tmp_path / f"{name}.mask.jsonl", "mask")
-    return tmp_path
-
-
 def test_compare_tells_each_way_and_flags_the_flips(samples, ways):
     _register(("compare",))
     where = ["--data-dir", str(samples / "eraser" / "movies"), "--split", "val", "--n-resamples", "60"]
