@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .fields import DISTANCES, ENTROPIES
 from .pool import Column, Pool, divide
 
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -253,10 +254,7 @@ DESCRIBED: dict[str, tuple[bool | None, float | None, float | None]] = {
     "sensitivity_max": (False, 0.0, None),
     "infidelity": (False, 0.0, None),
     "infidelity_normalized": (False, 0.0, None),
-    **dict.fromkeys(
-        (f"{what}_{of}" for what in ("distance", "entropy") for of in ("whole", "comprehensiveness", "sufficiency")),
-        (None, 0.0, None),
-    ),
+    **dict.fromkeys((*DISTANCES, *ENTROPIES), (None, 0.0, None)),
 }
 
 

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from .usage import Format, print_tables
+from .usage import Format, Seed, print_tables
 
 Fast = Annotated[bool, typer.Option("--fast", help="Fewer texts, masks and beams: about a minute.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
 
 
 def benchmark_scores(fast: Fast = False, seed: Seed = 1, format: Format = "text") -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .usage import Revision, Split, at_revision, say
+from .usage import Config, Dataset, Revision, Seed, Split, at_revision, say
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from eraser_hub.explain.work import Job
 
 
-Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
 Model = Annotated[str, typer.Option(help="Model folder of `eraser-hub train`, .skops file, or transformers id.")]
 Out = Annotated[Path, typer.Option(help="Predictions: a file ending in .jsonl or .parquet.")]
-Config = Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")]
 Method = Annotated[
     str | None,
     typer.Option(
@@ -43,7 +41,6 @@ Scores = Annotated[
     Path | None,
     typer.Option(help="In place of a method: token scores from elsewhere, the soft rationales of a results file."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
 Draws = Annotated[int, typer.Option(min=1, help="--method random: so many files, OUT.draw-01.jsonl, ...")]
 Kd = Annotated[float | None, typer.Option(help="Share of tokens in a hard rationale; by default the config's average.")]
 Bins = Annotated[str | None, typer.Option(help="AOPC bins in per cent, '' for none; by default 1,5,10,20,50.")]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .usage import Format, Revision, at_revision, print_tables, say
+from .usage import Format, Revision, Seed, at_revision, print_tables, say
 
 TableName = Annotated[
     str, typer.Option("--table", help="eraser-2, eraser-3, eraser-4, carton2020-3 or carton2020-figure-2.")
@@ -27,7 +27,6 @@ Corpora = Annotated[
 Split = Annotated[
     str | None, typer.Option(help="The split that is scored; by default test, or validation where test has no labels.")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
 Out = Annotated[Path | None, typer.Option(help="Keeps what is done; by default reproduce/TABLE-CONFIG.")]
 
 

@@ -8,23 +8,20 @@ from typing import Annotated
 import typer
 
 from .explain import percents
-from .usage import Format, Revision, Split, at_revision, print_tables, say
+from .train import MaxSteps
+from .train import Split as TrainSplit
+from .usage import Config, Dataset, Format, Revision, Seed, Split, at_revision, print_tables, say
 
-Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
 Model = Annotated[str, typer.Option(help="What to train, as of `train`: logistic-regression, bilstm, an encoder, ..")]
 Method = Annotated[str, typer.Option(help="Whose scores rank the tokens, as of `explain`.")]
 Out = Annotated[
     Path, typer.Option(help="Folder for models, predictions and reduced texts; a stopped run goes on there.")
 ]
-Config = Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")]
-TrainSplit = Annotated[str, typer.Option(help="Split to train on.")]
 Bins = Annotated[str, typer.Option(help="Shares of the tokens to remove, in per cent.")]
 Limit = Annotated[
     int | None, typer.Option(min=2, help="So many texts of either split, drawn by seed with each label's share.")
 ]
 Epochs = Annotated[float | None, typer.Option(min=0.0, help="Networks: epochs.")]
-MaxSteps = Annotated[int | None, typer.Option(min=0, help="Networks: stop after so many steps (0: by epochs).")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
 
 
 def roar(

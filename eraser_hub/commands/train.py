@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .usage import Revision, at_revision, say
+from .usage import Config, Dataset, Revision, at_revision, say
 
-Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
 Model = Annotated[
     str,
     typer.Option(
@@ -18,7 +17,6 @@ Model = Annotated[
     ),
 ]
 Out = Annotated[Path, typer.Option(help="Folder for the model.")]
-Config = Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")]
 Split = Annotated[str, typer.Option(help="Split to train on.")]
 EvalSplit = Annotated[
     str | None,

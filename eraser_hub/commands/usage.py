@@ -67,6 +67,9 @@ def _said_if_default(context: typer.Context, split: str) -> str:
     return default_split() if source is not None and source.name == "DEFAULT" else split
 
 
+Dataset = Annotated[str, typer.Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
+Config = Annotated[str | None, typer.Option(help="Config; by default the dataset's default config.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
 Split = Annotated[
     str,
     typer.Option(callback=_said_if_default, help="test, validation (or val), train, or a split of the dataset's own."),
