@@ -117,23 +117,17 @@ def _answers(url: str) -> bool:
 
 @contextlib.contextmanager
 def headless_browser() -> Iterator[Any]:
-    """A headless Chromium, driven by selenium."""
+    """A headless Chromium, driven by selenium, which keeps all that pages write to their consoles."""
     from selenium import webdriver
 
     if missing := missing_programs():
         raise DataError(f"no {' and no '.join(missing)} (Debian: apt-get install chromium chromium-driver)")
     options = webdriver.ChromeOptions()
     options.binary_location = str(shutil.which("chromium"))
-    size = "--window-size={},{}".format(*WINDOW)
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-dev-shm-usage",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        size,
-    ):
-        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    switches = ("headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", "hide-scrollbars")
+    for switch in (*switches, f"window-size={WINDOW[0]},{WINDOW[1]}"):
+        options.add_argument(f"--{switch}")
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     try:
         yield browser

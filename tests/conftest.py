@@ -55,6 +55,19 @@ def samples() -> Path:
     return SAMPLES
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium, shared by a module's tests; its console is emptied by whoever reads it."""
+    from eraser_hub.publishing.screenshots import headless_browser, missing_programs
+
+    pytest.importorskip("selenium", reason="skipped: selenium is not installed")
+    if missing := missing_programs():
+        pytest.skip(f"skipped: no {' and no '.join(missing)}")
+    with headless_browser() as driver:
+        driver.set_page_load_timeout(60)
+        yield driver
+
+
 @pytest.fixture
 def ways(samples: Path, tmp_path: Path) -> Path:
     """A folder with two systems' predictions by two ways; by the second comprehensiveness and sufficiency change places."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.publishing.screenshots import VIEWS, headless_browser, missing_programs, take_views
+from eraser_hub.publishing.screenshots import VIEWS, take_views
 from eraser_hub.records.errors import DataError
 from eraser_hub.reports.highlight import highlight
 
@@ -28,16 +28,6 @@ def pictures() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-@pytest.fixture
-def browser() -> Any:
-    """Headless Chromium."""
-    pytest.importorskip("selenium", reason="skipped: no selenium")
-    if missing := missing_programs():
-        pytest.skip(f"skipped: no {' and no '.join(missing)}")
-    with headless_browser() as driver:
-        yield driver
 
 
 def test_each_dataset_has_a_small_picture_beside_its_card(pictures):

@@ -14,8 +14,6 @@ import pytest
 
 from eraser_hub.publishing.screenshots import (
     VIEWS,
-    headless_browser,
-    missing_programs,
     open_page,
     running_apps,
     submit,
@@ -177,15 +175,6 @@ def test_the_module_is_found_beside_the_app(app, tmp_path, metric_source):
 
 
 # -- in the browser ---------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser():
-    pytest.importorskip("selenium", reason="skipped: selenium is not installed")
-    if missing := missing_programs():
-        pytest.skip(f"skipped: no {' and no '.join(missing)}")
-    with headless_browser() as driver:
-        yield driver
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,8 @@
-"""A browser, a built sample dataset, and a small report with hostile text."""
+"""A page's words, a built sample dataset, and a small report with hostile text."""
 
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -17,32 +16,6 @@ SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 def text_of() -> Callable[[Path], str]:
     """What a page says, without its tags."""
     return lambda page: unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.read_text("utf-8"))))
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Headless Chromium, shared by the session's tests; its console is emptied by whoever reads it."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="skipped: no selenium")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("skipped: no chromium or no chromedriver on this machine")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-        "--window-size=1300,1000",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    session = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    session.set_page_load_timeout(60)
-    session.set_script_timeout(30)
-    yield session
-    session.quit()
 
 
 @pytest.fixture(scope="session")
