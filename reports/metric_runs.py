@@ -13,18 +13,15 @@ import numpy as np
 
 from eraser_hub.metrics.fields import (
     AGAIN_FIELD,
-    HARD_FIELD,
     ONLY_PREDICTED,
     OUTCOME_FIELD,
     QUOTES_FIELD,
     SCORE_FIELDS,
 )
-from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.built import label_name
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import signature_of_run
-from eraser_hub.scoring.leaks import mask_leak, mask_of
 
 from .report_inputs import ReportedSplit, Rows, System, read_split
 from .system_scores import ReportSettings, SystemScores, of_runs
@@ -32,7 +29,8 @@ from .system_scores import ReportSettings, SystemScores, of_runs
 if TYPE_CHECKING:
     from eraser_hub.scoring.settings import Inputs
 
-SHAPE, CHANCE, EVALUATED = "mask_leak", "mask_leak_chance", "eval_x"
+EVALUATED = "eval_x"
+OF_SYSTEMS = {"per_instance": True, "by": "classification", "mask_leak": True}
 ON_RATIONALE = SCORE_FIELDS["sufficiency"]
 _FIDELITY_FIELDS = ("classification", *SCORE_FIELDS.values())
 
@@ -53,13 +51,12 @@ def score_system(
         DataError: what the scorer refuses, in its words.
     """
     scores = SystemScores(system.name)
-    options = settings.part if plain else {"per_instance": True, "by": "classification", **settings.as_options()}
+    options = settings.part if plain else {**OF_SYSTEMS, **settings.as_options()}
     thresholds = _thresholds(instances)
     _run_scorer(scores, system.path, split, {**options, **thresholds})
+    options.pop("mask_leak", None)
     if _fidelity_is_there(instances):
         _add(scores, "normalized_fidelity", instances, split.labelled(), system.path, split.ids, **options)
-    if not plain:
-        add_leak(scores, split, instances, settings)
     scores.signatures.extend(method_of(system.path))
     return scores
 
@@ -120,6 +117,8 @@ def _run_scorer(scores: SystemScores, path: Path, split: ReportedSplit, options:
     for block, statistics in scored.statistics.items():
         scores.add(scored.flat(block), split.ids)
         scores.statistics[block] = statistics
+    if scored.leak is not None:
+        scores.add(scored.leak.flat, split.ids)
     scores.chance = dict(scored.chance)
     scores.missing += scored.cautions()
 
@@ -226,30 +225,6 @@ def _add(
 
 
 # --- what a selection gives away ---------------------------------------------------------------------------------
-
-
-def add_leak(scores: SystemScores, split: ReportedSplit, instances: Rows, settings: ReportSettings) -> None:
-    """Add how well the shapes of a system's hard rationales tell its labels; nothing where it has none, or one label."""
-    rows = dict(zip(split.ids, split.rows, strict=True))
-    held = [one for one in instances if one.get("classification") is not None and str(one["annotation_id"]) in rows]
-    spans = [rationale for one in held for rationale in one.get("rationales") or ()]
-    if not any(rationale.get(HARD_FIELD) for rationale in spans):
-        return
-    lengths = [_lengths(rows[str(one["annotation_id"])]) for one in held]
-    masks = [mask_of(one.get("rationales") or (), sizes, HARD_FIELD) for one, sizes in zip(held, lengths, strict=True)]
-    leak = mask_leak(
-        masks, [str(one["classification"]) for one in held], settings.clusters([list(sizes) for sizes in lengths]),
-        confidence_level=settings.confidence_level, n_resamples=settings.n_resamples, seed=settings.seed,
-    )  # fmt: skip
-    if leak is None:
-        return
-    scores.scores |= {SHAPE: leak.accuracy, CHANCE: leak.chance}
-    if leak.interval is not None:
-        scores.intervals[SHAPE] = leak.interval
-
-
-def _lengths(row: Mapping[str, Any]) -> dict[str, int]:
-    return {document["docid"]: len(tokens_of(document["text"])) for document in row["documents"]}
 
 
 def add_evaluator(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from eraser_hub.scoring.leaks import CHANCE, SHAPE
 from eraser_hub.scoring.operators import operator_notes, sensitivity
 
 from .curves import aopc_figures, distribution_figures, fidelity_figures, fidelity_figures_by_class
-from .metric_runs import CHANCE, EVALUATED, SHAPE
+from .metric_runs import EVALUATED
 from .report_tables import (
     Block,
     Cell,

@@ -6,18 +6,23 @@ Sufficiency is perfect then, and says nothing of the text (Jethani et al. 2021, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.clusters import by_items
+from eraser_hub.metrics.clusters import AUTO, NONE, by_items, numbered
+from eraser_hub.metrics.parts import Part
 from eraser_hub.metrics.pool import Pool
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, intervals
-from eraser_hub.metrics.tokens import mask
 
+if TYPE_CHECKING:
+    from .references import Gold
+    from .settings import ScoreSettings
+
+SHAPE, CHANCE = "mask_leak", "mask_leak_chance"
 FIFTHS, FOLDS, RIDGE = 5, 5, 1.0
 Mask = NDArray[np.bool_]
 
@@ -42,6 +47,19 @@ class MaskLeak:
     def leaks(self) -> bool:
         """Whether the whole interval lies above chance."""
         return self.interval is not None and self.interval[0] > self.chance
+
+    @property
+    def said(self) -> str:
+        """What its figures mean."""
+        told = f"{SHAPE}: the places and the number of the selected tokens, and no word, tell the model's label that often; "
+        more = " The whole interval lies above: the masks give labels away." if self.leaks else ""
+        return f"{told}{CHANCE}: the most frequent label's share.{more}"
+
+    @property
+    def flat(self) -> dict[str, object]:
+        """As a score file has it."""
+        bounds = {} if self.interval is None else {f"{SHAPE}_ci": list(self.interval)}
+        return {SHAPE: self.accuracy, **bounds, CHANCE: self.chance}
 
 
 def shape_of(mask: Mask) -> NDArray[np.float64]:
@@ -99,13 +117,13 @@ def _fitted(x: NDArray[np.float64], y: NDArray[np.float64], unseen: NDArray[np.f
 
 
 def mask_leak(
-    masks: Sequence[Mask], labels: Sequence[str], clusters: NDArray[np.int64] | None = None, *,
+    shapes: Sequence[NDArray[np.float64]], labels: Sequence[str], clusters: NDArray[np.int64] | None = None, *,
     confidence_level: float | None = DEFAULT_LEVEL, n_resamples: int = DEFAULT_RESAMPLES, seed: int = 0,
 ) -> MaskLeak | None:  # fmt: skip
     """How well the shapes of masks tell the labels that a model gave beside them.
 
     Args:
-        masks: for each instance flags of its documents' tokens, selected or not.
+        shapes: of each instance's mask, see `shape_of`.
         labels: the label that the model gave.
         clusters: instances that share documents have one number, int64 (n,); None: each stands for itself.
         confidence_level, n_resamples, seed: of the interval; a level of None makes none.
@@ -113,13 +131,13 @@ def mask_leak(
     Returns:
         None where there is nothing to tell: a single label, or a single cluster.
     """
-    clusters = np.arange(len(masks)) if clusters is None else clusters
+    clusters = np.arange(len(shapes)) if clusters is None else clusters
     if len(set(labels)) < 2 or len(np.unique(clusters)) < 2:
         return None
-    told = told_by_shape(np.stack([shape_of(mask) for mask in masks]), labels, clusters, seed)
+    told = told_by_shape(np.stack(shapes), labels, clusters, seed)
     chance = max(map(list(labels).count, set(labels))) / len(labels)
     bounds = interval_of_share(told, clusters, confidence_level, n_resamples, seed)
-    return MaskLeak(float(told.mean()), bounds, chance, len(masks))
+    return MaskLeak(float(told.mean()), bounds, chance, len(shapes))
 
 
 def interval_of_share(
@@ -134,25 +152,82 @@ def interval_of_share(
     return (float(bounds["share"][0]), float(bounds["share"][1])) if bounds else None
 
 
-def document_clusters(docids: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+def document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64]:
     """A number for each instance, the same for those that share documents, directly or through others.
 
     Args:
-        docids: of each instance's documents.
+        docids: names or numbers of each instance's documents.
     """
     numbers = by_items("documents", docids).numbers
     return np.arange(len(docids)) if numbers is None else numbers
 
 
-def mask_of(rationales: Sequence[Mapping[str, Any]], lengths: Mapping[str, int], field: str) -> Mask:
-    """A prediction's hard rationales as one mask over its documents' tokens, in the documents' order.
+class Masks:
+    """Gathers the hard rationales of instances, each one mask over its annotation's documents, and the labels beside them.
 
     Args:
-        rationales: each with ``docid`` and spans under ``field``.
-        lengths: tokens of each document, by name.
+        gold: the annotations, with the documents that each has.
     """
-    spans = {str(one["docid"]): one.get(field) or () for one in rationales}
-    flags: list[bool] = []
-    for name, length in lengths.items():
-        flags += mask(((span["start_token"], span["end_token"]) for span in spans.get(name, ())), length)
-    return np.array(flags, dtype=bool)
+
+    def __init__(self, gold: Gold) -> None:
+        if gold.listed is None:
+            raise ValueError("expected the documents of each annotation, found none")
+        self.gold = gold
+        owner, number = gold.listed
+        lengths = gold.documents.lengths(owner, number)[0]
+        # of each annotation: number of a document -> where its tokens start and end
+        self.documents: dict[int, dict[int, tuple[int, int]]] = {}
+        for annotation, document, length in zip(owner.tolist(), number.tolist(), lengths.tolist(), strict=True):
+            own = self.documents.setdefault(annotation, {})
+            start = max((end for _, end in own.values()), default=0)
+            own[document] = (start, start + length)
+        self.shapes: list[NDArray[np.float64]] = []
+        self.labels: list[str] = []
+        self.rows: list[int] = []
+        self.selected = False
+
+    def add(self, part: Part) -> None:
+        """Take up instances that have a label; a rationale in a document that its annotation does not list counts for nothing."""
+        p, annotation = part.p, part.rows[part.joined.reference]
+        labelled = np.flatnonzero(p.classification >= 0).tolist()
+        of = {at: self.documents.get(int(annotation[at]), {}) for at in labelled}
+        masks = {at: np.zeros(max((end for _, end in own.values()), default=0), dtype=bool) for at, own in of.items()}
+        rationale = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
+        spans = (p.instance[rationale], part.joined.doc[rationale], p.start, p.end)
+        for at, document, start, end in zip(*(column.tolist() for column in spans), strict=True):
+            place = of.get(at, {}).get(document)
+            if place is not None:
+                masks[at][place[0] + start : place[0] + end] = True
+        self.selected |= bool(len(rationale))
+        self.shapes += [shape_of(mask) for mask in masks.values()]
+        self.labels += [p.labels[code] for code in p.classification[labelled].tolist()]
+        self.rows += annotation[labelled].tolist()
+
+    def leak(self, settings: ScoreSettings) -> tuple[MaskLeak | None, str]:
+        """How well they tell the labels, or a line that says why they cannot be asked.
+
+        Args:
+            settings: clusters, level, resamples and seed.
+        """
+        if not self.selected or not self.labels:
+            return (
+                None,
+                f"no mask_leak: expected hard rationales and labels, found no {'label' if self.selected else 'rationale'}",
+            )
+        level = (
+            settings.confidence_level if settings.n_resamples is None else settings.confidence_level or DEFAULT_LEVEL
+        )
+        leak = mask_leak(
+            self.shapes, self.labels, self._clusters(settings.cluster_by), confidence_level=level,
+            n_resamples=settings.n_resamples or DEFAULT_RESAMPLES, seed=settings.seed,
+        )  # fmt: skip
+        why = "no mask_leak: expected several labels and clusters, found one: there is nothing to tell"
+        return leak, "" if leak else why
+
+    def _clusters(self, cluster_by: str) -> NDArray[np.int64]:
+        if cluster_by == AUTO:
+            return document_clusters([list(self.documents.get(row, ())) for row in self.rows])
+        if cluster_by == NONE:
+            return np.arange(len(self.rows))
+        values = self.gold(cluster_by)
+        return numbered((row,) if values[row] is None else values[row] for row in self.rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("annotation_id", "classification", "documents", "evidences")
 TOKEN_COLUMNS = ("id", "label", "tokens", "rationale_mask")
+Listed = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Gold:
         lines: the line (or row) of each in it.
         label_names: the labels there are; None: those that the annotations have.
         columns: the values of the columns that were asked for, of each annotation.
+        listed: the documents of each annotation, where they were asked for: annotations in ascending order, and numbers of documents,
+            both int64 (d,).
         note: see `labels.LabelNames`.
     """
 
@@ -54,6 +57,7 @@ class Gold:
     label_names: tuple[str, ...] | None
     columns: dict[str, list[object]] = field(default_factory=dict)
     note: str = ""
+    listed: Listed | None = None
 
     def __call__(self, name: str, predicted: bool = False) -> list[object]:
         """The values of a column that was asked for."""
@@ -64,16 +68,20 @@ class Gold:
         return by_documents(self.references)
 
 
-def read_gold(inputs: Inputs, columns: Sequence[str] = ()) -> Gold:
+def read_gold(inputs: Inputs, columns: Sequence[str] = (), listed: bool = False) -> Gold:
     """Read annotations, of a corpus folder or of a built dataset.
 
     Args:
         columns: those to break scores down by, or to cluster by.
+        listed: keep which documents each annotation has; a corpus' references only say which its evidence lies in.
 
     Raises:
         DataError: a file cannot be read, or something in it is not as it should be; at most ten offences.
     """
-    return _of_corpus(inputs, columns) if inputs.dataset is None else _of_dataset(inputs, columns)
+    if inputs.dataset is None:
+        return _of_corpus(inputs, columns, listed)
+    gold = _of_dataset(inputs, columns)
+    return replace(gold, listed=(gold.references.document_instance, gold.references.document)) if listed else gold
 
 
 def raise_offences(offences: Offences, files: dict[str, Path]) -> None:
@@ -137,21 +145,28 @@ def backup_said(inputs: Inputs, unknown: set[str]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------- a corpus
-def _of_corpus(inputs: Inputs, columns: Sequence[str]) -> Gold:
+def _of_corpus(inputs: Inputs, columns: Sequence[str], listed: bool) -> Gold:
     """Annotations and documents, checked as `build` checks them."""
     from eraser_hub.conversion.eraser.checked import read_checked
 
     labels, path = inputs.labels(), inputs.annotation_file
     documents, annotations = CorpusDocuments(inputs.corpus), _Annotations(labels.names)
-    values = {name: list[object]() for name in columns}
+    values, own = {name: list[object]() for name in columns}, list[Listed]()
     for part in read_checked(path, labels.names, NamedDocuments(documents), annotations.numbers):
+        if listed:
+            first, sizes = len(annotations.columns["classification"]), np.diff(part.documents.offsets)
+            own.append((np.repeat(np.arange(first, first + len(sizes)), sizes), part.documents.numbers))
         annotations.add(part)
         for name, cells in values.items():
             cells += [_value(_row(part.run, at, name), name, path, line) for at, line in enumerate(part.run.numbers)]
     if not annotations.numbers:
         raise DataError("expected at least one annotation, found none", file=path)
     lines = range(1, len(annotations.numbers) + 1)  # each holds an annotation
-    return Gold(annotations.flat(documents.numbers), documents, path, lines, labels.names, values, labels.note)
+    gold = Gold(annotations.flat(documents.numbers), documents, path, lines, labels.names, values, labels.note)
+    if not listed:
+        return gold
+    owner, number = (np.concatenate(column).astype(np.int64) for column in zip(*own, strict=True))
+    return replace(gold, listed=(owner, number))
 
 
 class _Annotations:

@@ -44,6 +44,8 @@ def nested(scored: Scored) -> dict[str, object]:
         if there:
             result[name] = {key: a[f"{prefix}{key}"] for key in SOFT}
     result.update({name: part for name, part in flat.items() if part})
+    if scored.leak is not None:
+        result.update(scored.leak.flat)
     if scored.chance:
         result["chance"] = scored.chance
     result["signature"] = "; ".join(scored.signature_of(name) for name, part in flat.items() if part)

@@ -26,6 +26,7 @@ from eraser_hub.metrics.strangers import Strangers
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import parts as parts_of
 
+from .leaks import MaskLeak, Masks
 from .quotes import BLOCK as QUOTES
 from .quotes import score_quotes
 from .references import Gold, backup_said, ids_of_splits, raise_offences, read_gold
@@ -48,6 +49,7 @@ class Scored:
         extra: further entries of the score file.
         notes: lines for whoever reads the scores: what was left out, or guessed.
         counts: of quotes, beside their scores.
+        leak: how well masks tell labels, where it was asked for and can be told.
     """
 
     statistics: dict[str, Statistics]
@@ -60,6 +62,7 @@ class Scored:
     extra: dict[str, object] = field(default_factory=dict)
     notes: Sequence[str] = ()
     counts: dict[str, object] = field(default_factory=dict)
+    leak: MaskLeak | None = None
 
     def signature_of(self, name: str) -> str:
         """That of a block of statistics."""
@@ -111,7 +114,7 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     """
     settings = settings or ScoreSettings()
     check_policy(settings.auprc_policy)
-    gold = read_gold(inputs, settings.columns)
+    gold = read_gold(inputs, settings.columns, settings.mask_leak)
     references = gold.references
     rules = Rules(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
     name_labels(references, gold.label_names, rules["label names"])
@@ -122,6 +125,7 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     faithfulness = Faithfulness(parts, len(references.ids), gold.label_names, settings.aopc_thresholds, settings.totals)
     if settings.paper not in (None, "eraser"):
         raise DataError(f"expected eraser for an ERASER corpus, found {settings.paper}", field="--paper")
+    masks = Masks(gold) if settings.mask_leak else None
     quoted = False
     for own in parts_of(inputs.results, num_proc):
         quoted |= own.quoted
@@ -130,6 +134,8 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
         part = parts.match(own.predictions, own.lines)
         agreement.add(part)
         faithfulness.add(part)
+        if masks is not None and not rules.broken():
+            masks.add(part)
     agreement.finish()
     faithfulness.finish()
     parts.finish()
@@ -150,7 +156,8 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     if not statistics:
         raise DataError(f"nothing to score: expected {fields_of(left_out)}, found none of them", file=inputs.results)
     told = [strangers.told(), *left_out_said(left_out), *agreement.notes(), gold.note]
-    notes = [*told, "" if quotes is None else quotes.note, *_notes(parts, statistics, settings)]
+    leak, leak_note = (None, "") if masks is None else masks.leak(settings)
+    notes = [*told, leak_note, "" if quotes is None else quotes.note, *_notes(parts, statistics, settings)]
     return Scored(
         statistics=statistics,
         report=classification_report(faithfulness.pool),
@@ -161,6 +168,7 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
         by_values=_by_values(gold, settings, parts),
         notes=[note for note in notes if note],
         counts={} if quotes is None else quotes.counts,
+        leak=leak,
     )
 
 

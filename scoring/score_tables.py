@@ -51,6 +51,10 @@ def score_tables(scored: Scored, scores: Mapping[str, object], about: str = "") 
             tables.tables.append(_breakdown(f"{name}_by", f"{title}, by {scored.settings.by}", groups, flat))
     if tables.tables:
         tables.tables[-1].notes += _against_chance(scored)
+    if scored.leak is not None:
+        title = "Labels told by the mask's shape"
+        tables.tables.append(flat_table(scored.leak.flat, f"{title}: {about}" if about else title).tables[0])
+        tables.tables[-1].notes.append(scored.leak.said)
     return tables
 
 

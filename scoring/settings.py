@@ -39,6 +39,7 @@ class ScoreSettings:
         by: a column of the annotations to break scores down by.
         cluster_by: what intervals and tests draw together, see `clusters.clustered`.
         only_predicted: leave out annotations without an instance.
+        mask_leak: also see how well the shapes of hard rationales tell the model's labels, see `leaks`.
         paper: whose choices are made; see `metrics.presets`.
         totals_only: keep no row per annotation where the rest of the settings does not need any: less memory.
     """
@@ -57,6 +58,7 @@ class ScoreSettings:
     by: str | None = None
     cluster_by: str = AUTO
     only_predicted: bool = False
+    mask_leak: bool = False
     paper: str | None = None
     totals_only: bool = False
 

@@ -44,6 +44,12 @@ CiMethod = Annotated[str, typer.Option(help="bca or percentile.")]
 Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.")]
 PerInstance = Annotated[bool, typer.Option("--per-instance", help="Add every score of every instance.")]
 By = Annotated[str | None, typer.Option(help="Break the scores down by this field of the annotations.")]
+MaskLeak = Annotated[
+    bool,
+    typer.Option(
+        "--mask-leak", help="Also how well the places and number of selected tokens alone tell the model's labels."
+    ),
+]
 Paper = Annotated[str | None, typer.Option(help="Make all choices of this paper's code: eraser, wang2022.")]
 EvalResults = Annotated[
     str | None,
@@ -63,7 +69,7 @@ def score(
     random_baseline: RandomBaseline = 0, sentence_threshold: SentenceThreshold = 0.5,
     confidence_level: ConfidenceLevel = None, n_resamples: NResamples = None, ci_method: CiMethod = "bca",
     seed: Seed = 0, per_instance: PerInstance = False, by: By = None, cluster_by: ClusterBy = "auto",
-    only_predicted: OnlyPredicted = False, paper: Paper = None, num_proc: NumProc = 0, eval_results: EvalResults = None,
+    only_predicted: OnlyPredicted = False, mask_leak: MaskLeak = False, paper: Paper = None, num_proc: NumProc = 0, eval_results: EvalResults = None,
     format: Format = "text",
 ) -> None:  # fmt: skip
     """Score predictions against a corpus: the reference scorer's keys, and more.
@@ -92,7 +98,7 @@ def score(
         iou_thresholds, aopc_thresholds, strict=strict, auprc_policy=auprc_policy, random_baseline=random_baseline,
         sentence_threshold=sentence_threshold, per_instance=per_instance, confidence_level=confidence_level,
         n_resamples=n_resamples, seed=seed, ci_method=ci_method, by=by, cluster_by=cluster_by,
-        only_predicted=only_predicted, paper=paper, totals_only=True,
+        only_predicted=only_predicted, mask_leak=mask_leak, paper=paper, totals_only=True,
     )  # fmt: skip
     path = local_file(results)
     inputs = Inputs(data_dir, split, path, annotations, dataset=dataset, config=config)

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eraser_hub.scoring.leaks import document_clusters, mask_leak, mask_of, shape_of, told_by_shape
+from eraser_hub.metrics.tokens import mask, tokens_of
+from eraser_hub.records.errors import DataErrors
+from eraser_hub.scoring.leaks import document_clusters, mask_leak, shape_of, told_by_shape
+from eraser_hub.scoring.result import nested
+from eraser_hub.scoring.score import score
+from eraser_hub.scoring.score_tables import score_tables
+from eraser_hub.scoring.settings import ScoreSettings
+
+from .small_corpora import lines, written
 
 ROUNDING = 2.0**-40
 
@@ -28,6 +36,14 @@ def planted(number: int, leaking: bool, seed: int = 0):
     return masks, labels
 
 
+def shapes_of(masks):
+    return [shape_of(mask) for mask in masks]
+
+
+def leak_of(masks, labels, *more, **options):
+    return mask_leak(shapes_of(masks), labels, *more, **options)
+
+
 def test_shapes_in_closed_form():
     mask = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0, 1], dtype=bool)
     expected = [np.log(4), 0.3, np.log(3), 0.05, (0.05 + 0.15 + 0.95) / 3, 0.95, 2 / 3, 0, 0, 0, 1 / 3]
@@ -37,9 +53,9 @@ def test_shapes_in_closed_form():
 
 
 def test_a_planted_leak_is_told_and_an_honest_mask_is_not():
-    leak = mask_leak(*planted(200, True), n_resamples=200)
+    leak = leak_of(*planted(200, True), n_resamples=200)
     assert leak is not None and leak.accuracy == 1 and leak.leaks and leak.chance == 0.5
-    honest = mask_leak(*planted(200, False), n_resamples=200)
+    honest = leak_of(*planted(200, False), n_resamples=200)
     assert honest is not None and not honest.leaks
     # of 200 fair throws 4 standard deviations are 0.14
     assert abs(honest.accuracy - 0.5) <= 0.15
@@ -48,7 +64,7 @@ def test_a_planted_leak_is_told_and_an_honest_mask_is_not():
 def test_the_count_alone_can_leak():
     masks = [np.arange(30) % 30 < (5 if at % 2 else 9) for at in range(60)]
     rolled = [np.roll(mask, 7 * at) for at, mask in enumerate(masks)]
-    leak = mask_leak(rolled, ["a" if at % 2 else "b" for at in range(60)], confidence_level=None)
+    leak = leak_of(rolled, ["a" if at % 2 else "b" for at in range(60)], confidence_level=None)
     assert leak is not None and leak.accuracy == 1 and leak.interval is None and not leak.leaks
 
 
@@ -62,28 +78,28 @@ def test_clusters_stay_together():
         masks += [mask] * 6
         labels += [label] * 6
         clusters += [document] * 6
-    told = told_by_shape(np.stack(list(map(shape_of, masks))), labels, np.array(clusters))
+    told = told_by_shape(np.stack(shapes_of(masks)), labels, np.array(clusters))
     by_document = told.reshape(30, 6)
     assert (by_document.all(axis=1) | ~by_document.any(axis=1)).all(), "equal masks of one fold are guessed alike"
-    wide = mask_leak(masks, labels, np.array(clusters), n_resamples=300)
-    narrow = mask_leak(masks, labels, n_resamples=300)
+    wide = leak_of(masks, labels, np.array(clusters), n_resamples=300)
+    narrow = leak_of(masks, labels, n_resamples=300)
     assert wide is not None and narrow is not None and wide.interval and narrow.interval
     assert narrow.accuracy > wide.accuracy, "apart, a document's other questions tell its label"
 
 
 def test_where_there_is_nothing_to_tell():
     masks, labels = planted(10, True)
-    assert mask_leak(masks, ["POS"] * 10) is None
-    assert mask_leak(masks, labels, np.zeros(10, dtype=np.int64)) is None
-    assert mask_leak([], []) is None
-    empty = mask_leak([np.zeros(5, dtype=bool)] * 10, labels, confidence_level=None)
+    assert leak_of(masks, ["POS"] * 10) is None
+    assert leak_of(masks, labels, np.zeros(10, dtype=np.int64)) is None
+    assert leak_of([], []) is None
+    empty = leak_of([np.zeros(5, dtype=bool)] * 10, labels, confidence_level=None)
     assert empty is not None and empty.accuracy <= 0.5, "masks without a token tell nothing"
 
 
 @given(st.integers(0, 50), st.integers(2, 4))
 def test_names_of_labels_and_order_of_instances_say_nothing(seed, number):
     masks, labels = planted(24, False, seed)
-    shapes = np.stack(list(map(shape_of, masks)))
+    shapes = np.stack(shapes_of(masks))
     clusters = np.arange(24) // number
     told = told_by_shape(shapes, labels, clusters)
     order = np.random.default_rng(seed).permutation(24)
@@ -91,11 +107,125 @@ def test_names_of_labels_and_order_of_instances_say_nothing(seed, number):
     assert (again == told[order]).all()
 
 
-def test_masks_and_clusters_of_predictions():
-    spans = [{"docid": "b", "hard": [{"start_token": 0, "end_token": 1}]}, {"docid": "c", "hard": None}]
-    assert mask_of(spans, {"a": 2, "b": 2, "c": 1}, "hard").tolist() == [False, False, True, False, False]
+def test_clusters_of_documents():
     groups = document_clusters([["a"], ["b"], ["b", "c"], ["c"], ["d"]])
     assert groups[1] == groups[2] == groups[3] and len({groups[0], groups[1], groups[4]}) == 3
     assert document_clusters([["a"], ["b"]]).tolist() == [0, 1] and document_clusters([]).tolist() == []
-    with pytest.raises(KeyError):
-        mask_of([{"docid": "a", "hard": [{}]}], {"a": 1}, "hard")
+
+
+# --- in `score` ----------------------------------------------------------------------------------------------------------------
+
+
+def corpus(folder, number: int = 24, **changes):
+    """Annotations of two documents, "a" of 4 tokens or more and "b" of 6; a mask that starts "a" for POS and ends "b" for NEG."""
+    references, predictions = [], []
+    for at in range(number):
+        label, names = ("NEG", "POS")[at % 2], (f"{at}a", f"{at}b")
+        texts = ["w " * (4 + at % 5), "v " * 6]
+        evidence = [[{"docid": name, "start_token": 0, "end_token": 1} for name in names]]
+        documents = [{"docid": name, "text": text.strip()} for name, text in zip(names, texts, strict=True)]
+        row = {"annotation_id": str(at), "classification": label, "documents": documents, "evidences": evidence}
+        references.append(row)
+        name, start = (names[0], 0) if label == "POS" else (names[1], 5)
+        span = {"start_token": start, "end_token": start + 1}
+        rationale = {"docid": name, "hard_rationale_predictions": [span]}  # the other document is not named at all
+        predictions.append({"annotation_id": str(at), "classification": label, "rationales": [rationale], **changes})
+    return written(folder, predictions, references), references, predictions
+
+
+def test_score_tells_a_leak_and_says_it(tmp_path):
+    inputs, _, _ = corpus(tmp_path)
+    scored = score(inputs, ScoreSettings(mask_leak=True, confidence_level=0.95, n_resamples=100, totals_only=True))
+    content = nested(scored)
+    assert (content["mask_leak"], content["mask_leak_chance"], content["mask_leak_ci"][1]) == (1.0, 0.5, 1.0)
+    text = score_tables(scored, content, "movies").written("text")
+    assert "Labels told by the mask's shape: movies" in text and "the masks give labels away" in text
+    plain = nested(score(inputs, ScoreSettings(mask_leak=True)))
+    assert plain["mask_leak"] == 1.0 and "mask_leak_ci" not in plain
+
+
+def test_score_is_the_same_without_and_beside_it(tmp_path):
+    inputs, _, _ = corpus(tmp_path)
+    without, beside = nested(score(inputs)), nested(score(inputs, ScoreSettings(mask_leak=True)))
+    assert beside.keys() - without.keys() == {"mask_leak", "mask_leak_chance"}
+    assert {key: beside[key] for key in without} == without
+
+
+def test_a_mask_lies_over_all_documents_of_its_annotation(tmp_path):
+    """Also over those that the instance does not name, in the annotation's order."""
+    inputs, references, predictions = corpus(tmp_path)
+    masks = []
+    for row, one in zip(references, predictions, strict=True):
+        spans = {each["docid"]: each["hard_rationale_predictions"] for each in one["rationales"]}
+        flags = []
+        for document in row["documents"]:
+            own = [(span["start_token"], span["end_token"]) for span in spans.get(document["docid"], ())]
+            flags += mask(own, len(tokens_of(document["text"])))
+        masks.append(np.array(flags))
+    expected = leak_of(masks, [one["classification"] for one in predictions], confidence_level=None)
+    assert score(inputs, ScoreSettings(mask_leak=True)).leak == expected
+
+
+def test_clusters_are_those_that_are_asked_for(tmp_path):
+    """Two questions of one document are never in different folds: alone, each would tell the other's label."""
+    random = np.random.default_rng(1)
+    references, predictions = [], []
+    for at in range(60):
+        docid, label, start = (
+            f"d{at // 6}",
+            ("NEG", "POS")[at // 6 % 2],
+            int(np.random.default_rng(at // 6).integers(0, 30)),
+        )
+        references.append(
+            {"annotation_id": str(at), "classification": ("NEG", "POS")[random.integers(2)], "source": f"s{at // 12}",
+             "documents": [{"docid": docid, "text": "w " * 39 + "w"}],
+             "evidences": [[{"docid": docid, "start_token": 0, "end_token": 1}]]}
+        )  # fmt: skip
+        span = {"start_token": start, "end_token": start + 2}
+        rationale = {"docid": docid, "hard_rationale_predictions": [span]}
+        predictions.append({"annotation_id": str(at), "classification": label, "rationales": [rationale]})
+    inputs = written(tmp_path, predictions, references)
+    leaks = {by: score(inputs, ScoreSettings(mask_leak=True, cluster_by=by)).leak for by in ("auto", "none", "source")}
+    masks = [np.zeros(40, dtype=bool) for _ in predictions]
+    for one, flags in zip(predictions, masks, strict=True):
+        start = one["rationales"][0]["hard_rationale_predictions"][0]["start_token"]
+        flags[start : start + 2] = True
+    labels = [one["classification"] for one in predictions]
+    for by, clusters in (("auto", np.arange(60) // 6), ("none", np.arange(60)), ("source", np.arange(60) // 12)):
+        assert leaks[by] == leak_of(masks, labels, clusters, confidence_level=None)
+    assert leaks["none"].accuracy > leaks["auto"].accuracy
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"rationales": []}, "found no rationale"),
+        ({"classification": "POS"}, "there is nothing to tell"),
+    ],
+)
+def test_score_says_why_there_is_no_leak_to_tell(tmp_path, changes, words):
+    inputs, _, _ = corpus(tmp_path, **changes)
+    scored = score(inputs, ScoreSettings(mask_leak=True))
+    assert scored.leak is None and "mask_leak" not in nested(scored)
+    assert [note for note in scored.notes if note.startswith("no mask_leak: ") and words in note]
+
+
+def test_without_labels_there_is_none_either(tmp_path):
+    inputs, _, predictions = corpus(tmp_path)
+    bare = [{key: value for key, value in one.items() if key != "classification"} for one in predictions]
+    lines(inputs.results, bare)
+    scored = score(inputs, ScoreSettings(mask_leak=True))
+    assert scored.leak is None and any("found no label" in note for note in scored.notes)
+
+
+def test_spans_that_do_not_fit_are_refused_as_without_it(tmp_path):
+    inputs, _, predictions = corpus(tmp_path)
+    for one in predictions:
+        one["rationales"][0]["hard_rationale_predictions"] = [{"start_token": 3, "end_token": 10_000_000_000}]
+    lines(inputs.results, predictions)
+    told = []
+    for asked in (False, True):
+        with pytest.raises(DataErrors) as error:
+            score(inputs, ScoreSettings(mask_leak=asked))
+        told.append(str(error.value))
+    assert told[0] == told[1] and "expected end_token at most" in told[0]
