@@ -19,7 +19,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "bert-to-bert": {"max_steps": 100, "batch_size": 16, "window": 128, "learning_rate": 5e-5},
     "glove-lstm": {"epochs": 6.0, "hyper": SMALL},
     "bert-lstm": {
-        "epochs": 3.0, "limit": 100, "batch_size": 4, "learning_rate": 2e-3, "hyper": ("hidden_size=64", "trained_layers=0")
+        "epochs": 2.0, "limit": 100, "batch_size": 4, "learning_rate": 2e-3, "hyper": ("hidden_size=64", "trained_layers=0")
     },
     "bilstm": {"epochs": 4.0, "hyper": SMALL},
     ENCODER: {"max_steps": 40, "batch_size": 8, "window": 256, "learning_rate": 5e-5},

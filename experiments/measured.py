@@ -76,7 +76,8 @@ class Work:
         if (folder / "model.json").is_file() and not stopped:
             self.say(f"{folder}: trained before")
             return folder
-        for line in train_model(self._recipe(stopped), folder, train_on, False, self.say):
+        # the row's own predictions are scored: figures of the whole split would take as long again, and stand nowhere
+        for line in train_model(self._recipe(stopped), folder, train_on, False, self.say, figures=False):
             self.say(line)
         return folder
 

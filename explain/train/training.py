@@ -39,7 +39,9 @@ REGIMES = {
 TRAIN_ON = ("full", "rationale", SUBSETS)
 
 
-def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Callable[[str], None]) -> Iterator[str]:
+def train_model(
+    recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Callable[[str], None], figures: bool = True
+) -> Iterator[str]:
     """Train, save into ``out``, and give a line of figures per regime.
 
     Args:
@@ -47,6 +49,7 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
         train_on: ``full``, ``rationale`` (the human rationale's tokens alone), or ``subsets`` (random ones, for EVAL-X).
         regimes: train the other way too, beside ``out``'s model, for paper 004's three regimes.
         say: called with lines of progress.
+        figures: evaluate what was trained; where it is False the evaluation split serves validation alone.
 
     Raises:
         DataError: unknown model or split, no labels, no rationales where they are asked for, a seed out of range.
@@ -80,7 +83,7 @@ def train_model(recipe: Recipe, out: Path, train_on: str, regimes: bool, say: Ca
             yield f"{out}: {recipe.model} trained on the {train_on} text of {recipe.split}"
         if evaluated is None and recipe.eval_split is None:
             say("not evaluated: no other split with labels; --eval-split names one")
-        if evaluated is None or answers:
+        if evaluated is None or answers or not figures:
             return
         yield from _figures(recipe, out, train_on, evaluated, say)
         if regimes:

@@ -285,6 +285,19 @@ def test_defaults_are_the_papers():
     assert (SYSTEMS["bilstm"].hyper.epochs, SYSTEMS["bilstm"].hyper.hidden_size) == (10, 200)
 
 
+def bytes_of(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_figures_may_be_left_out(hub, tmp_path):
+    """Who scores predictions himself waits for no evaluation of the whole split; what was trained is the same."""
+    job = recipe(hub, "logistic-regression")
+    with_figures = list(train_model(job, tmp_path / "a", "full", False, say=quiet))
+    without = list(train_model(job, tmp_path / "b", "full", False, say=quiet, figures=False))
+    assert without == [f"{tmp_path / 'b'}: logistic-regression trained on the full text of train"]
+    assert len(with_figures) == 3 and bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b")
+
+
 def test_systems_that_need_what_the_data_lack_say_so(hub, tmp_path):
     with pytest.raises(DataError, match="match-lstm matches a text with a question"):
         list(train_model(recipe(hub, "match-lstm", hyper=NETWORK), tmp_path / "m", "full", False, say=quiet))
