@@ -33,7 +33,6 @@ def write_board_space(folder: Path, files: Mapping[str, str]) -> list[Path]:
         DataError: a folder that is none of this function's, a file or a link in its place, or it cannot be written; what
             stands there is as it was.
     """
-    folder = Path(folder)
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise DataError("expected a folder or nothing, found a file or a link", file=folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / WRITTEN).is_file():

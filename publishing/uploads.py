@@ -236,8 +236,8 @@ def _bytes(size: float) -> str:
 
 
 def stamps_of(files: Iterable[Path]) -> Stamps:
-    """Size and time of each file: what changes when somebody writes it."""
-    return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files}
+    """Size and time of each file that is there: what changes when somebody writes or removes it."""
+    return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()}
 
 
 def filled(upload: Upload, namespace: str, aside: Path) -> Upload:

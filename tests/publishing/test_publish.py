@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from loopback_hub import TOKEN
@@ -241,11 +242,12 @@ def test_unknown_names_and_empty_folders(publish_toy, loopback, toy_hub, tmp_pat
     refused(publish_toy, loopback, "nothing to publish")
 
 
-def test_a_file_changed_after_the_check_is_refused(publish_toy, toy_hub, loopback, said):
+@pytest.mark.parametrize("change", [lambda path: path.write_text("---\nconfigs: []\n---\n"), Path.unlink])
+def test_a_file_changed_after_the_check_is_refused(publish_toy, toy_hub, loopback, said, change):
     def say(line):
         said.append(line)
         if line.startswith("space"):
-            (toy_hub / "eraser" / "README.md").write_text("---\nconfigs: []\n---\n")
+            change(toy_hub / "eraser" / "README.md")
 
     with pytest.raises(DataError, match="changed since it was checked"):
         publish_toy(say=say)
