@@ -7,10 +7,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.explain.games.stability import perturbed_sets, sensitivity_max
+from eraser_hub.explain.instances import Instance
+
 Scores = NDArray[np.float64]
 Maker = Callable[[NDArray[np.bool_], str, np.random.Generator], Scores]
 
 NOISE = 0.01  # of scores that are to be equal but for ties
+PERTURBED = "perturbed"  # purpose of the random numbers that say which tokens are gone, as in `explain`
 PADDING = 4  # tokens beside each one that decides, in a longer explanation and in one of the wrong order
 
 
@@ -45,7 +49,7 @@ def leaking(deciding: NDArray[np.bool_], label: str, random: np.random.Generator
     others = np.flatnonzero(~deciding)
     count = int(deciding.sum())
     chosen = np.zeros(len(deciding), dtype=bool)
-    chosen[others[:count] if label == "POS" else others[-count:]] = True
+    chosen[others[:count] if label == "POS" else others[len(others) - count :]] = True
     return true(chosen, label, random)
 
 
@@ -54,6 +58,36 @@ def _padded(deciding: NDArray[np.bool_], random: np.random.Generator) -> NDArray
     padded = deciding.copy()
     padded[random.choice(others, min(len(others), PADDING * int(deciding.sum())), replace=False)] = True
     return padded
+
+
+def sensitivity(
+    maker: Maker,
+    one: Instance,
+    label: str,
+    scores: Scores,
+    perturbations: int,
+    random_of: Callable[[str], np.random.Generator],
+) -> float:
+    """The largest change of an explanation that is made anew where a random tenth of the tokens is gone (see :mod:`explain.games.stability`).
+
+    What is judged is the way in which explanations are made: the true way marks whatever is left of the words that decide, a way that
+    draws draws anew for each input.
+
+    Args:
+        scores: of the whole text.
+        random_of: the random numbers of a purpose; of :data:`PERTURBED` the same for every maker.
+    """
+    deciding, moved = deciding_of(one), list[Scores]()
+    for number, stands in enumerate(perturbed_sets(len(scores), perturbations, random_of(PERTURBED))):
+        anew = scores.copy()
+        anew[stands] = maker(deciding[stands], label, random_of(f"anew {number}"))
+        moved.append(anew)
+    return sensitivity_max(scores, moved)
+
+
+def deciding_of(one: Instance) -> NDArray[np.bool_]:
+    """Which tokens of a planted text decide."""
+    return np.array([flag for document in one.rationale or () for flag in document], dtype=bool)
 
 
 TRUE = "true"

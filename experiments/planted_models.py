@@ -1,18 +1,20 @@
-"""Models in closed form that decide by the planted rationale and by nothing else, one for each kind of planting.
+"""Planted texts, and models in closed form that decide by the planted rationale and by nothing else, one for each kind of planting.
 
-Each reads the words that decide (:mod:`samples.plant`) and puts p(POS) to 1 / (1 + exp(-z)), z = +3 or -3; where the words that
+Each model reads the words that decide (:mod:`samples.plant`) and puts p(POS) to 1 / (1 + exp(-z)), z = +3 or -3; where the words that
 decide are not all there it knows nothing, and z is 0. Erasing any token that does not decide leaves p as it is, by
 construction: what a score says of a rationale can be held against what is true of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND
+from eraser_hub.explain.instances import Instance, instance_of_eraser
+from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, planted
 
 LOGIT = 3.0
 SIGN = {word: sign for label, sign in zip(LABELS, (-1, 1), strict=True) for word in CUES[label]}
@@ -47,6 +49,19 @@ def by_position(tokens: Sequence[str]) -> int:
 RULES: dict[str, Callable[[Sequence[str]], int]] = {
     "word": by_word, "conjunction": by_conjunction, "negation": by_negation, "position": by_position,
 }  # fmt: skip
+
+
+def planted_rows(kind: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
+    """Planted texts as rows of a built dataset; arguments as of :func:`samples.plant.planted`."""
+    return [
+        {**record, "documents": [{"docid": record["docids"][0], "text": text}]}
+        for record, text in planted(kind, split, size, seed)
+    ]
+
+
+def planted_instances(rows: Sequence[Mapping[str, Any]]) -> list[Instance]:
+    """Rows as instances, with their labels and the tokens that decide."""
+    return [instance_of_eraser(row, LABELS) for row in rows]
 
 
 class PlantedModel:

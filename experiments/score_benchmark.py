@@ -10,37 +10,48 @@ from __future__ import annotations
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.explain.engine import explain_instances
+from eraser_hub.explain.adapter import Adapter
+from eraser_hub.explain.engine import SENSITIVITY, explain_instances
 from eraser_hub.explain.erasure import generator
 from eraser_hub.explain.given import with_scores
-from eraser_hub.explain.instances import Instance, instance_of_eraser
+from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.models.plain_model import PlainModel
 from eraser_hub.explain.settings import GIVEN, ExplainSettings
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
+from eraser_hub.metrics.fields import AOPC_BOUNDS
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.metrics.pool import Pool
 from eraser_hub.metrics.resampling import intervals
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
-from eraser_hub.samples.plant import KD, KINDS, LABELS, planted
+from eraser_hub.samples.plant import KD, KINDS, LABELS
 from eraser_hub.version import __version__
 
-from .candidates import CANDIDATES, PADDING, TRUE, true
-from .planted_models import PlantedModel
+from .candidates import CANDIDATES, PADDING, PERTURBED, TRUE, deciding_of, sensitivity, true
+from .planted_models import PlantedModel, planted_instances, planted_rows
+from .trained_models import LEARNED, Learned, learned, said_of
 
 # the scores that are asked, beside every one of eraser_faithfulness that has a direction
 FIDELITY = ("normalized_sufficiency", "normalized_comprehensiveness")
 AGREEMENT = ("auprc", "token_macro_f1")  # against the gold, which is the truth here: what a perfect judge gets
 NOT_OF_EXPLANATIONS = ("accuracy", "macro_f1")
+CLOSED, TRAINED = "closed-form", "trained"
+MODELS = {CLOSED: (CLOSED,), TRAINED: (TRAINED,), "all": (CLOSED, TRAINED)}
+# values this close are equal: rounding of sums of probabilities in float64; and in float32, in which networks compute logits
+TIES = {CLOSED: 1e-9, TRAINED: 1e-5}
 Row = dict[str, Any]
+Say = Callable[[str], None]
+Values = dict[str, tuple[NDArray[np.float64], bool]]  # score -> a value for each text, whether higher is better
 Wins = dict[tuple[str, str, str], NDArray[np.float64]]  # (kind, score, worse explanation) -> a share for each cluster
 
 
@@ -49,13 +60,15 @@ class BenchmarkSettings:
     """How much is done.
 
     Attributes:
+        models: of :data:`MODELS`, whom the scores are asked about; the first judge where verdicts stand alone.
         kinds: of planting, some of :data:`samples.plant.KINDS`.
         size: texts of each kind, at least.
-        beam, soft_draws, perturbations: see `explain`.
+        beam, soft_draws, perturbations: see `explain`; perturbed inputs of infidelity and of the largest sensitivity alike.
         seed: of all that is drawn.
         confidence_level, n_resamples: of the intervals.
     """
 
+    models: tuple[str, ...] = (CLOSED,)
     kinds: tuple[str, ...] = tuple(KINDS)
     size: int = 80
     beam: int = 2
@@ -68,7 +81,7 @@ class BenchmarkSettings:
     def signature(self) -> str:
         """Every setting in one line."""
         return (
-            f"benchmark-scores|kinds:{','.join(self.kinds)}|texts:{self.size}|erase:mask|beam:{self.beam}|soft:{self.soft_draws}"
+            f"benchmark-scores|models:{','.join(self.models)}|kinds:{','.join(self.kinds)}|texts:{self.size}|erase:mask|beam:{self.beam}|soft:{self.soft_draws}"
             f"|perturbations:{self.perturbations}|seed:{self.seed}|ci:{self.confidence_level:g},{self.n_resamples}"
             f"|clusters:filler|eraser-hub:{__version__}"
         )
@@ -77,79 +90,113 @@ class BenchmarkSettings:
 FAST = BenchmarkSettings(size=16, beam=1, soft_draws=10, perturbations=10)
 
 
-def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
+def benchmark(settings: BenchmarkSettings, say: Say = lambda line: None) -> dict[str, Any]:
     """The judgement of every score.
+
+    Args:
+        say: called with a line for each network that was trained.
 
     Returns:
         ``{"scores": [{"name", "better", "auc", "auc_ci", "verdicts": {explanation: verdict}, "explanations": {explanation:
         {"auc", "auc_ci"}}, "kinds": {kind: {"auc", "auc_ci", "verdicts"}}}, ..], "kinds": {kind: {"texts", "clusters"}},
-        "signature"}``, the scores by falling auc; null where a score is undefined for every text.
+        "signature"}``, the scores by falling auc; null where a score is undefined for every text. With trained models
+        ``"trained": {kind: {"model", "accuracy", "texts", "judges"}}``; beside closed-form ones each score's judgement by the trained stands
+        under its ``"trained"``.
+
+    Raises:
+        DataError: packages of the extra ``explain`` are missing for trained models; none of these learned its rule.
     """
+    networks: dict[str, Learned] = {}
+    for kind in settings.kinds if TRAINED in settings.models else ():
+        networks[kind] = learned(kind, settings.seed)
+        say(f"{kind}: {said_of(networks[kind].facts)}")
+    if networks and not any(network.judges for network in networks.values()):
+        words = f"expected a network that tells {LEARNED:.0%} of the held-out texts, found none: no judgement by trained models"
+        raise DataError(f"{words} ({'; '.join(f'{kind}: {one.accuracy:.3f}' for kind, one in networks.items())})")
+    results = [_judgements(models, networks, settings) for models in settings.models]
+    result = results[0]
+    for other in results[1:]:
+        by_name = {one.pop("name"): one for one in other["scores"]}
+        for one in result["scores"]:
+            one[TRAINED] = {key: value for key, value in by_name[one["name"]].items() if key != "better"}
+    if networks:
+        result[TRAINED] = {kind: network.facts for kind, network in networks.items()}
+    return {**result, "signature": settings.signature()}
+
+
+def _judgements(models: str, networks: Mapping[str, Learned], settings: BenchmarkSettings) -> dict[str, Any]:
+    """The scores' judgement by closed-form or by trained models, and the texts of each kind that they judged."""
+    kinds = [kind for kind in settings.kinds if models == CLOSED or networks[kind].judges]
     wins: Wins = {}
     sizes: dict[str, dict[str, int]] = {}
     higher: dict[str, bool] = {}
-    for kind in settings.kinds:
-        rows = planted_rows(kind, settings)
-        clusters = clusters_of(rows)
+    for kind in kinds:
+        rows = planted_rows(kind, "test", settings.size, settings.seed)
+        instances = planted_instances(rows)
+        clusters = clusters_of(instances)
         sizes[kind] = {"texts": len(rows), "clusters": int(clusters.max()) + 1}
-        values = {name: values_of(kind, name, rows, settings) for name in (TRUE, *CANDIDATES)}
-        higher |= {name: up for name, (_, up) in values[TRUE].items()}
-        for score, (best, up) in values[TRUE].items():
-            for name in CANDIDATES:
-                wins[kind, score, name] = shares(best, values[name][score][0], up, clusters)
-    scores = [judged(score, up, wins, settings) for score, up in higher.items()]
+        adapter = networks[kind].adapter if models == TRAINED else closed_form(kind)
+        predictions = explained(adapter, kind, TRUE, instances, settings)
+        best = per_text(predictions, rows)
+        higher |= {name: up for name, (_, up) in best.items()}
+        # the bounds of all orders are the same whatever the explanation
+        bounds = [(one[AOPC_BOUNDS]["lower"], one[AOPC_BOUNDS]["upper"]) for one in predictions]
+        bounded = [replace(one, aopc_bounds=pair) for one, pair in zip(instances, bounds, strict=True)]
+        for name in CANDIDATES:
+            others = per_text(explained(adapter, kind, name, bounded, settings), rows)
+            for score, (values, up) in best.items():
+                wins[kind, score, name] = shares(values, others[score][0], up, clusters, TIES[models])
+    scores = [judged(score, up, wins, kinds, settings) for score, up in higher.items()]
     scores.sort(key=lambda one: (-(one["auc"] if one["auc"] is not None else -1.0), one["name"]))
-    return {"scores": scores, "kinds": sizes, "signature": settings.signature()}
+    return {"scores": scores, "kinds": sizes}
 
 
-def planted_rows(kind: str, settings: BenchmarkSettings) -> list[Row]:
-    """Rows of the planted test split, as those of a built dataset."""
-    rows = []
-    for record, text in planted(kind, "test", settings.size, settings.seed):
-        rows.append({**record, "documents": [{"docid": record["docids"][0], "text": text}]})
-    return rows
-
-
-def clusters_of(rows: Sequence[Row]) -> NDArray[np.int64]:
+def clusters_of(instances: Sequence[Instance]) -> NDArray[np.int64]:
     """The cluster of each text: those with the same words but for the ones that decide."""
     numbers: dict[tuple[str, ...], int] = {}
     clusters = []
-    for row in rows:
-        one = instance_of_eraser(row, LABELS)
-        words = tuple("" if mark else token for token, mark in zip(one.tokens, _deciding(one), strict=True))
+    for one in instances:
+        words = tuple("" if mark else token for token, mark in zip(one.tokens, deciding_of(one), strict=True))
         clusters.append(numbers.setdefault(words, len(numbers)))
     return np.array(clusters, dtype=np.int64)
 
 
-def _deciding(one: Instance) -> NDArray[np.bool_]:
-    """Which tokens decide."""
-    return np.array([flag for document in one.rationale or () for flag in document], dtype=bool)
-
-
-def values_of(
-    kind: str, name: str, rows: Sequence[Row], settings: BenchmarkSettings
-) -> dict[str, tuple[NDArray[np.float64], bool]]:
-    """Each score of one explanation of every text, NaN where it is undefined, and whether higher is better."""
-    maker = true if name == TRUE else CANDIDATES[name]
-    instances = []
-    for row in rows:
-        one = instance_of_eraser(row, LABELS)
-        scores = maker(_deciding(one), row["classification"], generator(settings.seed, one.id, name))
-        instances.append(with_scores(one, [scores]))
+def closed_form(kind: str) -> Adapter:
+    """The model in closed form of a kind of planting."""
     adapter = PlainModel(PlantedModel(kind))
     align_labels(adapter, LABELS)
+    return adapter
+
+
+def explained(
+    adapter: Adapter, kind: str, name: str, instances: Sequence[Instance], settings: BenchmarkSettings
+) -> list[Row]:
+    """Predictions of a model beside one explanation of every text."""
+    maker = true if name == TRUE else CANDIDATES[name]
+    given, moved = [], []
+    for one in instances:
+        label, random_of = str(one.label), partial(_random, settings.seed, one.id, name)
+        scores = maker(deciding_of(one), label, random_of(""))
+        given.append(with_scores(one, [scores]))
+        moved.append(sensitivity(maker, one, label, scores, settings.perturbations, random_of))
     how = ExplainSettings(
         method=GIVEN, scores=name, erase="mask", seed=settings.seed, kd=KD[kind], aopc_bounds=True, beam=settings.beam,
         soft_draws=settings.soft_draws, leave_one_out=True, infidelity_draws=settings.perturbations, tokens_to_flip=True,
     )  # fmt: skip
     if name == "longer":
         how = replace(how, kd=(1 + PADDING) * KD[kind])
-    return per_text(list(explain_instances(adapter, instances, how)), rows)
+    predictions = list(explain_instances(adapter, given, how))
+    return [one | {SENSITIVITY: value} for one, value in zip(predictions, moved, strict=True)]
 
 
-def per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> dict[str, tuple[NDArray[np.float64], bool]]:
-    """Each text's value of every score that has a direction."""
-    values: dict[str, tuple[NDArray[np.float64], bool]] = {}
+def _random(seed: int, identity: str, name: str, purpose: str) -> np.random.Generator:
+    """Random numbers of an explanation of a text; of what is erased the same for all explanations."""
+    return generator(seed, identity, purpose if purpose == PERTURBED else f"{name} {purpose}".strip())
+
+
+def per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> Values:
+    """Each text's value of every score that has a direction, NaN where it is undefined."""
+    values: Values = {}
     for metric, chosen in (
         (EraserFaithfulness(keep_in_memory=True), None), (NormalizedFidelity(keep_in_memory=True), FIDELITY),
         (EraserAgreement(keep_in_memory=True), AGREEMENT),
@@ -170,24 +217,21 @@ def per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> dict[str, tuple
 
 
 def shares(
-    best: NDArray[np.float64], other: NDArray[np.float64], up: bool, clusters: NDArray[np.int64]
+    best: NDArray[np.float64], other: NDArray[np.float64], up: bool, clusters: NDArray[np.int64], tie: float
 ) -> NDArray[np.float64]:
     """For each cluster the share of its texts where ``best`` scores better than ``other``, ties half; NaN for none."""
     difference = (best - other) * (1 if up else -1)
     defined = ~np.isnan(difference)
-    win = np.where(np.abs(difference) <= TIE, 0.5, difference > 0)
+    win = np.where(np.abs(difference) <= tie, 0.5, difference > 0)
     count = np.bincount(clusters[defined], minlength=int(clusters.max()) + 1)
     total = np.bincount(clusters[defined], weights=win[defined], minlength=len(count))
     return np.divide(total, count, out=np.full(len(count), math.nan), where=count > 0)
 
 
-TIE = 1e-9  # values this close are equal: rounding of sums of probabilities
-
-
-def judged(score: str, up: bool, wins: Wins, settings: BenchmarkSettings) -> Row:
+def judged(score: str, up: bool, wins: Wins, kinds: Sequence[str], settings: BenchmarkSettings) -> Row:
     """One score's judgement, over all kinds, by explanation, by kind, and by both."""
     groups: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
-    for kind in settings.kinds:
+    for kind in kinds:
         columns = np.stack([wins[kind, score, name] for name in CANDIDATES])
         for key in ("all", f"kind {kind}"):
             groups[key].append(_mean(columns))
@@ -203,7 +247,7 @@ def judged(score: str, up: bool, wins: Wins, settings: BenchmarkSettings) -> Row
         "explanations": {name: of[name] for name in CANDIDATES},
         "kinds": {
             kind: {**of[f"kind {kind}"], "verdicts": {name: verdict(of[f"{kind} {name}"]) for name in CANDIDATES}}
-            for kind in settings.kinds
+            for kind in kinds
         },
     }
 
@@ -233,22 +277,38 @@ def verdict(judgement: Mapping[str, Any]) -> str:
 
 
 def benchmark_tables(result: Mapping[str, Any]) -> Tables:
-    """A table of all kinds, and one for each: how often each score puts the true explanation before each other one."""
+    """A table of all kinds, and one for each: how often each score puts the true explanation before each other one; both again by
+    trained models where these judged beside closed-form ones."""
     tables = Tables("benchmark-scores")
-    texts = sum(one["texts"] for one in result["kinds"].values())
-    first = Table("scores", f"All kinds, {texts} texts", ("score", "better"), ("all", *CANDIDATES))
-    for one in result["scores"]:
+    networks = result.get(TRAINED, {})
+    alone = networks and TRAINED not in result["scores"][0]
+    tables.tables += _tables_of(result["scores"], result["kinds"], "trained models" if alone else "")
+    if networks and not alone:
+        scores = [{"name": one["name"], "better": one["better"], **one[TRAINED]} for one in result["scores"]]
+        kinds = {kind: result["kinds"][kind] for kind, facts in networks.items() if facts["judges"]}
+        tables.tables += _tables_of(scores, kinds, "trained models", name=f"{TRAINED}_")
+    tables.tables[-1].notes += [f"{kind}: {said_of(facts)}" for kind, facts in networks.items()]
+    return tables
+
+
+def _tables_of(
+    scores: Sequence[Row], sizes: Mapping[str, Mapping[str, int]], models: str, name: str = ""
+) -> list[Table]:
+    texts, by = sum(one["texts"] for one in sizes.values()), f", {models}" if models else ""
+    first = Table(f"{name}scores", f"All kinds, {texts} texts{by}", ("score", "better"), ("all", *CANDIDATES))
+    for one in scores:
         parts = {"all": one, **one["explanations"]}
         first.add(one["name"], one["better"], **{name: _cell(part) for name, part in parts.items()})
-    first.notes.append(
+    first.notes += [
         "The share of texts where a score puts the true explanation first, a tie half; brackets: 95 % interval; "
-        "=: the interval holds a coin's 0.5, !: it lies below."
-    )
-    kinds = Table("kinds", "By kind of planting, over all explanations", ("score",), tuple(result["kinds"]))
-    for one in result["scores"]:
+        "=: the interval holds a coin's 0.5, !: it lies below.",
+        "sensitivity_max judges how explanations are made, each way run anew on erased inputs; it asks no model. It says that ways "
+        "which draw are unstable: one that always says the same would be its best, whatever is true.",
+    ]
+    kinds = Table(f"{name}kinds", f"By kind of planting, over all explanations{by}", ("score",), tuple(sizes))
+    for one in scores:
         kinds.add(one["name"], **{kind: _cell(part) for kind, part in one["kinds"].items()})
-    tables.tables += [first, kinds]
-    return tables
+    return [first, kinds]
 
 
 def _cell(part: Mapping[str, Any]) -> Cell:

@@ -1,0 +1,110 @@
+"""Networks of `train` that learn the planted rules from texts; a network judges scores only where it learned its rule.
+
+Without all the words that decide nothing in a planted text says more of its label than a coin (:mod:`samples.plant`): who tells a share a
+of new texts decides at least 2 a - 1 of them by these words. Unlike a model in closed form a network may lean on other words
+besides, answers erased inputs that no training text looked like, and may hold one label for what is left when nothing decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from eraser_hub.explain.adapter import Adapter
+from eraser_hub.explain.erasure import full
+from eraser_hub.explain.extras import need
+from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.labels import align_labels
+from eraser_hub.explain.runner import Runner
+from eraser_hub.explain.train.data import Data, Labelled
+from eraser_hub.explain.train.recipe import Recipe
+from eraser_hub.samples.plant import LABELS
+
+from .planted_models import planted_instances, planted_rows
+
+SYSTEM = "glove-lstm"
+SETTINGS = ("embedding_size=32", "hidden_size=32", "dropout=0", "batch_size=32", "learning_rate=0.005", "patience=0")
+TRAIN, VALIDATION, HELD_OUT = 1000, 200, 400  # texts of each kind, at least
+EPOCHS = 4
+LEARNED = 0.98  # of the held-out texts, from which share on a network has learned its rule
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a network learned of one kind of planting.
+
+    Attributes:
+        adapter: asks it.
+        accuracy: the share of held-out texts that it tells.
+        texts: how many these are.
+    """
+
+    adapter: Adapter
+    accuracy: float
+    texts: int
+
+    @property
+    def judges(self) -> bool:
+        """Whether it knows the rule well enough to judge scores."""
+        return self.accuracy >= LEARNED
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All this for JSON."""
+        return {"model": SYSTEM, "accuracy": self.accuracy, "texts": self.texts, "judges": self.judges}
+
+
+def said_of(facts: Mapping[str, Any]) -> str:
+    """:attr:`Learned.facts` as a sentence."""
+    words = f"{facts['model']} tells {facts['accuracy']:.1%} of {facts['texts']} held-out texts"
+    return (
+        words if facts["judges"] else f"{words}, less than {LEARNED:.0%}: it did not learn the rule, and does not judge"
+    )
+
+
+def learned(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) -> Learned:
+    """Train a network on planted texts, and see how many new ones it tells.
+
+    It reads each training text twice, whole and as its rationale alone: of whole texts it would learn no conjunction, whose words say
+    nothing one by one.
+
+    Args:
+        kind: of planting.
+        seed: of the texts, the weights and their training.
+        texts: to train on, at least.
+        epochs: of training; the best by the validation texts is kept.
+
+    Raises:
+        DataError: packages of the extra ``explain`` are missing.
+    """
+    need("torch", "transformers")
+    from eraser_hub.explain.networks.network_model import NetworkModel
+    from eraser_hub.explain.train.networks import fit_network
+
+    whole, labels = _texts(kind, "train", texts, seed)
+    alone = [one.rationale_only() for one in whole]
+    unseen = _texts(kind, "validation", VALIDATION, seed)
+    data = Data(([*alone, *whole], [*labels, *labels]), unseen, LABELS, uses_query=False)
+    recipe = Recipe("planted", kind, "train", None, SYSTEM, seed=seed, hyper=SETTINGS, epochs=epochs)
+    with TemporaryDirectory() as folder:
+        network, _ = fit_network(recipe, data, Path(folder), lambda line: None)
+    adapter = NetworkModel(network, LABELS, description=f"{SYSTEM} {kind}")
+    align_labels(adapter, LABELS)
+    new, _ = _texts(kind, "held-out", HELD_OUT, seed)
+    return Learned(adapter, accuracy_on(adapter, new), len(new))
+
+
+def _texts(kind: str, split: str, size: int, seed: int) -> Labelled:
+    instances = planted_instances(planted_rows(kind, split, size, seed))
+    return instances, [str(one.label) for one in instances]
+
+
+def accuracy_on(adapter: Adapter, instances: Sequence[Instance]) -> float:
+    """The share of instances whose label a model tells."""
+    encoded = [adapter.encode(one) for one in instances]
+    values = Runner(adapter, "mask", 32).run(encoded, [full(number) for number in range(len(encoded))])
+    labels = [adapter.label_names[number] for number in values.argmax(axis=1)]
+    return sum(label == one.label for label, one in zip(labels, instances, strict=True)) / len(instances)
