@@ -14,12 +14,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from eraser_hub.explain.adapter import Adapter
-from eraser_hub.explain.erasure import full
 from eraser_hub.explain.extras import need
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.labels import align_labels
-from eraser_hub.explain.runner import Runner
 from eraser_hub.explain.train.data import Data, Labelled
+from eraser_hub.explain.train.evaluation import guesses_of
 from eraser_hub.explain.train.recipe import Recipe
 from eraser_hub.samples.plant import LABELS
 
@@ -104,7 +103,5 @@ def _texts(kind: str, split: str, size: int, seed: int) -> Labelled:
 
 def accuracy_on(adapter: Adapter, instances: Sequence[Instance]) -> float:
     """The share of instances whose label a model tells."""
-    encoded = [adapter.encode(one) for one in instances]
-    values = Runner(adapter, "mask", 32).run(encoded, [full(number) for number in range(len(encoded))])
-    labels = [adapter.label_names[number] for number in values.argmax(axis=1)]
-    return sum(label == one.label for label, one in zip(labels, instances, strict=True)) / len(instances)
+    guesses = guesses_of(adapter, instances)
+    return sum(guess == one.label for guess, one in zip(guesses, instances, strict=True)) / len(instances)
