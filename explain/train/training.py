@@ -114,6 +114,8 @@ def check_options(recipe: Recipe) -> None:
         ):
             if value:
                 raise DataError(f"{option}: only {', '.join(SYSTEMS)} take it, not {recipe.model}")
+    if recipe.task == MULTIPLE_CHOICE and recipe.model in (*BASELINES, *SYSTEMS):
+        raise DataError(f"--task {MULTIPLE_CHOICE}: transformers models alone learn to choose, not {recipe.model}")
     if recipe.paper not in ("", *PRESETS):
         raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(recipe.paper)}")
     if recipe.tokenizer and not (recipe.paper == PAPER and recipe.model in BASELINES):

@@ -114,5 +114,13 @@ def test_a_config_whose_queries_hold_no_answers_is_classified(network, tokenizer
         list(
             train_model(replace(recipe, task="multiple-choice"), tmp_path / "n", "full", False, say=lambda words: None)
         )
+    for name in ("bilstm", "logistic-regression"):
+        with pytest.raises(DataError, match=f"--task multiple-choice: transformers models alone .*, not {name}"):
+            list(
+                train_model(
+                    replace(recipe, model=name, task="multiple-choice"), tmp_path / "n", "full", False,
+                    say=lambda words: None,
+                )
+            )  # fmt: skip
     with pytest.raises(DataError, match="--task: expected one of auto"):
         list(train_model(replace(recipe, task="ner"), tmp_path / "n", "full", False, say=lambda words: None))
