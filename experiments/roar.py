@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress, pairwise
+from itertools import chain, compress, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -244,7 +244,8 @@ def _hits(model: Path, folder: Path, plan: RoarPlan, names: Sequence[str]) -> li
     adapter = open_model(model)
     align_labels(adapter, names)
     instances = list(open_split(str(folder), None, plan.split).instances())
-    return [guess == one.label for guess, one in zip(guesses_of(adapter, instances), instances, strict=True)]
+    guesses = chain.from_iterable(guesses_of(adapter, instances))
+    return [guess == one.label for guess, one in zip(guesses, instances, strict=True)]
 
 
 def _figures(hits: Sequence[bool], clusters: np.ndarray, seed: int) -> dict[str, Any]:

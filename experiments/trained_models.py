@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -103,5 +104,5 @@ def _texts(kind: str, split: str, size: int, seed: int) -> Labelled:
 
 def accuracy_on(adapter: Adapter, instances: Sequence[Instance]) -> float:
     """The share of instances whose label a model tells."""
-    guesses = guesses_of(adapter, instances)
+    guesses = chain.from_iterable(guesses_of(adapter, instances))
     return sum(guess == one.label for guess, one in zip(guesses, instances, strict=True)) / len(instances)

@@ -47,10 +47,10 @@ def evaluate_on(
     instances, gold = examples(
         split, rationale_only=rationale_only, uses_query=model.uses_query, limit=limit, seed=seed
     )
-    guesses = []
+    guesses: list[str] = []
     began = said = time.monotonic()
-    for guess in guesses_of(model, instances):
-        guesses.append(guess)
+    for several in guesses_of(model, instances):
+        guesses += several
         now = time.monotonic()
         if now - said > QUIET_SECONDS and len(guesses) < len(instances):
             left = (now - began) / len(guesses) * (len(instances) - len(guesses))
@@ -59,13 +59,13 @@ def evaluate_on(
     return Evaluation(**figures_of(gold, guesses), instances=len(gold))
 
 
-def guesses_of(model: Adapter, instances: Iterable[Instance]) -> Iterator[str]:
-    """The label that the model gives each instance."""
+def guesses_of(model: Adapter, instances: Iterable[Instance]) -> Iterator[list[str]]:
+    """The label that the model gives each instance, a chunk at a time."""
     runner = Runner(model, "remove", batch_size=32)
     for _, chunk in chunks_of(instances, CHUNK):
         encoded = [model.encode(model.seen(one)) for one in chunk]
         values = runner.run(encoded, [full(place) for place in range(len(encoded))])
-        yield from (model.label_names[place] for place in values.argmax(axis=1))
+        yield [model.label_names[place] for place in values.argmax(axis=1)]
         runner.forget()
 
 

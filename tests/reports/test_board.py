@@ -251,7 +251,8 @@ def test_directions_are_those_of_the_modules():
     from pathlib import Path
 
     from eraser_hub import metrics
-    from eraser_hub.reports.metric_runs import CHANCE, EVALUATED, SHAPE, metric_module
+    from eraser_hub.reports.metric_runs import EVALUATED, metric_module
+    from eraser_hub.scoring.leaks import CHANCE, SHAPE
 
     better: dict[str, set[str]] = {SHAPE: {"lower"}, CHANCE: {""}, EVALUATED: {"higher"}}  # which a report works out
     for card in sorted((Path(metrics.__path__[0]) / "cards").glob("*.md")):
