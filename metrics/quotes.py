@@ -74,7 +74,7 @@ class Quotes:
     def _add_again(self, one: Any, where: str, label: object) -> None:
         """Whether the score of its kind counts this further answer."""
         kind = one.get("kind") if isinstance(one, Mapping) else None
-        if kind not in AGAIN or kind in self.again:
+        if not isinstance(kind, str) or kind not in AGAIN or kind in self.again:
             self._say(f"{where}.kind", f"expected one of {', '.join(AGAIN)}, each once, found {cut(kind)}")
         elif not isinstance(label, str):
             self._say("classification", f"expected a label beside {AGAIN_FIELD}, found {cut(label)}")

@@ -41,7 +41,7 @@ SentenceThreshold = Annotated[float, typer.Option(help="A sentence is predicted 
 ConfidenceLevel = Annotated[float | None, typer.Option(help="Adds bootstrap intervals, e.g. 0.95.")]
 NResamples = Annotated[int | None, typer.Option(help="Bootstrap resamples (1000).")]
 CiMethod = Annotated[str, typer.Option(help="bca or percentile.")]
-Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 PerInstance = Annotated[bool, typer.Option("--per-instance", help="Add every score of every instance.")]
 By = Annotated[str | None, typer.Option(help="Break the scores down by this field of the annotations.")]
 MaskLeak = Annotated[

@@ -123,3 +123,10 @@ def test_a_locale_without_these_letters_prints_their_numbers(tmp_path):
         capture_output=True, timeout=120, env=environment, check=False,
     )  # fmt: skip
     assert done.returncode == 1 and b"expected the folder of a built dataset" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["score", "report"])
+def test_a_negative_seed_is_refused(verb, tmp_path):
+    given = {"score": ("--results", "p.jsonl"), "report": ("--predictions", "p.jsonl", "--out", "r")}[verb]
+    result = run(verb, "--dataset", "hub/eraser", *given, "--split", "val", "--seed", "-1", cwd=tmp_path)
+    assert result.returncode == 2 and "Traceback" not in result.stderr and "--seed" in result.stderr

@@ -95,6 +95,10 @@ def test_answers_to_changed_questions_by_hand():
     [
         (asked("A", quoted="B"), r"asked_again\[0\].kind: expected one of redacted, .*found 'quoted'"),
         (
+            {"quotes": [], "asked_again": [{"kind": ["alone"], "classification": "A"}], "classification": "A"},
+            "kind: expected one of",
+        ),
+        (
             {"quotes": [], "asked_again": asked("A", alone="A")["asked_again"]},
             "classification: expected a label beside",
         ),
