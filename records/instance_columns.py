@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from eraser_hub.metrics.fields import (
     ANSWERED,
@@ -40,9 +41,9 @@ class Fields:
 
     def __init__(self, objects: Sequence[Any], known: Format) -> None:
         self.objects, self.known = objects, known
-        rows = map(attrgetter(*known), objects)
-        columns = zip(*rows, strict=True) if len(known) > 1 else [tuple(rows)]  # of one field attrgetter makes no tuple
-        self.columns: dict[str, tuple[Any, ...]] = dict.fromkeys(known, ()) | dict(zip(known, columns, strict=False))
+        names = objects[0].__struct_fields__ if objects else ()
+        columns = zip(*map(astuple, objects), strict=True)
+        self.columns: dict[str, tuple[Any, ...]] = dict.fromkeys(known, ()) | dict(zip(names, columns, strict=True))
         self._inner: dict[str, Fields] = {}
 
     def __getitem__(self, name: str) -> tuple[Any, ...]:
@@ -51,8 +52,9 @@ class Fields:
     def inner(self, name: str) -> Fields:
         """The objects that are a field's values, or stand in its lists, one after another."""
         if name not in self._inner:
-            lists = ([own] if isinstance(own, Struct) else own for own in self[name] if own)
-            self._inner[name] = Fields([one for own in lists for one in own], self.known[name] or {})
+            values = list(filter(None, self[name]))
+            objects = values if values and isinstance(values[0], Struct) else list(chain.from_iterable(values))
+            self._inner[name] = Fields(objects, self.known[name] or {})
         return self._inner[name]
 
 
