@@ -28,6 +28,7 @@ from eraser_hub.explain.train.evaluation import guesses_of
 from eraser_hub.explain.train.recipe import Recipe
 from eraser_hub.explain.train.training import train_model
 from eraser_hub.explain.work import Job
+from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.locks import exclusive
@@ -35,7 +36,6 @@ from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.leaks import document_clusters, interval_of_share
 
-BINS = (0.01, 0.05, 0.1, 0.2, 0.5)  # of ERASER's AOPC, the usual kd among them
 RANDOM, LEVEL, RESAMPLES = "random", 0.95, 1000
 STATE = "roar.json"
 Say = Callable[[str], None]
@@ -59,7 +59,7 @@ class RoarPlan:
     split: str
     recipe: Recipe
     method: str
-    bins: tuple[float, ...] = BINS
+    bins: tuple[float, ...] = AOPC_THRESHOLDS
     limit: int | None = None
 
 

@@ -64,12 +64,25 @@ def verify_board_space(folder: Path, files: Mapping[str, Path]) -> None:
         raise DataError(f"no such file: {again}", file=folder / WRITTEN) from None
     except (ValueError, TypeError):
         raise DataError(f"expected the digests of the Space's files: {again}", file=folder / WRITTEN) from None
+    verify_written({path: file for path, file in files.items() if path != WRITTEN}, names, folder, "board --space")
+
+
+def verify_written(files: Mapping[str, Path], digests: Mapping[str, str], folder: Path | str, verb: str) -> None:
+    """Raise a DataError for each file that a verb did not write so, or not at all, and for each that is missing.
+
+    Args:
+        files: path -> file, of what is to be published.
+        digests: path -> SHA-256 of what the verb wrote.
+        folder: which errors name for a missing file.
+        verb: of ``eraser-hub``.
+    """
     errors = []
-    for path in sorted((names.keys() | files.keys()) - {WRITTEN}):
-        if path not in names:
-            errors.append(DataError("not written by `eraser-hub board --space`", file=files[path]))
+    for path in sorted(digests.keys() | files.keys()):
+        if path not in digests:
+            errors.append(DataError(f"not written by `eraser-hub {verb}`", file=files[path]))
         elif path not in files:
-            errors.append(DataError(f"no such file: {again}", file=folder / path))
-        elif file_digest(files[path]) != names[path]:
-            errors.append(DataError(f"not as `eraser-hub board --space` wrote it: {again}", file=files[path]))
+            errors.append(DataError(f"no such file: run `eraser-hub {verb}` again", file=f"{folder}/{path}"))
+        elif file_digest(files[path]) != digests[path]:
+            words = f"not as `eraser-hub {verb}` wrote it: run `eraser-hub {verb}` again"
+            errors.append(DataError(words, file=files[path]))
     raise_all(errors)

@@ -17,7 +17,7 @@ from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError, raise_all, summary
 from eraser_hub.version import __version__
 
-from .board_space import BOARD, SETTINGS, verify_board_space
+from .board_space import BOARD, SETTINGS, verify_board_space, verify_written
 from .spaces import metric_names, space_files
 
 # what a former version may have left and this one no longer has; any other file on the Hub is its owner's
@@ -171,17 +171,8 @@ def check_dataset(name: str, folder: Path) -> None:
 
 def _verify_space(upload: Upload, source: Path | None) -> None:
     built = space_files(upload.name, source)
-    errors = []
-    for path in sorted(built.keys() | upload.files.keys()):
-        if path not in built:
-            errors.append(DataError("not written by `eraser-hub build metrics`", file=upload.files[path]))
-        elif path not in upload.files:
-            errors.append(DataError(f"{path} is missing: run `eraser-hub build metrics` again", file=upload.name))
-        elif upload.files[path].read_bytes() != built[path]:
-            errors.append(
-                DataError("not as `eraser-hub build metrics` writes it: build again", file=upload.files[path])
-            )
-    raise_all(errors)
+    digests = {path: hashlib.sha256(content).hexdigest() for path, content in built.items()}
+    verify_written(upload.files, digests, upload.name, "build metrics")
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------

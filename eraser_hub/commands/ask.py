@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .explain import Bar, Config, Dataset, Force, Quiet, Resume
-from .usage import Split, say
+from .usage import Seed, Split, say
 
 Endpoint = Annotated[
     str, typer.Option(help="Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.")
@@ -17,7 +17,6 @@ Model = Annotated[str, typer.Option(help="The model's name, as the server knows 
 Out = Annotated[Path, typer.Option(help="Predictions: a file ending in .jsonl.")]
 PromptFile = Annotated[Path | None, typer.Option("--prompt", help="A jinja2 file in place of the config's prompt.")]
 Temperature = Annotated[float, typer.Option(help="Of the model's answers.")]
-Seed = Annotated[int, typer.Option(help="Of the model's answers, and of the examples.")]
 MaxTokens = Annotated[int, typer.Option(help="Most tokens of an answer.")]
 Structured = Annotated[str, typer.Option(help="auto: ask for a JSON schema where the server takes it; schema; none.")]
 Shots = Annotated[int, typer.Option(help="Examples from the split train, drawn by the seed.")]

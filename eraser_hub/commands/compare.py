@@ -18,7 +18,7 @@ from .scored import (
     check_source,
     settings_of,
 )
-from .usage import Format, OnlyPredicted, Revision, Split, at_revision, print_tables, say
+from .usage import Format, OnlyPredicted, Revision, Seed, Split, at_revision, print_tables, say
 
 if TYPE_CHECKING:
     from eraser_hub.scoring.comparison import Inference
@@ -32,7 +32,6 @@ Results = Annotated[
     ),
 ]
 NResamples = Annotated[int, typer.Option(min=1, help="Resamples of either test.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")]
 ConfidenceLevel = Annotated[float, typer.Option(help="Of the differences' intervals, in (0, 1).")]
 Adjust = Annotated[
     Literal["holm", "bh", "none"], typer.Option(help="Correction of p over the family; bh: Benjamini and Hochberg.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .scored import ClusterBy
-from .usage import OnlyPredicted, Revision, Split, at_revision, say
+from .usage import OnlyPredicted, Revision, Seed, Split, at_revision, say
 
 
 def report(
@@ -37,7 +37,7 @@ def report(
     figures: Annotated[Path | None, typer.Option(help="Also write the figures here, as PNG, SVG and PDF.")] = None,
     confidence_level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,
+    seed: Seed = 0,
     cluster_by: ClusterBy = "auto",
     only_predicted: OnlyPredicted = False,
     revision: Revision = None,

@@ -18,7 +18,7 @@ from .scored import (
     check_source,
     settings_of,
 )
-from .usage import Format, OnlyPredicted, Revision, Split, at_revision, print_tables, say
+from .usage import Format, OnlyPredicted, Revision, Seed, Split, at_revision, print_tables, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,6 @@ SentenceThreshold = Annotated[float, typer.Option(help="A sentence is predicted 
 ConfidenceLevel = Annotated[float | None, typer.Option(help="Adds bootstrap intervals, e.g. 0.95.")]
 NResamples = Annotated[int | None, typer.Option(help="Bootstrap resamples (1000).")]
 CiMethod = Annotated[str, typer.Option(help="bca or percentile.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 PerInstance = Annotated[bool, typer.Option("--per-instance", help="Add every score of every instance.")]
 By = Annotated[str | None, typer.Option(help="Break the scores down by this field of the annotations.")]
 MaskLeak = Annotated[
