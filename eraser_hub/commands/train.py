@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .usage import Config, Dataset, Revision, at_revision, say
+from .usage import Config, Dataset, Revision, Seed, at_revision, say
 
 Model = Annotated[
     str,
@@ -39,7 +39,6 @@ Query = Annotated[
 ]
 Features = Annotated[str, typer.Option(help="Baselines: words, or characters (1- and 2-grams of the text).")]
 Joiner = Annotated[str | None, typer.Option(help="What stands between tokens; by default nothing for characters.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed.")]
 Limit = Annotated[
     int | None,
     typer.Option(min=1, help="Train, and evaluate, on so many instances, drawn by seed with each label's share."),
@@ -74,6 +73,9 @@ Grid = Annotated[
         show_default=False,
     ),
 ]
+Workers = Annotated[
+    int, typer.Option(min=1, help="--grid: so many combinations side by side, by Ray Tune (the extra ray).")
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Networks: go on with a stopped training.")]
 Task = Annotated[
     str,
@@ -103,7 +105,7 @@ def train(
     eval_split: EvalSplit = None, train_on: TrainOn = "full", regimes: Regimes = False, query: Query = None,
     features: Features = "words", joiner: Joiner = None, seed: Seed = 1, limit: Limit = None, epochs: Epochs = None,
     max_steps: MaxSteps = None, batch_size: BatchSize = None, learning_rate: LearningRate = None, window: Window = None,
-    encoder: Encoder = None, embeddings: Embeddings = None, hyper: Hyper = None, grid: Grid = None, resume: Resume = False,
+    encoder: Encoder = None, embeddings: Embeddings = None, hyper: Hyper = None, grid: Grid = None, workers: Workers = 1, resume: Resume = False,
     task: Task = "auto", paper: Paper = None, tokenizer: Tokenizer = None, trust_remote_code: TrustRemoteCode = False,
     revision: Revision = None,
 ) -> None:  # fmt: skip
@@ -136,7 +138,7 @@ def train(
         dataset=at_revision(dataset, revision), config=config, split=split, eval_split=eval_split, model=model, query=query, features=features,
         joiner=joiner, seed=seed, limit=limit, epochs=epochs, max_steps=max_steps, batch_size=batch_size,
         learning_rate=learning_rate, window=window, task=task, trust_remote_code=trust_remote_code, paper=paper or "",
-        tokenizer=tokenizer or "", hyper=tuple(hyper or ()), grid=tuple(grid or ()), encoder=encoder or "",
+        tokenizer=tokenizer or "", hyper=tuple(hyper or ()), grid=tuple(grid or ()), workers=workers, encoder=encoder or "",
         embeddings="" if embeddings is None else str(embeddings), resume=resume,
     )  # fmt: skip
     for line in train_model(recipe, out, train_on, regimes, say=say):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,18 @@ from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.networks.answers import best_answer
 from eraser_hub.explain.networks.files import CLASSES, Source, embedders_from, network_of, save_network
 from eraser_hub.explain.networks.readings import batch_of, read
-from eraser_hub.explain.networks.systems import LeiHyper, NetworkHyper, grid_of, hyper_of
+from eraser_hub.explain.networks.systems import LeiHyper, NetworkHyper, hyper_of
 from eraser_hub.explain.networks.token_network import Example, Shape, TokenNetwork
 from eraser_hub.explain.transformers.devices import device_for
-from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 
 from .baselines import write_facts
 from .data import Data, span_of
 from .evaluation import figures_of
 from .fitting import Objective, Progress, Say, fit
+from .grid import Judged, best_of_grid
 from .recipe import Recipe
-from .unfinished import CHECKPOINT, saving
+from .unfinished import saving
 
 
 class NetworkObjective(Objective[Example]):
@@ -113,7 +112,12 @@ def train_network(recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, 
         DataError: options that the system does not take, an encoder or embeddings that cannot be read, no human rationales
             for a system that learns from them, a grid without anything to choose by.
     """
-    network, progress = _best_of_grid(recipe, data, folder, facts, say)
+
+    def train(one: Recipe, place: Path, say: Say) -> tuple[TokenNetwork, Progress]:
+        return fit_network(one, data, place, say)
+
+    (network, progress), rows = best_of_grid(recipe, data, folder, train, _judged, say)
+    grid = {"grid": rows} if rows else {}
     config = {
         "system": recipe.model, "label_names": list(data.label_names), "uses_query": data.uses_query,
         "encoder": Path(recipe.encoder).name, "embeddings": Path(recipe.embeddings).name, "seed": recipe.seed,
@@ -128,35 +132,12 @@ def train_network(recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, 
             "seed": recipe.seed,
             "epochs": progress.history,
         }
-        write_facts({**facts, **training}, out)
+        write_facts({**facts, **grid, **training}, out)
 
 
-def _best_of_grid(
-    recipe: Recipe, data: Data, folder: Path, facts: dict[str, Any], say: Say
-) -> tuple[TokenNetwork, Progress]:
-    """The network of the best validation score among a grid's, of equal ones the first; without a grid the one there is.
-
-    ``facts`` receives the score of each.
-    """
-    trials = grid_of(recipe.grid)
-    if len(trials) == 1:
-        return fit_network(replace(recipe, hyper=(*recipe.hyper, *trials[0])), data, folder, say)
-    if not data.validation[0]:
-        raise DataError("--grid: expected a validation split with labels to choose by; --eval-split names one")
-    best, facts["grid"] = None, []
-    for number, trial in enumerate(trials, 1):
-        say(f"--grid: {number} of {len(trials)}: {', '.join(trial)}")
-        place = folder / f"trial-{number}"
-        place.mkdir(exist_ok=True)
-        network, progress = fit_network(replace(recipe, hyper=(*recipe.hyper, *trial)), data, place, say)
-        facts["grid"].append({"settings": list(trial), network.hyper.monitor: abs(progress.best)})
-        atomic_write(folder / CHECKPOINT, b"")  # what is done of the grid is worth going on with
-        key = (progress.best, -progress.best_loss)
-        if best is None or key > best[0]:
-            best = key, network, progress, trial
-    assert best is not None
-    say(f"--grid: {', '.join(best[3])} is the best by {best[1].hyper.monitor}: {abs(best[0][0]):.4f}")
-    return best[1], best[2]
+def _judged(trained: tuple[TokenNetwork, Progress]) -> Judged:
+    network, progress = trained
+    return Judged((progress.best, -progress.best_loss), {network.hyper.monitor: abs(progress.best)})
 
 
 def fit_network(recipe: Recipe, data: Data, folder: Path, say: Say) -> tuple[TokenNetwork, Progress]:

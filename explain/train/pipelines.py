@@ -19,7 +19,6 @@ from eraser_hub.explain.networks.systems import (
     FreshHyper,
     Hyper,
     LehmanHyper,
-    grid_of,
     hyper_of,
 )
 from eraser_hub.explain.open import open_model
@@ -34,6 +33,7 @@ from .data import Data, Labelled
 from .evaluation import figures_of
 from .finetuning import finetune
 from .fitting import Say
+from .grid import Judged, best_of_grid
 from .networks import is_marked, train_network
 from .recipe import CLASSIFICATION, Recipe
 from .unfinished import CHECKPOINT, saving, unfinished
@@ -104,7 +104,14 @@ def train_pipeline(
     Raises:
         DataError: no human rationales where sentences are to be identified; what the training of a stage raises.
     """
-    place, grid = _best_of_grid(recipe, data, facts, folder, say, share)
+
+    def train(one: Recipe, place: Path, say: Say) -> Path:
+        _train_stages(one, data, facts, place, say, share)
+        return place
+
+    # the whole pipeline is judged, which selects by itself: the classifier's own validation is on human rationales
+    place, rows = best_of_grid(recipe, data, folder, train, lambda place: _judged(place, data), say)
+    grid = {"grid": rows} if rows else {}
     stages = SYSTEMS[recipe.model].stages
     with saving(out):
         for name in stages:
@@ -114,39 +121,8 @@ def train_pipeline(
         write_facts({**_facts_of(recipe, facts), **grid}, out)
 
 
-def _best_of_grid(
-    recipe: Recipe, data: Data, facts: dict[str, Any], folder: Path, say: Say, share: Callable[[], float]
-) -> tuple[Path, dict[str, Any]]:
-    """The folder of the pipeline that does best on validation among a grid's, by accuracy, then by loss, then the first.
-
-    The whole pipeline is judged, which selects by itself: the classifier's own validation is on human rationales.
-    Returns:
-        The folder, and what ``model.json`` says of the grid: the figures of each combination.
-    """
-    trials = grid_of(recipe.grid)
-    if len(trials) == 1:
-        _train_stages(recipe, data, facts, folder, say, share)
-        return folder, {}
-    if not data.validation[0]:
-        raise DataError("--grid: expected a validation split with labels to choose by; --eval-split names one")
-    scores, rows = list[tuple[float, float]](), list[dict[str, Any]]()
-    for number, trial in enumerate(trials, 1):
-        say(f"--grid: {number} of {len(trials)}: {', '.join(trial)}")
-        place = folder / f"trial-{number}"
-        place.mkdir(exist_ok=True)
-        _train_stages(replace(recipe, hyper=(*recipe.hyper, *trial), grid=()), data, facts, place, say, share)
-        accuracy, loss = _judged(place, data)
-        say(f"--grid: {', '.join(trial)}: validation accuracy {accuracy:.4f}, loss {loss:.4f}")
-        scores.append((accuracy, -loss))
-        rows.append({"settings": list(trial), "accuracy": accuracy, "loss": loss})
-        atomic_write(folder / CHECKPOINT, b"[]")  # what is done of the grid is worth going on with
-    best = scores.index(max(scores))
-    say(f"--grid: {', '.join(trials[best])} is the best by accuracy: {scores[best][0]:.4f}")
-    return folder / f"trial-{best + 1}", {"grid": rows}
-
-
-def _judged(folder: Path, data: Data) -> tuple[float, float]:
-    """Accuracy and cross entropy of a whole pipeline on the validation split."""
+def _judged(folder: Path, data: Data) -> Judged:
+    """A whole pipeline on the validation split, by accuracy, then by cross entropy."""
     model = open_model(folder, precision="float32")
     align_labels(model, data.label_names)
     instances, labels = data.validation
@@ -155,7 +131,8 @@ def _judged(folder: Path, data: Data) -> tuple[float, float]:
     probabilities = np.concatenate(parts)
     right = probabilities[np.arange(len(numbers)), numbers]
     accuracy = figures_of(numbers, probabilities.argmax(axis=1).tolist())["accuracy"]
-    return accuracy, float(-np.log(np.maximum(right, LEAST)).mean())
+    loss = float(-np.log(np.maximum(right, LEAST)).mean())
+    return Judged((accuracy, -loss), {"accuracy": accuracy, "loss": loss})
 
 
 def _train_stages(

@@ -30,6 +30,7 @@ class Recipe:
             own limit.
         hyper: ``NAME=VALUE``, further hyper-parameters of a system.
         grid: ``NAME=VALUE,VALUE,..``: of every combination the best by the validation split is kept.
+        workers: so many combinations of a grid are trained side by side.
         encoder: of a system that has one: a transformers folder or Hub id; "" for none.
         embeddings: a file of word vectors for systems over words; "" for learned ones.
         resume: go on with a stopped training of a network.
@@ -56,6 +57,7 @@ class Recipe:
     window: int | None = None
     hyper: tuple[str, ...] = ()
     grid: tuple[str, ...] = ()
+    workers: int = 1
     encoder: str = ""
     embeddings: str = ""
     resume: bool = False
@@ -71,5 +73,6 @@ class Recipe:
 
     def identity(self) -> dict[str, object]:
         """What must agree for a stopped training to go on."""
-        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "resume"}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        del values["resume"], values["workers"]
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

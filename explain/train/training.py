@@ -116,6 +116,10 @@ def check_options(recipe: Recipe) -> None:
                 raise DataError(f"{option}: only {', '.join(SYSTEMS)} take it, not {recipe.model}")
     if recipe.task == MULTIPLE_CHOICE and recipe.model in (*BASELINES, *SYSTEMS):
         raise DataError(f"--task {MULTIPLE_CHOICE}: transformers models alone learn to choose, not {recipe.model}")
+    if recipe.workers > 1:
+        if not recipe.grid:
+            raise DataError("--workers: combinations of a --grid are trained side by side, found no --grid")
+        need("ray")
     if recipe.paper not in ("", *PRESETS):
         raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(recipe.paper)}")
     if recipe.tokenizer and not (recipe.paper == PAPER and recipe.model in BASELINES):

@@ -17,6 +17,7 @@ from eraser_hub.explain.networks.systems import SYSTEMS, Hyper, hyper_of
 from eraser_hub.explain.open import open_model
 from eraser_hub.explain.train import fitting
 from eraser_hub.explain.train.fitting import Objective, by_length, fit, in_words, rate_at
+from eraser_hub.explain.train.grid import side_by_side
 from eraser_hub.explain.train.recipe import Recipe
 from eraser_hub.explain.train.training import train_model
 from eraser_hub.explain.train.unfinished import saving, unfinished
@@ -250,8 +251,9 @@ def test_every_system_says_its_hyper_parameters(hub, tmp_path):
         ({"hyper": ("hidden_size=big",)}, "--set hidden_size: expected an integer, found 'big'"),
         ({"hyper": ("hidden_size=0",)}, "hidden_size: expected at least 1, found 0"),
         ({"hyper": ("dropout=1",)}, "dropout: expected a share from 0 to below 1"),
-        ({"hyper": ("clip=-1",)}, "clip: expected a finite number from 0 on"),
-        ({"hyper": ("clip=nan",)}, "clip: expected a finite number from 0 on"),
+        ({"hyper": ("clip=-1",)}, "clip: expected a number from 0 to 1e.12, found -1.0"),
+        ({"hyper": ("clip=nan",)}, "clip: expected a number from 0 to 1e.12, found nan"),
+        ({"hyper": ("learning_rate=1e38",)}, "learning_rate: expected a number from 0 to 1e.12, found 1e.38"),
         ({"hyper": ("lowercase=maybe",)}, "--set lowercase: expected true or false"),
         ({"hyper": ("monitor=luck",)}, "monitor: expected one of accuracy"),
         ({"encoder": "bert-base-uncased"}, "--encoder: glove-lstm has none"),
@@ -328,6 +330,42 @@ def test_the_best_of_a_grid_is_kept(hub, tmp_path):
         tmp_path / "m" / "weights.safetensors"
     ).read_bytes()
     assert sum(line.startswith("epoch") for line in said) == 2  # of the second alone
+
+
+@pytest.fixture(scope="module")
+def one_ray():
+    """A Ray for all searches, which takes long to start."""
+    ray = pytest.importorskip("ray")
+    ray.init(include_dashboard=False, log_to_driver=False, num_cpus=2)
+    yield
+    ray.shutdown()
+
+
+@pytest.mark.slow
+def test_a_grid_side_by_side_gives_the_same_bytes(hub, tmp_path, one_ray):
+    """Networks, and a pipeline."""
+    for name, grid in (("glove-lstm", "learning_rate=1e-6,0.05"), ("lehman", "sentences=1,2")):
+        job = recipe(hub, name, hyper=NETWORK, epochs=1.0, grid=(grid,))
+        list(train_model(job, tmp_path / name, "full", False, say=quiet))
+        said = []
+        list(train_model(replace(job, workers=2), tmp_path / f"{name}-2", "full", False, say=said.append))
+        assert bytes_of(tmp_path / name) == bytes_of(tmp_path / f"{name}-2")
+        assert "--workers: 2 trainings, at most 2 side by side by Ray Tune" in said
+        assert not any(line.startswith("epoch") for line in said)  # nothing was trained again
+
+
+@pytest.mark.slow
+def test_what_stops_a_combination_is_told_in_its_own_words(tmp_path, one_ray):
+    def refused():
+        raise DataError("step 3: expected a finite loss, found nan")
+
+    with pytest.raises(DataError, match=r"^step 3: expected a finite loss, found nan$"):
+        side_by_side([refused, tmp_path.resolve], 2, tmp_path, quiet)
+
+
+def test_side_by_side_are_combinations_of_a_grid(hub, tmp_path):
+    with pytest.raises(DataError, match="--workers: combinations of a --grid are trained side by side"):
+        list(train_model(recipe(hub, "glove-lstm", workers=2), tmp_path / "m", "full", False, say=quiet))
 
 
 @pytest.mark.parametrize(
