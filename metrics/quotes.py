@@ -69,7 +69,11 @@ class Quotes:
                 f"expected 0 <= start_token < end_token, found {cut([quote.get('start_token'), quote.get('end_token')])}",
             )
             return
-        self.spans.append((str(quote.get("docid")), int(start), int(end)))
+        docid = quote.get("docid")
+        if not isinstance(docid, str | int):
+            self._say(f"{where}.docid", f"expected a document's id, found {cut(docid)}")
+            return
+        self.spans.append((str(docid), int(start), int(end)))
 
     def _add_again(self, one: Any, where: str, label: object) -> None:
         """Whether the score of its kind counts this further answer."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from eraser_hub.records.atomic import carry_over, rebuilding
@@ -19,12 +19,14 @@ from eraser_hub.records.errors import DataError, raise_all
 BOARD, SETTINGS, WRITTEN = "results_board", "settings.json", "written.json"
 
 
-def write_board_space(folder: Path, files: Mapping[str, str]) -> list[Path]:
+def write_board_space(folder: Path, files: Mapping[str, str], beside: Callable[[], object]) -> list[Path]:
     """Write the Space's folder all at once; files of other names in it are people's, and stay.
 
     Args:
         folder: where to, e.g. ``hub/results_board``.
         files: name -> text.
+        beside: writes what belongs to it, once the Space is written and before it takes its name: where either fails,
+            neither is there.
 
     Returns:
         The files written.
@@ -46,6 +48,7 @@ def write_board_space(folder: Path, files: Mapping[str, str]) -> list[Path]:
         for name, content in contents.items():
             (building / name).write_bytes(content)
         carry_over(folder, building, lambda path: path.as_posix() in contents)
+        beside()
     return [folder / name for name in contents]
 
 

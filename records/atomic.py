@@ -32,6 +32,8 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         OSError: of the block or the renaming; it names ``path`` where it names no file (writing to a full disk).
     """
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, "expected a file's name, found a folder", str(path))
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield beside

@@ -32,7 +32,7 @@ def signature_of_run(results: Path) -> str:
     Raises:
         DataError: that file is no JSON.
     """
-    path = results.with_name(f"{results.name}.run.json")
+    path = Path(f"{results}.run.json")
     if not path.is_file():
         return ""
     try:

@@ -47,7 +47,7 @@ from eraser_hub.metrics.flatten_rows import PredictionFlattener
 from eraser_hub.metrics.offences import Offences, Rows
 from eraser_hub.metrics.strangers import Strangers
 
-from .errors import DataError, shown
+from .errors import DataError, first_line, shown
 from .instance_columns import Fields, InstanceColumns
 from .json_lines import quotes_are, strict_object
 from .lines import Lines, batches_of_lines, check_utf8, reading
@@ -451,8 +451,8 @@ def _tables(path: Path) -> Iterator[pa.Table]:
             wanted = part_size(size) * file.metadata.num_rows // max(size, 1)
             for batch in file.iter_batches(batch_size=min(max(wanted, LEAST_ROWS), MOST_ROWS)):
                 yield pa.Table.from_batches([batch])
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"not a readable Parquet file: {str(error).splitlines()[0]}", file=path) from None
+    except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
+        raise DataError(f"not a readable Parquet file: {first_line(error)}", file=path) from None
 
 
 def is_parquet(path: Path) -> bool:

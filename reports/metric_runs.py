@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,12 +96,16 @@ def _quoted(row: Mapping[str, Any], split: ReportedSplit) -> dict[str, Any]:
 
 
 def _thresholds(instances: Rows) -> dict[str, tuple[float, ...]]:
-    """The thresholds of the first instance as an option; those that are none, or doubled, are for the scorer to name."""
-    named = [part.get("threshold") for part in (instances[0].get("thresholded_scores") or ())]
+    """The thresholds of most instances as an option; those that are none, or doubled, are for the scorer to name."""
+    counts = Counter(_thresholds_of(row) for row in instances)
+    thresholds = max(counts, key=counts.__getitem__, default=())
+    return {"aopc_thresholds": thresholds} if thresholds else {}
+
+
+def _thresholds_of(row: Mapping[str, Any]) -> tuple[float, ...]:
+    named = [part.get("threshold") for part in row.get("thresholded_scores") or ()]
     thresholds = {float(t) for t in named if isinstance(t, int | float) and not isinstance(t, bool) and 0 <= t <= 1}
-    if thresholds and len(thresholds) == len(named):
-        return {"aopc_thresholds": tuple(sorted(thresholds))}
-    return {}
+    return tuple(sorted(thresholds)) if len(thresholds) == len(named) else ()
 
 
 def _run_scorer(scores: SystemScores, path: Path, split: ReportedSplit, options: Mapping[str, Any]) -> None:

@@ -170,8 +170,9 @@ class System:
         """
         field, predictions = split.id_field, dict[str, dict[str, Any]]()
         for line, row in self._numbered(split):
-            if row.get(field) is None:
-                raise DataError("expected an id, found none", file=self.path, line=line, field=field)
+            if row.get(field) in (None, ""):
+                words = f"expected an id, found {'none' if row.get(field) is None else 'an empty one'}"
+                raise DataError(words, file=self.path, line=line, field=field)
             identity = str(row[field])
             if identity in predictions:
                 message = "expected each id once, found it twice"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -52,13 +52,16 @@ def requirements() -> str:
     return resources.files("eraser_hub.metrics").joinpath("requirements.txt").read_text(encoding="utf-8")
 
 
-def write_space(folder: Path, lines: Sequence[BoardLine], *, title: str = "Results board") -> list[Path]:
+def write_space(
+    folder: Path, lines: Sequence[BoardLine], *, title: str = "Results board", beside: Callable[[], object] = list
+) -> list[Path]:
     """Write the Space: app.py, board.json, README.md, requirements.txt and what `board_space` adds.
 
     Args:
         folder: where to.
         lines: the board's lines, in its neutral order.
         title: the Space's title.
+        beside: see `write_board_space`; by default nothing.
 
     Returns:
         The files written.
@@ -78,4 +81,4 @@ def write_space(folder: Path, lines: Sequence[BoardLine], *, title: str = "Resul
         ),
         "requirements.txt": "\n".join(pinned) + "\n",
     }
-    return write_board_space(folder, files)
+    return write_board_space(folder, files, beside)

@@ -54,7 +54,7 @@ from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuilding
 from eraser_hub.records.built import batches
 from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import MOST_SHOWN, DataError, raise_all, shown
+from eraser_hub.records.errors import MOST_SHOWN, DataError, printable, raise_all, shown
 from eraser_hub.records.processes import process_pool
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
@@ -306,7 +306,11 @@ def _build_config(
         "download_size": parts.file_bytes,
         "documents": others,
         "splits": parts.entries,
-        "skipped": [{"file": str(each.path.relative_to(corpus.folder)), "reason": each.reason} for each in skipped],
+        "skipped": [
+            # a name that is no UTF-8 is written with its bytes' numbers
+            {"file": printable(str(each.path.relative_to(corpus.folder))), "reason": each.reason}
+            for each in skipped
+        ],
         **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
         **({"licenses": [path.name for path in corpus.licenses]} if corpus.licenses else {}),
     }

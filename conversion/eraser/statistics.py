@@ -64,6 +64,13 @@ class SplitStatistics:
                 f"expected a span inside a document of the row, found [{start}, {end}); see `eraser-hub check`",
                 instance=flat.ids[flat.span_row[place]],
             )
+        labels, most = rows["classification"].to_numpy(), len(self.lengths.sums) - 1
+        if (labels > most).any():
+            place = int((labels > most).argmax())
+            raise DataError(
+                f"expected the number of a label, at most {most}, found {labels[place]}; see `eraser-hub check`",
+                instance=flat.ids[place], field="classification",
+            )  # fmt: skip
         self.instances += rows.num_rows
         self.evidences += len(inside)
         self.evidence_tokens += int((flat.end - flat.start).sum())
@@ -80,7 +87,7 @@ class SplitStatistics:
             np.bincount(flat.doc_row, weights=sizes, minlength=rows.num_rows)
             for sizes in (flat.doc_counts[:, 0], np.diff(bounds))
         )
-        self.lengths.add(rows["classification"].to_numpy(), tokens, covered, words)
+        self.lengths.add(labels, tokens, covered, words)
         names = flat.docids.cast(pa.string()).take(pa.array(with_evidence)).dictionary_encode()
         _, first = np.unique(names.indices.to_numpy(zero_copy_only=False), return_index=True)
         self._names.append(names.take(pa.array(first)).cast(pa.string()))

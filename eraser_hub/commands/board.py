@@ -81,14 +81,20 @@ def board(
     lines = board_lines(lines, published=published)
     if not lines:
         raise typer.BadParameter("nothing to show: give --scores or --submission", param_hint="--no-published")
-    if out is not None:
-        for written in write_board(out, lines, title=title):
-            typer.echo(str(written), err=format is not None)
-    if space is not None:
+    written = list[Path]()
+
+    def write_pages() -> None:
+        if out is not None:
+            written.extend(write_board(out, lines, title=title))
+
+    if space is None:
+        write_pages()
+    else:
         from eraser_hub.reports.space import write_space
 
-        for written in write_space(space, lines, title=title):
-            typer.echo(str(written), err=format is not None)
+        written += write_space(space, lines, title=title, beside=write_pages)
+    for path in written:
+        typer.echo(str(path), err=format is not None)
     if format is not None:
         details = [f"{line.system}, {line.dataset}: {line.detail}" for line in lines]
         print_tables(board_tables(lines, whole=format == "csv"), format, as_json(lines), details)

@@ -125,8 +125,25 @@ def test_a_locale_without_these_letters_prints_their_numbers(tmp_path):
     assert done.returncode == 1 and b"expected the folder of a built dataset" in done.stderr
 
 
-@pytest.mark.parametrize("verb", ["score", "report"])
-def test_a_negative_seed_is_refused(verb, tmp_path):
-    given = {"score": ("--results", "p.jsonl"), "report": ("--predictions", "p.jsonl", "--out", "r")}[verb]
-    result = run(verb, "--dataset", "hub/eraser", *given, "--split", "val", "--seed", "-1", cwd=tmp_path)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("score", "--results", "p.jsonl"),
+        ("report", "--predictions", "p.jsonl", "--out", "r"),
+        ("compare", "--results", "p.jsonl", "--results", "q.jsonl"),
+        ("ask", "--model", "m", "--endpoint", "http://127.0.0.1:9", "--out", "p.jsonl"),
+        ("train", "--model", "logistic-regression", "--out", "m"),
+    ],
+)
+def test_a_negative_seed_is_refused(arguments, tmp_path):
+    result = run(*arguments, "--dataset", "hub/eraser", "--split", "val", "--seed", "-1", cwd=tmp_path)
     assert result.returncode == 2 and "Traceback" not in result.stderr and "--seed" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--results", "--score-file"])
+def test_a_folder_in_place_of_a_file_is_told(option, samples, tmp_path):
+    arguments = {"--results": samples / "predictions" / "eraser" / "movies.val.jsonl", option: "."}
+    words = [str(word) for pair in arguments.items() for word in pair]
+    result = run("score", "--data-dir", str(samples / "eraser" / "movies"), "--split", "val", *words, cwd=tmp_path)
+    assert result.returncode == 1 and "Traceback" not in result.stderr and "found a folder" in result.stderr
+    assert not list(tmp_path.iterdir())

@@ -63,6 +63,10 @@ def test_the_invented_rate_has_an_interval_over_instances():
         ({"quotes": [quote("exact", 3, 3)]}, r"quotes\[0\]: expected 0 <= start_token < end_token, found \[3, 3\]"),
         ({"quotes": [quote("exact", 0, 11)]}, r"expected at most 10 \(the document's tokens\), found 11"),
         ({"quotes": [{**quote("exact", 0, 1), "docid": "e"}]}, "no document 'e'"),
+        (
+            {"quotes": [{**quote("exact", 0, 1), "docid": None}]},
+            r"quotes\[0\].docid: expected a document's id, found None",
+        ),
         ({"quotes": [quote("empty")], "outcome": "refusal"}, "expected none, because the outcome is no answer"),
         ({"quotes": [], "outcome": 3}, "outcome: expected a string, found 3"),
         ({"quotes": [], "outcom": "cut"}, "did you mean 'outcome'"),

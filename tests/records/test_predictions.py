@@ -133,6 +133,15 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
             list(read(tmp_path / "cut.parquet"))
 
 
+def test_a_column_name_that_is_no_utf8_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    pq.write_table(pa.table({"annotation_id": ["a"]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"annotation_id", b"\x80nnotation_id"))
+    for read in (instances, parts):
+        with pytest.raises(DataError, match=r"p\.parquet: not a readable Parquet file: 'utf-8' codec"):
+            list(read(path))
+
+
 def test_a_column_twice_is_refused(tmp_path: Path) -> None:
     table = pa.Table.from_pylist(random_case(5, n=4)[0])
     pq.write_table(table.append_column("rationales", table.column("rationales")), tmp_path / "p.parquet")

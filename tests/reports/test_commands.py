@@ -165,6 +165,7 @@ def report_of(hub, path):
         ("{", "p.jsonl:1"),
         ("[]\n", "p.jsonl:1: expected a JSON object, found a list"),
         ('{"rationales": []}\n', "p.jsonl:1: annotation_id: expected a string or an integer"),
+        ('{"annotation_id": "", "rationales": []}\n', "p.jsonl:1: annotation_id: expected an id, found an empty one"),
         ('{"annotation_id": "unknown", "rationales": []}\n', "'unknown'"),
     ],
 )
@@ -213,6 +214,20 @@ def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
             settings=ReportSettings(n_resamples=5),
         )  # fmt: skip
     assert "p.jsonl" in str(caught.value) and not (tmp_path / "out").exists()
+
+
+def test_thresholds_are_those_of_most_instances(hub, tmp_path):
+    instances = [json.loads(line) for line in (PREDICTIONS / "movies.val.jsonl").read_text().splitlines()]
+    sides = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
+    for instance in instances:
+        erased = dict.fromkeys(sides, instance["classification_scores"])
+        instance["thresholded_scores"] = [{"threshold": threshold, **erased} for threshold in (0.1, 0.5)]
+    del instances[0]["thresholded_scores"][0]
+    path = tmp_path / "p.jsonl"
+    path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
+    done = report_of(hub, path)
+    assert done.returncode == 1 and done.stderr.count("expected the thresholds") == 1
+    assert "p.jsonl:1: " in done.stderr
 
 
 def test_broken_utf8_names_its_line(hub, tmp_path):

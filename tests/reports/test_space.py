@@ -97,5 +97,8 @@ def test_the_folder_is_written_as_a_whole_and_no_other_one_is_replaced(tmp_path)
         with pytest.raises(DataError, match=words):
             write_space(tmp_path / name, lines)
     assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["app.py"]
+    with pytest.raises(DataError, match="cannot be written"):  # what is written beside stays away with it
+        write_space(tmp_path / "file" / "x", lines, beside=(tmp_path / "pages").mkdir)
+    assert not (tmp_path / "pages").exists()
     (tmp_path / "empty").mkdir()
     write_space(tmp_path / "empty", lines)

@@ -25,7 +25,7 @@ from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
 from eraser_hub.records import lines
 from eraser_hub.records.built import open_built
-from eraser_hub.records.errors import BusyError, DataError, DataErrors
+from eraser_hub.records.errors import BusyError, DataError, DataErrors, printable
 from eraser_hub.records.locks import exclusive
 
 from .corpus_strategies import corpora as arbitrary_corpora
@@ -484,6 +484,18 @@ def test_a_docs_jsonl_that_is_no_file_is_named(samples, tmp_path):
     (tmp_path / "in" / "movies" / "docs.jsonl").symlink_to(tmp_path / "nowhere")
     notes = ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub").notes
     assert any("docs.jsonl: skipped: is no file" in note for note in notes)
+
+
+def test_a_name_that_is_no_utf8_is_told_by_its_bytes(samples, tmp_path):
+    shutil.copytree(samples / "eraser" / "movies", tmp_path / "in" / "movies")
+    try:
+        (tmp_path / "in" / "movies" / os.fsdecode(b"x\xff")).write_bytes(b"")
+    except OSError:
+        pytest.skip("this file system takes names of UTF-8 alone")
+    result = ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub")
+    assert any("x<U+DCFF>: skipped: is no .jsonl file" in printable(note) for note in result.notes)
+    release = json.loads((tmp_path / "hub" / "eraser" / "release.json").read_text("utf-8"))
+    assert "x<U+DCFF>" in [each["file"] for each in release["configs"]["movies"]["skipped"]]
 
 
 def test_document_names_are_data(tmp_path):

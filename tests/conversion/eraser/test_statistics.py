@@ -7,6 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -215,6 +217,17 @@ def test_a_span_outside_of_its_document_is_an_error(tmp_path):
     rows["train"][1]["evidences"][0][0]["end_token"] = 10**6
     with pytest.raises(DataError, match=r"'t1': expected a span inside a document of the row, found \[0, 1000000\)"):
         eraser_statistics(built.write_built(tmp_path / "eraser", rows))
+
+
+def test_a_label_number_without_a_name_is_an_error(tmp_path):
+    folder = built.write_built(tmp_path / "eraser", built.rows())
+    path = next(folder.glob("*/train*.parquet"))
+    table = pq.read_table(path)
+    numbers = [10**6, *table["classification"].to_pylist()[1:]]
+    at = table.column_names.index("classification")
+    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(numbers, table.schema.field(at).type)), path)
+    with pytest.raises(DataError, match="classification: expected the number of a label, at most 1, found 1000000"):
+        eraser_statistics(folder)
 
 
 def test_markdown_escapes_bars():
