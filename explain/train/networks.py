@@ -101,12 +101,17 @@ class AnswerObjective(NetworkObjective):
         return {"accuracy": hits / len(order), "loss": float(np.mean(losses))} if order else {}
 
 
-def train_network(recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, folder: Path, say: Say) -> None:
+def train_network(
+    recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, folder: Path, say: Say
+) -> dict[str, float]:
     """Train and save a network that ``eraser-hub explain`` opens.
 
     Args:
         facts: what ``model.json`` says of the data.
         folder: of :func:`unfinished.unfinished`.
+
+    Returns:
+        The figures of what was kept on the validation split; none without one.
 
     Raises:
         DataError: options that the system does not take, an encoder or embeddings that cannot be read, no human rationales
@@ -133,6 +138,7 @@ def train_network(recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, 
             "epochs": progress.history,
         }
         write_facts({**facts, **grid, **training}, out)
+    return progress.history[progress.best_epoch] if kept else {}
 
 
 def _judged(trained: tuple[TokenNetwork, Progress]) -> Judged:

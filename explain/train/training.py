@@ -23,7 +23,7 @@ from .answers import learns_answers, train_answers
 from .baselines import BASELINES, LARGEST_SEED, examples, fit_baseline, save_baseline
 from .carton import PAPER, fit_carton
 from .data import Data, Labelled
-from .evaluation import evaluate_on
+from .evaluation import Evaluation, evaluate_on
 from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, TASKS, Recipe
 from .subsets import SUBSETS, SUBSETS_EACH, in_turn, subsets_of
 from .unfinished import saving, unfinished
@@ -79,18 +79,18 @@ def train_model(
         if answers:
             yield from train_answers(recipe, data, evaluated, out, folder, say)
         else:
-            _fit(recipe, data, out, folder, train_on, query, evaluated, say)
+            known = _fit(recipe, data, out, folder, train_on, query, evaluated, say)
             yield f"{out}: {recipe.model} trained on the {train_on} text of {recipe.split}"
         if evaluated is None and recipe.eval_split is None:
             say("not evaluated: no other split with labels; --eval-split names one")
         if evaluated is None or answers or not figures:
             return
-        yield from _figures(recipe, out, train_on, evaluated, say)
+        yield from _figures(recipe, out, train_on, evaluated, known, say)
         if regimes:
             other = "rationale" if train_on == "full" else "full"
             with unfinished(folder / "regime", {**identity, "train_on": other}, recipe.resume, say) as inner:
-                _fit(recipe, data, folder / "regime", inner, other, query, evaluated, say)
-                yield from _figures(recipe, folder / "regime", other, evaluated, say)
+                known = _fit(recipe, data, folder / "regime", inner, other, query, evaluated, say)
+                yield from _figures(recipe, folder / "regime", other, evaluated, known, say)
 
 
 def check_options(recipe: Recipe) -> None:
@@ -168,15 +168,21 @@ def evaluation_split(recipe: Recipe) -> Split | None:
     return split if has_labels(split) else None
 
 
-def _figures(recipe: Recipe, model: Path, train_on: str, split: Split, say: Callable[[str], None]) -> Iterator[str]:
+def _figures(
+    recipe: Recipe, model: Path, train_on: str, split: Split, known: Evaluation | None, say: Callable[[str], None]
+) -> Iterator[str]:
+    """A line for each regime; ``known``: what the training already found on the text that it trains on."""
     adapter = open_model(model, trust_remote_code=recipe.trust_remote_code)
     for seen in ("full", "rationale"):
         name = REGIMES.get((train_on, seen))
         if name is None or (seen == "rationale" and not has_rationales(split)):
             continue
-        figures = evaluate_on(
-            adapter, split, rationale_only=seen == "rationale", limit=recipe.limit, seed=recipe.seed, say=say
-        )
+        rationale_only = seen == "rationale"
+        figures = known if rationale_only == (train_on == "rationale") else None
+        if figures is None:
+            figures = evaluate_on(
+                adapter, split, rationale_only=rationale_only, limit=recipe.limit, seed=recipe.seed, say=say
+            )
         drawn = "" if recipe.limit is None else f"at most {recipe.limit} by --limit: "
         yield (
             f"{name}: accuracy {figures.accuracy:.3f}, macro F1 {figures.macro_f1:.3f} ({drawn}{figures.instances} instances)"
@@ -208,7 +214,8 @@ def _fit(
     query: bool,
     evaluated: Split | None,
     say: Callable[[str], None],
-) -> None:
+) -> Evaluation | None:
+    """Train and save; gives how well the model does on the validation split, where the training had to find that out."""
     rationale_only = train_on == "rationale"
     instances, labels = examples(
         data, rationale_only=rationale_only, uses_query=query, limit=recipe.limit, seed=recipe.seed
@@ -233,7 +240,7 @@ def _fit(
     }  # fmt: skip
     if recipe.model in BASELINES and recipe.paper == PAPER:
         _fit_carton(recipe, (instances, labels), evaluated, facts, out, say)
-        return
+        return None
     if recipe.model in BASELINES:
         joiner = recipe.joiner if recipe.joiner is not None else "" if recipe.features == "characters" else " "
         model, more = fit_baseline(
@@ -248,7 +255,7 @@ def _fit(
         )
         with saving(out):
             save_baseline(model, {**facts, **more}, out)
-        return
+        return None
     if recipe.model in SYSTEMS:
         need("torch", "transformers")
         unseen: tuple[list[Instance], list[str]] = ([], [])
@@ -261,13 +268,14 @@ def _fit(
             from .pipelines import train_pipeline
 
             train_pipeline(recipe, whole, facts, out, folder, say, share=lambda: kd_of(data))
-            return
+            return None
         from .networks import train_network
 
-        train_network(recipe, whole, facts, out, folder, say)
-        return
+        figures = train_network(recipe, whole, facts, out, folder, say)
+        return Evaluation(figures["accuracy"], figures["macro_f1"], len(unseen[0])) if figures else None
     whole = Data((instances, labels), ([], []), facts["label_names"], query, in_turn(counted, copies))
     _finetuned(recipe, whole, facts, out, folder, say)
+    return None
 
 
 def _fit_carton(

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 import torch
 
+from eraser_hub.explain.dataset import open_split
 from eraser_hub.explain.networks.systems import SYSTEMS, Hyper, hyper_of
 from eraser_hub.explain.open import open_model
-from eraser_hub.explain.train import fitting
+from eraser_hub.explain.train import fitting, training
+from eraser_hub.explain.train.evaluation import evaluate_on
 from eraser_hub.explain.train.fitting import Objective, by_length, fit, in_words, rate_at
 from eraser_hub.explain.train.grid import side_by_side
 from eraser_hub.explain.train.recipe import Recipe
@@ -178,6 +180,24 @@ def recipe(hub, model, **more):
 
 
 NETWORK = ("embedding_size=4", "hidden_size=4")
+
+
+@pytest.mark.parametrize("train_on", ["full", "rationale"])
+def test_what_training_found_on_validation_is_not_found_again(hub, tmp_path, monkeypatch, train_on):
+    seen = list[bool]()
+
+    def counted(model, split, *, rationale_only, **more):
+        seen.append(rationale_only)
+        return evaluate_on(model, split, rationale_only=rationale_only, **more)
+
+    monkeypatch.setattr(training, "evaluate_on", counted)
+    job = recipe(hub, "bilstm", hyper=NETWORK, epochs=2.0)
+    _, first, *others = train_model(job, tmp_path / "m", train_on, False, say=quiet)
+    assert seen == [True] * (train_on == "full") and len(others) == len(seen)
+    again = evaluate_on(
+        open_model(tmp_path / "m"), open_split(str(hub), "movies", "validation"), rationale_only=train_on == "rationale"
+    )
+    assert f"accuracy {again.accuracy:.3f}, macro F1 {again.macro_f1:.3f} ({again.instances} instances)" in first
 
 
 @pytest.mark.parametrize("kind", ["network", "transformers"])
