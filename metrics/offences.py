@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 MOST_TOLD = 10
+LONGEST_LINE = 1000  # characters: an id or a label may be of any length
 
 
 def cut(value: object, limit: int = 60) -> str:
@@ -96,7 +97,7 @@ class Offences(list[Offence]):
         """
         if not self.total:
             return
-        lines = [_line(offence, (ids or {}).get(offence.side, ())) for offence in self]
+        lines = [_shortened(_line(offence, (ids or {}).get(offence.side, ()))) for offence in self]
         if self.total > len(self):
             lines.append(f"… and {self.total - len(self)} more ({self.total} in all)")
         raise ValueError("\n".join(lines))
@@ -111,6 +112,11 @@ def _line(offence: Offence, ids: Sequence[str]) -> str:
     name = ids[offence.row] if offence.id is None and offence.row < len(ids) else offence.id
     noun = "instance" if offence.side == "prediction" else "reference"
     return f"{noun} {repr(name) if name else f'number {offence.row}'}{where}: {offence.message}"
+
+
+def _shortened(line: str) -> str:
+    half = LONGEST_LINE // 2
+    return line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}"
 
 
 class Rules:

@@ -56,7 +56,7 @@ class Quotes:
 
     def _add(self, quote: Any, where: str) -> None:
         status = quote.get("status") if isinstance(quote, Mapping) else None
-        if status not in STATUSES:
+        if not isinstance(status, str) or status not in STATUSES:
             self._say(f"{where}.status", f"expected one of {', '.join(STATUSES)}, found {cut(status)}")
             return
         self.statuses.append(status)

@@ -286,7 +286,7 @@ def batches(
         first = 1
         try:
             with reading(path), pq.ParquetFile(path) as file:
-                _check_columns(file.schema_arrow, columns or (), kinds, path)
+                _check_columns(file.schema_arrow, columns, kinds, path)
                 for batch in file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns)):
                     batch.validate(full=True)
                     for name in whole:
@@ -317,8 +317,9 @@ def _check_whole(values: pa.Array, name: str, path: Path, first: int) -> None:
             level += [(below, f"{name}.{field.name}", rows) for field, below in fields]
 
 
-def _check_columns(schema: pa.Schema, columns: Sequence[str], kinds: pa.Schema | None, path: Path) -> None:
-    for name in columns:
+def _check_columns(schema: pa.Schema, columns: Sequence[str] | None, kinds: pa.Schema | None, path: Path) -> None:
+    wanted = kinds.names if columns is None and kinds is not None else columns
+    for name in schema.names if wanted is None else wanted:
         if name not in schema.names:
             raise DataError(f"expected the column {name}, found {shown(schema.names, 300)}", file=path)
         if schema.names.count(name) > 1:

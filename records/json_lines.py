@@ -68,9 +68,8 @@ def strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
         raise DataError("expected a JSON object, found an empty line", file=file, line=number)
     try:
         value = json.loads(
-            text, object_pairs_hook=_object_of_pairs, parse_constant=_refuse_constant, parse_float=_finite_float,
-            parse_int=_bounded_integer,
-        )  # fmt: skip
+            text, object_pairs_hook=_object_of_pairs, parse_constant=_refuse_constant, parse_float=_finite_float
+        )
     except (_Refused, RecursionError, ValueError) as cause:
         raise DataError(_why_refused(cause, text), file=file, line=number) from None
     # one bound for every release of Python, below which whoever walks the value meets no recursion limit
@@ -118,12 +117,6 @@ def _finite_float(digits: str) -> float:
     if math.isinf(number):  # it would be written back as Infinity, which JSON does not have
         raise _Refused(f"expected numbers of at most 64 bits, found {shown(digits, 40)}")
     return number
-
-
-def _bounded_integer(digits: str) -> int:
-    if len(digits) > 308:  # beyond what a float holds, which whoever reckons with it would meet
-        _finite_float(digits)
-    return int(digits)
 
 
 def _nested_deeper(value: object, most: int) -> bool:

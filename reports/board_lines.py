@@ -130,6 +130,7 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
         raise DataError("expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file", file=file)
     try:
         scores, intervals, spread = _numbers(flat_scores(content))
+        _refuse_immense(content)
     except DataError as error:
         raise error.at(file=file) from None
     except (KeyError, TypeError, AttributeError, ValueError):
@@ -179,6 +180,14 @@ def _numbers(
         elif known or value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
             scores[key] = _number(value, key)
     return scores, {key: pair for key, pair in intervals.items() if key in scores}, spread
+
+
+def _refuse_immense(value: Any) -> None:
+    """Refuse an integer that no float holds, anywhere in a score file: a viewer of it would meet it."""
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _refuse_immense(inner)
+    if isinstance(value, int):
+        _number(int(value), "")
 
 
 def _number(value: Any, field: str) -> float | None:

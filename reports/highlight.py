@@ -7,7 +7,7 @@ number, a predicted span stands between ``⟦`` and ``⟧``: a pipe, a monochrom
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -211,13 +211,23 @@ def highlights(
     if answers is not None and system is not None:
         instance = answers.get(str(row["annotation_id"]))
         if instance is None:
-            words = "expected a prediction for this annotation, found none"
-            raise DataError(words, file=system.path, instance=row["annotation_id"])
+            raise _not_predicted(row["annotation_id"], answers, split, system)
     try:
         marked = [mark(row, instance, label_names=split.label_names)]
     except DataError as error:
         raise _placed(error, split, system) from None
     return [Highlight(each, fold, method) for each in marked]
+
+
+def _not_predicted(name: object, answers: Iterable[str], split: ReportedSplit, system: System) -> DataError:
+    """The error for an annotation without a prediction; the first prediction of none of the split's is told in its place."""
+    known = {str(row["annotation_id"]) for row in split.rows}
+    for identity in answers:
+        if identity not in known:
+            words = f"expected an id of {split.config}, {split.split}; it has no such annotation"
+            line = system.line_of(split, identity)
+            return DataError(words, file=system.path, line=line, instance=identity, field="annotation_id")
+    return DataError("expected a prediction for this annotation, found none", file=system.path, instance=name)
 
 
 def _placed(error: DataError, split: ReportedSplit, system: System | None) -> DataError:

@@ -256,26 +256,32 @@ def _fit(
         with saving(out):
             save_baseline(model, {**facts, **more}, out)
         return None
+    unseen: tuple[list[Instance], list[str]] = ([], [])
+    if recipe.model in SYSTEMS and evaluated is not None:
+        unseen = examples(
+            evaluated, rationale_only=rationale_only, uses_query=query, limit=recipe.limit, seed=recipe.seed
+        )
+    whole = Data((instances, labels), unseen, facts["label_names"], query, in_turn(counted, copies))
     if recipe.model in SYSTEMS:
-        need("torch", "transformers")
-        unseen: tuple[list[Instance], list[str]] = ([], [])
-        if evaluated is not None:
-            unseen = examples(
-                evaluated, rationale_only=rationale_only, uses_query=query, limit=recipe.limit, seed=recipe.seed
-            )
-        whole = Data((instances, labels), unseen, facts["label_names"], query, in_turn(counted, copies))
-        if SYSTEMS[recipe.model].stages:
-            from .pipelines import train_pipeline
-
-            train_pipeline(recipe, whole, facts, out, folder, say, share=lambda: kd_of(data))
-            return None
-        from .networks import train_network
-
-        figures = train_network(recipe, whole, facts, out, folder, say)
-        return Evaluation(figures["accuracy"], figures["macro_f1"], len(unseen[0])) if figures else None
-    whole = Data((instances, labels), ([], []), facts["label_names"], query, in_turn(counted, copies))
+        return _fit_system(recipe, whole, facts, out, folder, say, share=lambda: kd_of(data))
     _finetuned(recipe, whole, facts, out, folder, say)
     return None
+
+
+def _fit_system(
+    recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, folder: Path, say: Callable[[str], None],
+    share: Callable[[], float],
+) -> Evaluation | None:  # fmt: skip
+    need("torch", "transformers")
+    if SYSTEMS[recipe.model].stages:
+        from .pipelines import train_pipeline
+
+        train_pipeline(recipe, data, facts, out, folder, say, share)
+        return None
+    from .networks import train_network
+
+    figures = train_network(recipe, data, facts, out, folder, say)
+    return Evaluation(figures["accuracy"], figures["macro_f1"], len(data.validation[0])) if figures else None
 
 
 def _fit_carton(

@@ -140,6 +140,7 @@ OPEN = {
     ("--device", "nowhere"),
     ("--erase", "mask"),
     ("--scores", ""),
+    ("--out", "hub/x/y.jsonl"),  # of `explain`: a folder that is not there is made
 }
 
 

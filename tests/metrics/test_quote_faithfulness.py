@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
@@ -59,6 +60,7 @@ def test_the_invented_rate_has_an_interval_over_instances():
     ("row", "words"),
     [
         ({"quotes": None}, "quotes: expected a list of quotes, found None"),
+        ({"quotes": [quote(pd.NA)]}, r"quotes\[0\].status: expected one of exact, .*, found <NA>"),
         ({"quotes": [quote("seen")]}, r"quotes\[0\].status: expected one of exact, .*, found 'seen'"),
         ({"quotes": [quote("exact", 3, 3)]}, r"quotes\[0\]: expected 0 <= start_token < end_token, found \[3, 3\]"),
         ({"quotes": [quote("exact", 0, 11)]}, r"expected at most 10 \(the document's tokens\), found 11"),
