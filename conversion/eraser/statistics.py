@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from eraser_hub.papers import paper
-from eraser_hub.records.built import batches, open_built
+from eraser_hub.records.built import batches, label_name, open_built
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 
@@ -45,6 +45,7 @@ class SplitStatistics:
     """
 
     def __init__(self, config: EraserConfig) -> None:
+        self.label_names = config.label_names
         self.lengths = Lengths(config.name, len(config.label_names))
         self.instances = self.evidences = self.evidence_tokens = self.pairs = 0
         self.shares = self.shares_with_query = 0.0
@@ -64,13 +65,9 @@ class SplitStatistics:
                 f"expected a span inside a document of the row, found [{start}, {end}); see `eraser-hub check`",
                 instance=flat.ids[flat.span_row[place]],
             )
-        labels, most = rows["classification"].to_numpy(), len(self.lengths.sums) - 1
-        if (labels > most).any():
-            place = int((labels > most).argmax())
-            raise DataError(
-                f"expected the number of a label, at most {most}, found {labels[place]}; see `eraser-hub check`",
-                instance=flat.ids[place], field="classification",
-            )  # fmt: skip
+        labels = rows["classification"].to_numpy()
+        for place in np.flatnonzero((labels < -1) | (labels >= len(self.label_names)))[:1].tolist():
+            label_name(int(labels[place]), self.label_names, instance=flat.ids[place])
         self.instances += rows.num_rows
         self.evidences += len(inside)
         self.evidence_tokens += int((flat.end - flat.start).sum())

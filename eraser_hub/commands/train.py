@@ -105,8 +105,8 @@ def train(
     eval_split: EvalSplit = None, train_on: TrainOn = "full", regimes: Regimes = False, query: Query = None,
     features: Features = "words", joiner: Joiner = None, seed: Seed = 1, limit: Limit = None, epochs: Epochs = None,
     max_steps: MaxSteps = None, batch_size: BatchSize = None, learning_rate: LearningRate = None, window: Window = None,
-    encoder: Encoder = None, embeddings: Embeddings = None, hyper: Hyper = None, grid: Grid = None, workers: Workers = 1, resume: Resume = False,
-    task: Task = "auto", paper: Paper = None, tokenizer: Tokenizer = None, trust_remote_code: TrustRemoteCode = False,
+    encoder: Encoder = None, embeddings: Embeddings = None, hyper: Hyper = None, grid: Grid = None, workers: Workers = 1,
+    resume: Resume = False, task: Task = "auto", paper: Paper = None, tokenizer: Tokenizer = None, trust_remote_code: TrustRemoteCode = False,
     revision: Revision = None,
 ) -> None:  # fmt: skip
     """Train a classifier on a config, for `eraser-hub explain`.
@@ -138,8 +138,8 @@ def train(
         dataset=at_revision(dataset, revision), config=config, split=split, eval_split=eval_split, model=model, query=query, features=features,
         joiner=joiner, seed=seed, limit=limit, epochs=epochs, max_steps=max_steps, batch_size=batch_size,
         learning_rate=learning_rate, window=window, task=task, trust_remote_code=trust_remote_code, paper=paper or "",
-        tokenizer=tokenizer or "", hyper=tuple(hyper or ()), grid=tuple(grid or ()), workers=workers, encoder=encoder or "",
-        embeddings="" if embeddings is None else str(embeddings), resume=resume,
+        tokenizer=tokenizer or "", hyper=tuple(hyper or ()), grid=tuple(grid or ()), workers=workers,
+        encoder=encoder or "", embeddings="" if embeddings is None else str(embeddings), resume=resume,
     )  # fmt: skip
     for line in train_model(recipe, out, train_on, regimes, say=say):
         typer.echo(line)

@@ -16,7 +16,7 @@ SIZES = ("hidden_size", "embedding_size", "batch_size", "window", "min_count", "
 CHOICES = {"monitor": MONITORS, "cell": ("gru", "lstm"), "extractor": ("top-k", "contiguous")}
 SHARES = ("dropout", "warmup")
 MOST_TRIALS = 100
-MOST = 1e12  # of a number: far above what trains, and far below what float32 cannot multiply
+LARGEST = 1e12  # of a number: far above what trains, and far below what float32 cannot multiply
 Value = int | float | str | bool
 
 
@@ -55,8 +55,8 @@ class Hyper:
                 raise DataError(f"{field.name}: expected at least 1, found {shown(value)}")
             if field.name in SHARES and not 0 <= value < 1:
                 raise DataError(f"{field.name}: expected a share from 0 to below 1, found {shown(value)}")
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 <= value <= MOST:
-                raise DataError(f"{field.name}: expected a number from 0 to {MOST:g}, found {shown(value)}")
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 <= value <= LARGEST:
+                raise DataError(f"{field.name}: expected a number from 0 to {LARGEST:g}, found {shown(value)}")
             if field.name in CHOICES and value not in CHOICES[field.name]:
                 raise DataError(f"{field.name}: expected one of {', '.join(CHOICES[field.name])}; found {shown(value)}")
 
