@@ -106,7 +106,7 @@ class Document:
 
     def __init__(self, docid: str, tokens: Sequence[str], blank: str = " ") -> None:
         self.docid, self.tokens, self.blank = docid, tokens, blank
-        keys = [key_of(token) for token in tokens]
+        keys = list(map(key_of, tokens))
         self.key = "".join(keys)
         self.starts = [0, *accumulate(map(len, keys))]  # token t has the key's characters [starts[t], starts[t + 1])
 

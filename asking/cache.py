@@ -1,15 +1,22 @@
-"""Answers that were paid for, on disk: one file an answer, named by all that decides it."""
+"""Answers that were paid for, on disk: a database of SQLite for all runs, each answer under the digest of all that decides it."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sqlite3
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.errors import DataError, first_line
+
+NAME = "answers.sqlite"
+PATIENCE = 60  # seconds that another run may take to write
+_TABLE = "CREATE TABLE IF NOT EXISTS answers (request BLOB PRIMARY KEY, answer BLOB NOT NULL) WITHOUT ROWID"
 
 
 def default_folder() -> Path:
@@ -21,27 +28,56 @@ class Cache:
     """Answers by the digest of their request.
 
     Args:
-        folder: made when the first answer is kept.
+        folder: made when the first answer is looked for; it then holds ``answers.sqlite``.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def get(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer to a request; None where none is kept, or a file is damaged (it is asked for again)."""
+        """The answer to a request; None where none is kept, or what is kept is damaged (it is asked for again).
+
+        Raises:
+            DataError: the database cannot be read.
+        """
+        rows = self._run("SELECT answer FROM answers WHERE request = ?", (_digest(request),))
         try:
-            kept = orjson.loads(self._path(request).read_bytes())
-        except (OSError, orjson.JSONDecodeError):
+            kept = orjson.loads(rows[0][0]) if rows else None
+        except orjson.JSONDecodeError:
             return None
         return kept if isinstance(kept, dict) and "choices" in kept else None
 
     def put(self, request: dict[str, Any], answer: dict[str, Any]) -> None:
-        """Keep an answer; it is whole on disk when this returns."""
-        path = self._path(request)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        atomic_write(path, orjson.dumps(answer))
+        """Keep an answer; no kill loses it when this has returned.
 
-    def _path(self, request: dict[str, Any]) -> Path:
-        content = orjson.dumps(request, option=orjson.OPT_SORT_KEYS)
-        name = hashlib.blake2b(content, digest_size=24).hexdigest()
-        return self.folder / name[:2] / f"{name}.json"
+        Raises:
+            DataError: the database cannot be written.
+        """
+        self._run("INSERT OR REPLACE INTO answers VALUES (?, ?)", (_digest(request), orjson.dumps(answer)))
+
+    def close(self) -> None:
+        """Close the database; the next answer opens it again."""
+        database = vars(self).pop("_database", None)
+        if database is not None:
+            database.close()
+
+    def _run(self, statement: str, values: Sequence[bytes]) -> list[tuple[bytes, ...]]:
+        try:
+            return self._database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            words = f"the answers that were paid for cannot be read or written here ({first_line(error)}): --cache names another folder"
+            raise DataError(words, file=self.folder / NAME) from None
+
+    @cached_property
+    def _database(self) -> sqlite3.Connection:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        database = sqlite3.connect(self.folder / NAME, timeout=PATIENCE, isolation_level=None)
+        # a log that writers append to: an answer is on disk in a tenth of the time that a file of its own takes
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(_TABLE)
+        return database
+
+
+def _digest(request: dict[str, Any]) -> bytes:
+    return hashlib.blake2b(orjson.dumps(request, option=orjson.OPT_SORT_KEYS), digest_size=24).digest()

@@ -109,8 +109,9 @@ class Client:
         )  # fmt: skip
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, and the cache."""
         await self._client.close()
+        self.cache.close()
 
     async def ask(self, messages: Sequence[Message], labels: Sequence[str], sample: int = 0) -> Answer:
         """The model's answer to a prompt, from the cache where it was paid for before.

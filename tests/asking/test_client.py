@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
-from eraser_hub.asking.cache import Cache
+from eraser_hub.asking.cache import NAME, Cache
 from eraser_hub.asking.run import AskJob, ask, dry_run
 from eraser_hub.asking.settings import AskSettings
 from eraser_hub.records.errors import DataError
@@ -147,12 +149,24 @@ def test_other_settings_are_asked_anew(asking):
     assert asking.server.requests[0]["temperature"] == 0.5
 
 
-def test_a_damaged_file_of_the_cache_is_asked_for_again(asking):
+def test_a_damaged_answer_of_the_cache_is_asked_for_again(asking):
     asking(lambda request, before: GOOD)
-    (kept,) = asking.cache.folder.rglob("*.json")
-    kept.write_bytes(kept.read_bytes()[:20])
+    with closing(sqlite3.connect(asking.cache.folder / NAME)) as database, database as kept:
+        kept.execute("UPDATE answers SET answer = substr(answer, 1, 20)")
     assert asking(lambda request, before: GOOD)[0]["outcome"] == "answered"
     assert len(asking.server.requests) == 1
+    asking(lambda request, before: GOOD)
+    assert not asking.server.requests, "the answer that came was not kept"
+
+
+def test_a_cache_that_is_no_database_is_left_alone_and_named(asking):
+    asking.cache.folder.mkdir()
+    thesis = asking.cache.folder / NAME
+    thesis.write_text("chapter one " * 1000)
+    with pytest.raises(DataError, match=rf"{NAME}: .*not a database.*--cache"):
+        asking(lambda request, before: GOOD)
+    assert thesis.read_text() == "chapter one " * 1000
+    assert not asking.out.exists()
 
 
 def test_the_budget_is_never_exceeded(asking):

@@ -6,8 +6,10 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
 from benchmarks.mangling import NORMALISATIONS
+from eraser_hub.asking.cache import NAME
 from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.built import open_built
 
@@ -127,7 +130,8 @@ def test_a_killed_run_loses_no_answer_that_came(hub, tmp_path):
             pass
         run.send_signal(signal.SIGKILL)
         run.wait()
-        kept = len(list((tmp_path / "cache").rglob("*.json")))
+        with closing(sqlite3.connect(tmp_path / "cache" / "eraser-hub" / "ask" / NAME)) as answers:
+            ((kept,),) = answers.execute("SELECT count(*) FROM answers")
         asked = len(server.requests)
         assert 1 <= kept <= asked <= kept + 2  # no more than were under way
         refused = eraser_hub(*arguments, cwd=tmp_path)
