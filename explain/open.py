@@ -45,7 +45,7 @@ def open_model(
         uses_query: show the query to the model; None: as it was trained, else no.
         window: longest input in sub-words; None: as it was trained by ``eraser-hub train``, else the model's own limit.
         device: torch device; None: cuda where there is one.
-        precision: float32, bfloat16 (autocast), or auto: bfloat16 on a GPU that has it.
+        precision: float32, bfloat16 or float16 (autocast), or auto: bfloat16 on a GPU that has it.
 
     Raises:
         DataError: an unknown task, nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.

@@ -38,7 +38,7 @@ class Job:
         labels: the dataset's name of each of the model's outputs, where the model does not say them.
         query: whether the model sees the query; None: as it was trained, and for a transformers model without such a
             record, when the queries of the split differ.
-        precision: ``float32``, ``bfloat16``, or ``auto``: bfloat16 on a GPU that has it (transformers).
+        precision: ``float32``, ``bfloat16``, ``float16``, or ``auto``: bfloat16 on a GPU that has it (transformers).
         limit: explain the first so many instances.
         sample: explain so many instances, drawn by the settings' seed with each label's share (a dataset may be sorted by
             its labels); None: all.

@@ -126,7 +126,7 @@ Query = Annotated[
 Window = Annotated[int | None, typer.Option(min=8, help="transformers: longest input in sub-words.")]
 Device = Annotated[str | None, typer.Option(help="torch device; by default cuda where there is one.")]
 Precision = Annotated[
-    str, typer.Option(help="transformers: float32, bfloat16, or auto: bfloat16 on a GPU that has it.")
+    str, typer.Option(help="transformers: float32, bfloat16, float16, or auto: bfloat16 on a GPU that has it.")
 ]
 TrustPickle = Annotated[bool, typer.Option("--trust-pickle", help="Open joblib and pickle files, which run code.")]
 TrustRemoteCode = Annotated[

@@ -69,11 +69,11 @@ class EncoderEmbedder(Embedder):
         trained_layers: so many of its last layers are trained.
 
     Attributes:
-        in_bf16: compute in bf16, where that is faster.
+        half_type: the type to compute in where that is faster; None for float32.
     """
 
     lexicon: SubwordLexicon
-    in_bf16 = False
+    half_type: torch.dtype | None = None
 
     def __init__(self, encoder: PreTrainedModel, lexicon: SubwordLexicon, window: int, trained_layers: int) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class EncoderEmbedder(Embedder):
         for line, row in zip(ids, rows, strict=True):
             line[: len(row) + len(before) + len(after)] = torch.tensor([*before, *row, *after])
         mask = torch.arange(max(sizes))[None] < torch.tensor(sizes)[:, None]
-        with torch.autocast(device.type, torch.bfloat16, enabled=self.in_bf16):
+        with torch.autocast(device.type, self.half_type, enabled=self.half_type is not None):
             states = self.encoder(input_ids=ids.to(device), attention_mask=mask.long().to(device)).last_hidden_state
         return states.to(self.encoder.dtype)  # type: ignore[no-any-return]
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from eraser_hub.explain.adapter import Adapter, Encoded, Selection, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.memory import in_halves
-from eraser_hub.explain.transformers.devices import device_for, in_bf16, placed
+from eraser_hub.explain.transformers.devices import device_for, half_type, half_words, placed
 from eraser_hub.explain.transformers.gradients import FULL_LENGTH_ROWS, embedding_scores
 from eraser_hub.explain.transformers.sequence_model import GRADIENT_METHODS
 
@@ -32,7 +32,7 @@ class NetworkModel(Adapter):
     A network that selects its rationale reads each input, erased ones too, as what it selects there. It has no token scores of
     its own, and gradients of what it decides by end at the selection: such methods are refused.
 
-    On a GPU an encoder's forward passes run in bf16 where it has it; all else in float32.
+    On a GPU an encoder's forward passes run in bfloat16 where it has it; all else in float32.
     """
 
     def __init__(
@@ -51,10 +51,11 @@ class NetworkModel(Adapter):
         self.label_names, self.uses_query = tuple(label_names), uses_query
         self.description = description or type(network).__name__
         self.selects, self.has_embeddings = network.selects, not network.selects
-        if in_bf16(precision, self.device) and self._encoders():
+        half = half_type(precision, self.device)
+        if half and self._encoders():
             for embedder in self._encoders():
-                embedder.in_bf16 = True
-            self.notes.say(f"forward passes in bf16 on {self.device}; --precision float32 for more digits")
+                embedder.half_type = half
+            self.notes.say(half_words(half, self.device))
 
     def _encoders(self) -> list[EncoderEmbedder]:
         return [module for module in self.network.modules() if isinstance(module, EncoderEmbedder)]
@@ -111,15 +112,15 @@ class NetworkModel(Adapter):
     @contextmanager
     def _exact(self) -> Iterator[None]:
         """Encoders in float32; and no fused LSTM, which has no gradient outside of training."""
-        halves = [(embedder, embedder.in_bf16) for embedder in self._encoders()]
+        halves = [(embedder, embedder.half_type) for embedder in self._encoders()]
         try:
             for embedder, _ in halves:
-                embedder.in_bf16 = False
+                embedder.half_type = None
             with torch.backends.cudnn.flags(enabled=False):
                 yield
         finally:
             for embedder, half in halves:
-                embedder.in_bf16 = half
+                embedder.half_type = half
 
     def _by_batch(self, encoded: Sequence[Encoded], work: Work) -> list[NDArray[np.float64]]:
         """``work`` on instances of like length together, in their order."""

@@ -7,7 +7,7 @@ from typing import Any
 from eraser_hub.explain.memory import out_of_memory
 from eraser_hub.records.errors import DataError, first_line, shown
 
-PRECISIONS = ("auto", "float32", "bfloat16")
+PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 
 
 def device_for(name: str | None) -> Any:
@@ -43,15 +43,24 @@ def runs_bf16(device: Any) -> bool:
             return bool(torch.cuda.is_bf16_supported())
 
 
-def in_bf16(precision: str, device: Any) -> bool:
-    """Whether forward passes run in bf16: ``auto`` on a GPU that computes in it.
+def half_type(precision: str, device: Any) -> Any:
+    """The torch type of forward passes in half precision (autocast), None in float32; ``auto``: bfloat16 on a GPU that computes in it.
 
     Raises:
         DataError: an unknown precision.
     """
+    import torch
+
     if precision not in PRECISIONS:
         raise DataError(f"--precision: expected one of {', '.join(PRECISIONS)}; found {shown(precision)}")
-    return precision == "bfloat16" or (precision == "auto" and runs_bf16(device))
+    if precision == "auto":
+        return torch.bfloat16 if runs_bf16(device) else None
+    return {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision)
+
+
+def half_words(half: Any, device: Any) -> str:
+    """What a run says of its half precision."""
+    return f"forward passes in {str(half).removeprefix('torch.')} on {device}; --precision float32 for more digits"
 
 
 def whole(values: Any) -> Any:
@@ -61,11 +70,16 @@ def whole(values: Any) -> Any:
     return values if values.dtype == torch.float64 else values.float()
 
 
+def doubled(values: Any) -> Any:
+    """A tensor's values in float64; on the processor where the device (mps) has no such numbers."""
+    return (values.cpu() if values.device.type == "mps" else values).double()
+
+
 def placed(network: Any, device: Any) -> Any:
     """The network on the device, for evaluation, its weights in float32.
 
     A checkpoint may hold half-precision weights, which ``transformers`` keeps: gradients and the differences of
-    probabilities that faithfulness is made of need float32; where bf16 is wanted autocast makes it.
+    probabilities that faithfulness is made of need float32; where half precision is wanted autocast makes it.
 
     Raises:
         DataError: it does not fit into the device's memory.
@@ -85,7 +99,7 @@ def placed(network: Any, device: Any) -> Any:
 def heads_in_float32(network: Any, kind: str) -> None:
     """Let everything behind the encoder (the classification head) compute in float32 under autocast.
 
-    bf16 has eight binary digits: logits near 4 would be multiples of 1/64, and most occlusion scores ties.
+    bf16 has eight binary digits: logits near 4 would be multiples of 1/64, and most occlusion scores ties; float16 has eleven.
     """
     encoder = getattr(network, "base_model", network)
     if encoder is network:

@@ -21,6 +21,7 @@ from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.memory import in_halves
 from eraser_hub.records.errors import DataError
 
+from .devices import doubled
 from .pieces import Pieces, Window
 from .sequence_model import SequenceModel
 from .words import load_tokenizer, not_opened
@@ -128,7 +129,7 @@ class Infiller(SequenceModel):
         for (window, places), row in zip(batch, logits, strict=True):
             start = self.inside(window, len(row)).start
             at = self.torch.tensor([start + one.place for one in places], device=row.device)
-            shares = self.torch.softmax(row[at][:, self.torch.from_numpy(self.allowed).to(row.device)].double(), dim=-1)
+            shares = self.torch.softmax(doubled(row[at][:, self.torch.from_numpy(self.allowed).to(row.device)]), dim=-1)
             sums = shares.cpu().numpy().cumsum(axis=1)
             rows.append(
                 [

@@ -13,7 +13,7 @@ from eraser_hub.explain.adapter import BLACK_BOX, Encoded, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import whole
+from .devices import doubled, whole
 from .gradients import FULL_LENGTH_ROWS, add_to_words, baseline_of, embedding_scores, output_of
 from .pieces import Pieces, Window, blank_window, window_of
 from .sequence_model import GRADIENT_METHODS, SequenceModel
@@ -99,7 +99,7 @@ class ChoiceModel(SequenceModel):
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
         windows = [window for view, _ in units for window in view.data]
         inputs = {name: tensor.view(len(units), -1, tensor.shape[-1]) for name, tensor in self.tensors(windows).items()}
-        return self.torch.softmax(self.logits(inputs).double(), dim=-1)
+        return self.torch.softmax(doubled(self.logits(inputs)), dim=-1)
 
     def _first_output(self, windows: Sequence[Window]) -> Any:
         return self.network(**{name: rows.unsqueeze(1) for name, rows in self.tensors(windows).items()}).logits[0]

@@ -17,7 +17,7 @@ from eraser_hub.explain.adapter import Encoded, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import whole
+from .devices import doubled, whole
 from .gradients import FULL_LENGTH_ROWS, add_to_words, attention_scores, baseline_of, embedding_scores, output_of
 from .pieces import Pieces, Window
 from .sequence_model import GRADIENT_METHODS, SequenceModel
@@ -90,8 +90,8 @@ class AnswerModel(SequenceModel):
         for window in one.whole():
             with self.torch.inference_mode():
                 out = self.network(**self.tensors([window]))
-            start = self.torch.softmax(out.start_logits.double(), dim=-1)[0].cpu().numpy()
-            end = self.torch.softmax(out.end_logits.double(), dim=-1)[0].cpu().numpy()
+            start = self.torch.softmax(doubled(out.start_logits), dim=-1)[0].cpu().numpy()
+            end = self.torch.softmax(doubled(out.end_logits), dim=-1)[0].cpu().numpy()
             inside = window.piece >= 0
             first, last, p = best_span(start * inside, end * inside)
             if not np.isfinite(p):

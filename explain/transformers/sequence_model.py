@@ -7,7 +7,7 @@ window goes in as overlapping windows whose probabilities are averaged; how many
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from eraser_hub.explain.adapter import Adapter, Encoded, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .devices import device_for, heads_in_float32, in_bf16, placed, whole
+from .devices import device_for, doubled, half_type, half_words, heads_in_float32, placed, whole
 from .gradients import PLAIN, Known, attention_scores, gradient_scores, gradients_ahead, p_of_masked_elements
 from .pieces import Pieces, Window, padded, window_of
 from .words import Words
@@ -32,7 +32,7 @@ class SequenceModel(Adapter):
     With a query the input is the pair (query, documents); without one, two documents (premise and hypothesis, two
     sentences to compare) are the pair, and any other number is one text.
 
-    On a GPU forward passes run in bf16 where it has it (autocast; the head behind the encoder, softmax, gradients and
+    On a GPU forward passes run in bfloat16 where it has it (autocast; the head behind the encoder, softmax, gradients and
     attention in float32 or better), and inputs go over from pinned memory; chosen by itself, and said.
     """
 
@@ -55,11 +55,11 @@ class SequenceModel(Adapter):
         super().__init__()
         self.torch = torch
         self.device = device_for(device)
-        self.half = in_bf16(precision, self.device)
+        self.half = half_type(precision, self.device)
         self.network = placed(network, self.device)
         if self.half:
             heads_in_float32(self.network, self.device.type)
-            self.notes.say(f"forward passes in bf16 on {self.device}; --precision float32 for more digits")
+            self.notes.say(half_words(self.half, self.device))
         self.tokenizer, self.words, self.uses_query = tokenizer, Words(tokenizer), uses_query
         self.query_last = query_last
         self.description = description or type(network).__name__
@@ -143,16 +143,18 @@ class SequenceModel(Adapter):
 
     def logits(self, inputs: dict[str, Any]) -> Any:
         """The network's logits, in float32 or better."""
-        context = self.torch.autocast(self.device.type, dtype=self.torch.bfloat16) if self.half else nullcontext()
-        with self.torch.inference_mode(), context:
+        with self.torch.inference_mode(), self._cast():
             return whole(self.network(**inputs).logits)
+
+    def _cast(self) -> AbstractContextManager[object]:
+        return self.torch.autocast(self.device.type, dtype=self.half) if self.half else nullcontext()
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         return self.finish(self.start(units))
 
     def start(self, units: Sequence[tuple[View, int]]) -> Any:
         logits = self.logits(self.tensors([view.data[number] for view, number in units]))
-        return self.torch.softmax(logits.double(), dim=-1)
+        return self.torch.softmax(doubled(logits), dim=-1)
 
     def finish(self, outputs: Any) -> NDArray[np.float64]:
         return outputs.cpu().numpy()  # type: ignore[no-any-return]
@@ -161,14 +163,13 @@ class SequenceModel(Adapter):
         """The encoder's last states, their mean over the places that attention may fall on."""
         torch, windows = self.torch, [view.data[number] for view, number in units]
         inputs = self.tensors(windows)
-        context = torch.autocast(self.device.type, dtype=torch.bfloat16) if self.half else nullcontext()
-        with torch.inference_mode(), context:
+        with torch.inference_mode(), self._cast():
             last = self.network(**inputs, output_hidden_states=True).hidden_states[-1]
         if last.shape[:2] != inputs["attention_mask"].shape:
             raise DataError(f"--distribution: {self.description} has no state for each place of its input")
-        weights = inputs["attention_mask"].double()[..., None]
+        weights = doubled(inputs["attention_mask"])[..., None]
         # a text of which nothing is visible has no state of its own: zeros
-        return (last.double() * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1)).cpu().numpy()  # type: ignore[no-any-return]
+        return (doubled(last) * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1)).cpu().numpy()  # type: ignore[no-any-return]
 
     def supports(self, method: str) -> bool:
         return method in (*GRADIENT_METHODS, "deeplift", "attention") or super().supports(method)
@@ -186,7 +187,7 @@ class SequenceModel(Adapter):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
     ) -> dict[bytes, NDArray[np.float64]]:
         self._known = {}
-        # those of another kind of model have passes of their own, and in bf16 the passes are not those of the gradient
+        # those of another kind of model have passes of their own, and in half precision the passes are not those of the gradient
         if self.half or method not in PLAIN or type(self).scores is not SequenceModel.scores:
             return {}
         pieces = [one for one in encoded if isinstance(one, Pieces)]

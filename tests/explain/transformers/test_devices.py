@@ -23,6 +23,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 DOCUMENT = "the good plays - with bad 好电影 scene"
+HALVES = ("bfloat16", "float16")
 
 
 def opened(network, tokenizer, **more) -> SequenceModel:
@@ -35,7 +36,7 @@ def soft(found):
     return np.concatenate([part["soft_rationale_predictions"] for part in found["rationales"]])
 
 
-@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize("kind", HALVES)
 def test_a_half_precision_checkpoint_computes_in_float32(network, tokenizer, tmp_path, kind):
     network().to(getattr(torch, kind)).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
@@ -50,17 +51,19 @@ def test_a_half_precision_checkpoint_computes_in_float32(network, tokenizer, tmp
     assert adapter.notes.maxima["largest convergence delta"] < 1e-3
 
 
-def test_bf16_keeps_the_heads_digits(network, tokenizer):
-    plain, half = network(), opened(network(), tokenizer, precision="bfloat16")
-    assert half.half and not opened(network(), tokenizer).half
-    assert any("bf16" in words and "--precision float32" in words for words in half.notes.words)
+@pytest.mark.parametrize("precision", HALVES)
+def test_half_precision_keeps_the_heads_digits(network, tokenizer, precision):
+    kind = getattr(torch, precision)
+    plain, half = network(), opened(network(), tokenizer, precision=precision)
+    assert half.half is kind and opened(network(), tokenizer).half is None
+    assert any(f"passes in {precision}" in words and "--precision float32" in words for words in half.notes.words)
     documents = [instance("good plays film" + " the" * n, str(n)) for n in range(12)]
     windows = [half.encode(one).view(np.ones(len(one.tokens), dtype=bool), "remove").data[0] for one in documents]
     inputs = half.tensors(windows)
     logits = half.logits(inputs)
     assert logits.dtype == torch.float32
-    assert not torch.equal(logits, logits.bfloat16().float())
-    with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+    assert not torch.equal(logits, logits.to(kind).float())
+    with torch.inference_mode(), torch.autocast("cpu", dtype=kind):
         encoder_output = plain.bert(**inputs).pooler_output.float()
     with torch.inference_mode():
         np.testing.assert_array_equal(logits, plain.classifier(encoder_output))
@@ -71,14 +74,15 @@ def test_bf16_keeps_the_heads_digits(network, tokenizer):
 
 
 @pytest.mark.parametrize("method", ["gradient", "input-x-gradient", "integrated-gradients", "attention"])
-def test_what_looks_inside_is_not_rounded_to_bf16(network, tokenizer, method):
+def test_what_looks_inside_is_not_rounded_to_half_precision(network, tokenizer, method):
     one = instance(DOCUMENT)
     found = []
-    for precision in ("float32", "bfloat16"):
+    for precision in ("float32", *HALVES):
         adapter = opened(network(), tokenizer, precision=precision)
         encoded = [adapter.encode(one)]
         found.append(adapter.scores(method, encoded, [1], 20)[0])
-    np.testing.assert_array_equal(*found)
+    for half in found[1:]:
+        np.testing.assert_array_equal(half, found[0])
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda", "cuda:99", "meta", "", "xpu"])
@@ -91,9 +95,31 @@ def test_a_device_that_is_not_there(name):
 
 
 def test_an_unknown_precision():
-    with pytest.raises(DataError, match="--precision: expected one of auto, float32, bfloat16; found 'int8'"):
-        devices.in_bf16("int8", torch.device("cpu"))
-    assert not devices.in_bf16("auto", torch.device("cpu")) and devices.in_bf16("bfloat16", torch.device("cpu"))
+    with pytest.raises(DataError, match="--precision: expected one of auto, float32, bfloat16, float16; found 'int8'"):
+        devices.half_type("int8", torch.device("cpu"))
+    types = {precision: devices.half_type(precision, torch.device("cpu")) for precision in devices.PRECISIONS}
+    assert types == {"auto": None, "float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def test_numbers_beyond_float16_are_an_error(network, tokenizer):
+    wide = network()
+    with torch.no_grad():
+        wide.bert.pooler.dense.bias.fill_(1e6)
+        wide.bert.encoder.layer[0].output.dense.weight.fill_(1e6)
+    half = opened(wide, tokenizer, precision="float16")
+    with pytest.raises(DataError, match="NaN or infinite"):
+        list(explain_instances(half, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
+
+
+def test_where_a_device_has_no_float64_the_processor_computes_in_it():
+    class OfAMac:
+        device = torch.device("mps")
+
+        def cpu(self):
+            return torch.tensor([0.1])
+
+    assert devices.doubled(OfAMac()).dtype == torch.float64
+    assert devices.doubled(torch.tensor([0.1])).dtype == torch.float64
 
 
 @pytest.mark.parametrize("age", ["new", "old"])
@@ -109,7 +135,7 @@ def test_bf16_that_a_gpu_only_imitates_is_not_chosen(monkeypatch, age):
     asked = []
     monkeypatch.setattr(torch.cuda, "device", lambda device: asked.append(device) or nullcontext())
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", new if age == "new" else old)
-    assert devices.in_bf16("auto", torch.device("cuda:1")) is (age == "old")
+    assert devices.half_type("auto", torch.device("cuda:1")) is (torch.bfloat16 if age == "old" else None)
     assert asked == [torch.device("cuda:1")]  # the card in use is asked, not the first
 
 

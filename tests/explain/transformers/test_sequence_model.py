@@ -299,8 +299,8 @@ def test_predictions_come_of_the_gradients_own_passes(model, monkeypatch, method
             np.testing.assert_allclose(row, expected, rtol=0, atol=CLOSE)
 
 
-def test_in_bf16_predictions_have_passes_of_their_own(model):
-    model.half = True
+def test_in_half_precision_predictions_have_passes_of_their_own(model):
+    model.half = model.torch.bfloat16
     assert model.ahead("gradient", [model.encode(instance("good"))], [None]) == {}
 
 
