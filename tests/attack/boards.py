@@ -117,7 +117,7 @@ OUT_OF_RANGE: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     ),
     "check": (("--config", ("nowhere", "", "../x")), ("--dataset", ("nowhere", "")), ("--format", ("xml", ""))),
     "explain": (
-        ("--method", ("none", "", "gradient", "attention")), ("--kd", ("-1", "2", "nan", "x")), ("--bins", ("x", "-1", "0", "200", "nan", "inf")),
+        ("--method", ("none", "", "attention")), ("--kd", ("-1", "2", "nan", "x")), ("--bins", ("x", "-1", "0", "200", "nan", "inf")),
         ("--erase", ("none", "mask")), ("--draws", ("0", "x")), ("--labels", ("A,B,C", "NEG", "NEG,NEG", ",")), ("--model", ("nowhere", ".", "")),
         ("--split", ("", "nowhere")), ("--config", ("nowhere", "")), ("--out", ("e.txt", ".", "hub", "/proc/x/y.jsonl", "hub/x/y.jsonl")),
         ("--task", ("none",)), ("--engine", ("none",)), ("--limit", ("0", "-1")), ("--seed", ("-1", "x")), ("--fidelity-rates", ("x", "-1", "300")),
