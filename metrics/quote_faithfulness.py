@@ -77,10 +77,13 @@ def _sizes(reference: Row, name: str, offences: Offences) -> dict[str, int]:
     """Docid -> tokens of a reference's documents."""
     sizes = {}
     for at, document in enumerate(as_list(reference.get("documents")) or ()):
+        docid = document.get("docid") if isinstance(document, Mapping) else None
         if not isinstance(document, Mapping) or not isinstance(document.get("text"), str):
             offences.say_of("reference", name, f"documents[{at}]", f"expected docid and text, found {cut(document)}")
+        elif not isinstance(docid, str | int):
+            offences.say_of("reference", name, f"documents[{at}].docid", f"expected a string, found {cut(docid)}")
         else:
-            sizes[str(document.get("docid"))] = sum(sentence_sizes(document["text"]))
+            sizes[str(docid)] = sum(sentence_sizes(document["text"]))
     return sizes
 
 

@@ -180,7 +180,9 @@ class RowColumns:
 def _docids(row: Row | None, name: str) -> list[str]:
     """The documents that a row names in one of its columns."""
     cells = [] if row is None else as_list(row[name]) or []
-    return [str(cell["docid"]) for cell in cells if isinstance(cell, Mapping) and "docid" in cell]
+    return [
+        str(cell["docid"]) for cell in cells if isinstance(cell, Mapping) and isinstance(cell.get("docid"), str | int)
+    ]
 
 
 def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, offences: Offences) -> set[str]:

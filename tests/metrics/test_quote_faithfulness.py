@@ -47,6 +47,21 @@ def test_without_references_there_is_no_coverage():
     assert "coverage" not in result["signature"]
 
 
+def nested(depth: int) -> list:
+    inner: list = []
+    for _ in range(depth):
+        inner = [inner]
+    return inner
+
+
+def test_docids_that_are_no_ids():
+    row = {"annotation_id": "x", "quotes": [quote("exact", 0, 4)]}
+    documents = [{"docid": nested(5000), "text": "a b c d e"}]
+    with pytest.raises(ValueError, match=r"documents\[0\].docid: expected a string, found"):
+        compute(row, references=[{"annotation_id": "x", "documents": documents}])
+    assert compute({**row, "rationales": [{"docid": nested(5000)}]}, confidence_level=0.95)["in_text"] == 1
+
+
 def test_the_invented_rate_has_an_interval_over_instances():
     rows = [
         {"annotation_id": at, "quotes": [quote("exact", 0, 1) if at % 4 else quote("not_found")]} for at in range(40)
