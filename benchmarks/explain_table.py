@@ -180,7 +180,7 @@ def transformer(corpora: Path, work: Path, options: argparse.Namespace) -> list[
     model, figures, hub = work / "minilm", work / "minilm.txt", built(corpora, work)
     if not figures.exists():
         printed = call("train", "--dataset", hub, "--config", "movies", "--model", encoder, "--window", "256",
-                       "--batch-size", "12", "--learning-rate", "2e-4", "--max-steps", str(options.steps), "--out", model)  # fmt: skip
+                       "--batch-size", "12", "--learning-rate", "5e-5", "--max-steps", str(options.steps), "--out", model)  # fmt: skip
         figures.write_text("\n".join(printed.splitlines()[1:]) + "\n", "utf-8")
     name = f"shortest-{options.shortest}" if options.shortest else f"every-{options.every}"
     subset(corpora / "movies", work / name / "corpora" / "movies", options.every, options.shortest)
@@ -230,7 +230,7 @@ def main() -> int:
     )
     parser.add_argument("--transformer", action="store_true", help="fine-tune and explain MiniLM as well")
     parser.add_argument("--no-linear", dest="linear", action="store_false", help="leave the other models out")
-    parser.add_argument("--steps", type=int, default=150, help="optimiser steps of the fine-tuning")
+    parser.add_argument("--steps", type=int, default=300, help="optimiser steps of the fine-tuning")
     parser.add_argument("--draws", type=int, default=DRAWS, help="draws of chance for the transformer")
     parser.add_argument("--every", type=int, default=4, help="explain each so-many-th review with the transformer")
     parser.add_argument("--shortest", type=int, default=0, help="explain so many with it, the shortest, instead")

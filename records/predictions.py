@@ -396,7 +396,8 @@ def _read(path: Path, start: int, end: int) -> tuple[Part | DataError, int]:
                 wrong = [(at, *one) for at, several in enumerate(offences) for one in several]
             columns.add(instances, lines.numbers, wrong)
             count = lines.numbers[-1]
-            quoted = quoted or any(one is not None for one in instances[QUOTES_FIELD])
+            quoted = quoted or instances[QUOTES_FIELD].count(None) < len(instances[QUOTES_FIELD])
+            del instances  # its memory, still in the processor's cache, holds the next ones
     except DataError as error:
         return error, count
     return Part(*columns.finish(), strangers, quoted), count

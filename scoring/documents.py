@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Sequence
 from itertools import islice, repeat
@@ -14,7 +13,7 @@ from eraser_hub.conversion.eraser.format import read_document_lines, safe_name
 from eraser_hub.metrics.joining import Documents, tokens_before
 from eraser_hub.metrics.tokens import text_sizes
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.lines import file_name, utf8_file
+from eraser_hub.records.lines import NoFile, file_name, utf8_file
 
 # bytes of texts that are counted at a time
 TEXTS_AT_ONCE = 1 << 17
@@ -80,11 +79,12 @@ class CorpusDocuments(Documents):
     def _read_files(self, docids: Sequence[str]) -> None:
         texts, numbers, size = list[bytes](), list[int](), 0
         for number, docid in enumerate(docids, self.known):
-            # a docid is a file's name: it never leads out of the folder
-            path = f"{self.folder}/{file_name(docid)}"
-            if not safe_name(docid) or not os.path.isfile(path):
+            if not safe_name(docid):  # a docid is a file's name: it never leads out of the folder
                 continue
-            texts.append(utf8_file(path))
+            try:
+                texts.append(utf8_file(f"{self.folder}/{file_name(docid)}"))
+            except NoFile:
+                continue
             numbers.append(number)
             size += len(texts[-1])
             if size > TEXTS_AT_ONCE:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.lines import batches_of_lines, utf8_lines
+from eraser_hub.records.lines import NoFile, batches_of_lines, utf8_file, utf8_lines
 
 
 @pytest.mark.parametrize("lines", [batches_of_lines, utf8_lines])
@@ -27,3 +27,46 @@ def test_what_is_no_file_is_refused_and_never_waited_for(lines: Callable, make: 
     with pytest.raises(DataError) as caught:
         list(lines(tmp_path / "x"))
     assert str(caught.value) == f"{tmp_path / 'x'}: {said}"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        os.mkfifo,
+        os.mkdir,
+        lambda path: os.symlink(path, path),
+        lambda path: os.symlink("nowhere", path),
+        lambda path: None,
+    ],
+)
+def test_a_document_that_is_no_file_is_told_apart_from_one_that_cannot_be_read(make: Callable, tmp_path: Path):
+    make(tmp_path / "x")
+    with pytest.raises(NoFile):
+        utf8_file(f"{tmp_path}/x")
+    with pytest.raises(NoFile):
+        utf8_file(f"{tmp_path}/x/y")
+    with pytest.raises(DataError, match="File name too long") as caught:
+        utf8_file(f"{tmp_path}/{'x' * 300}")
+    assert not isinstance(caught.value, NoFile)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1 << 20, (1 << 20) + 1])
+def test_a_document_comes_whole(size: int, tmp_path: Path):
+    (tmp_path / "x").write_bytes(b"a " * size)
+    os.symlink("x", tmp_path / "link")
+    assert utf8_file(f"{tmp_path}/link") == b"a " * size
+
+
+@pytest.mark.parametrize("told", [0, 3, 100])
+def test_a_document_whose_size_is_told_wrong_comes_whole(told: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    # a file that grows or shrinks between its size and its bytes; files of /proc have no size at all
+    (tmp_path / "x").write_bytes(b"one two")
+    stated = os.fstat
+    monkeypatch.setattr(os, "fstat", lambda handle: os.stat_result((*stated(handle)[:6], told, *stated(handle)[7:])))
+    assert utf8_file(f"{tmp_path}/x") == b"one two"
+
+
+def test_a_document_in_broken_utf_8_is_refused_with_its_line(tmp_path: Path):
+    (tmp_path / "x").write_bytes(b"one\ntwo \xff")
+    with pytest.raises(DataError, match=r"x:2: expected UTF-8, found the byte 0xff"):
+        utf8_file(f"{tmp_path}/x")
