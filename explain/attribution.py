@@ -7,9 +7,11 @@ whatever the order or number of workers.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,9 @@ from .games.play import games_of, played
 from .games.shapley import kernel_shapley, permutation_shapley
 from .runner import Runner
 from .settings import GIVEN, METHODS, ExplainSettings
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 RANDOM_KEYS = 1_000_000  # that are drawn in one step
 KERNEL_WIDTH = 25.0  # LIME's own, for distances in hundredths
@@ -153,10 +158,17 @@ def shapley_scores(
 
 def _least_squares(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     """The least-squares solution of smallest norm, by one thread: the same on any number of processors."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
+    with _thread_pools("numpy").limit(limits=1):
         return np.asarray(np.linalg.lstsq(left, right, rcond=None)[0])
+
+
+@cache
+def _thread_pools(package: str) -> ThreadpoolController:
+    """The thread pools there are once a package is imported; to look for them takes longer than a small system."""
+    from threadpoolctl import ThreadpoolController
+
+    importlib.import_module(package)
+    return ThreadpoolController()
 
 
 def lime_scores(
@@ -175,9 +187,6 @@ def lime_scores(
     ``by_sequence``: of a pair, samples take turns to perturb one sequence and keep the other whole, as the paper does.
     """
     need("sklearn")
-    from threadpoolctl import ThreadpoolController
-
-    threads = ThreadpoolController()
     rows = []
     for number, one in enumerate(encoded):
         bounds = one.instance.bounds
@@ -196,7 +205,7 @@ def lime_scores(
         values = runner.run(encoded, samples)[:, predicted[number]]
         # so small a system is solved fastest by one thread: several mostly wait for each other, on a busy machine
         # ten times as long as the work takes; and the result is the same whatever the number of cores
-        with threads.limit(limits=1):
+        with _thread_pools("sklearn.linear_model").limit(limits=1):
             weights = _lime_weights(kept.astype(np.float32), values, _features_fitted(settings, size))
         rows.append(weights[feature_of])
     return rows
