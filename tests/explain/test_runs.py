@@ -351,7 +351,8 @@ def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
 TRAINED = ("--config", "movies", "--eval-split", "", "--model")
 
 
-@pytest.mark.parametrize("baseline", ["logistic-regression", pytest.param("random-forest", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("baseline", ["logistic-regression", "random-forest"])
 def test_training_writes_the_same_bytes(hub, tmp_path, baseline):
     """Whatever the number of threads, the order of sets, and where in memory things lie."""
     environments = ({"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "1"}, {"OMP_NUM_THREADS": "4", "PYTHONHASHSEED": "2"})

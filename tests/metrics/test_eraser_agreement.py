@@ -267,6 +267,7 @@ print("none" if found is None else [found["token_micro_f1"], sorted(found["by"])
 """
 
 
+@pytest.mark.slow
 def test_two_processes(tmp_path: Path) -> None:
     command = [sys.executable, "-c", CHILD]
     ends = [str(Path(__file__).with_name("eraser_rows.py")), str(tmp_path)]

@@ -157,6 +157,7 @@ def _worker(name, cache, process, predictions, references, queue):
     queue.put((process, metric.compute(predictions=predictions, references=references)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["perturbation_map", "normalized_fidelity"])
 def test_two_processes_share_the_work(name, tmp_path):
     predictions, references = made_up(name)

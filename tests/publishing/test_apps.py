@@ -295,6 +295,7 @@ def test_each_card_shows_a_small_picture(name):
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("app", ["metrics/app.py", "reports/templates/board_app.py"])
 def test_an_app_without_gradio_says_what_to_install(app):
     code = f"import runpy, sys; sys.modules['gradio'] = None; runpy.run_path({str(ROOT / app)!r})"

@@ -32,6 +32,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_published_loaded_pushed_back_and_scored(publish_toy, toy_hub, loopback, child):
     import datasets
     import evaluate

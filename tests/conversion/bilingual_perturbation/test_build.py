@@ -316,6 +316,7 @@ def cli(*words: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_command_line_from_build_to_export(tmp_path: Path, samples: Path) -> None:
     hub, raw = tmp_path / "hub", tmp_path / "raw"
     source = samples / "bilingual_perturbation"

@@ -264,6 +264,7 @@ def test_table_2_stands_beside_the_printed_figures(built: Path) -> None:
     assert attack["rationale_percent"]["printed"] == "35" and set(classes) >= {("sst", "negative"), ("sst", "positive")}
 
 
+@pytest.mark.slow
 def test_the_command_line_from_build_to_export(tmp_path: Path, samples: Path) -> None:
     def cli(*words: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "eraser_hub", *map(str, words)]
