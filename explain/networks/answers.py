@@ -17,6 +17,7 @@ from torch import Tensor
 
 from eraser_hub.explain.adapter import Encoded, View
 from eraser_hub.explain.instances import Instance
+from eraser_hub.explain.transformers.devices import doubled
 from eraser_hub.explain.transformers.question_answering import best_span, no_probabilities
 from eraser_hub.explain.transformers.sequence_model import GRADIENT_METHODS
 from eraser_hub.records.errors import DataError
@@ -85,7 +86,7 @@ class AnswerNetwork(NetworkModel):
         if encoded.best is None:
             with torch.inference_mode():
                 logits = self.network(batch_of([encoded.reading], self.device))
-                best = best_answer(*torch.softmax(logits[0].double(), dim=-1).cpu().numpy())
+                best = best_answer(*torch.softmax(doubled(logits[0]), dim=-1).cpu().numpy())
             if not np.isfinite(best.p):
                 raise DataError(
                     f"{self.description}: its output holds NaN or infinite values", instance=encoded.instance.id

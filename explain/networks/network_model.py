@@ -14,7 +14,7 @@ from torch import Tensor
 from eraser_hub.explain.adapter import Adapter, Encoded, Selection, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.memory import in_halves
-from eraser_hub.explain.transformers.devices import device_for, half_type, half_words, placed
+from eraser_hub.explain.transformers.devices import device_for, doubled, half_type, half_words, placed
 from eraser_hub.explain.transformers.gradients import FULL_LENGTH_ROWS, embedding_scores
 from eraser_hub.explain.transformers.sequence_model import GRADIENT_METHODS
 
@@ -69,7 +69,7 @@ class NetworkModel(Adapter):
     def start(self, units: Sequence[tuple[View, int]]) -> Tensor:
         with torch.inference_mode():
             logits = self.network(batch_of([view.data for view, _ in units], self.device))
-            return torch.softmax(logits.double(), dim=-1)
+            return torch.softmax(doubled(logits), dim=-1)
 
     def finish(self, outputs: Tensor) -> NDArray[np.float64]:
         return outputs.cpu().numpy()
@@ -141,7 +141,7 @@ class NetworkModel(Adapter):
     def _of_tokens(self, encoded: Sequence[Encoded], values: Tensor) -> list[NDArray[np.float64]]:
         """The values of each instance's tokens, from those of a batch's places."""
         rows = []
-        for one, row in zip(encoded, values.double().cpu().numpy(), strict=True):
+        for one, row in zip(encoded, doubled(values).cpu().numpy(), strict=True):
             token = reading_of(one).token
             scores = np.zeros(one.instance.bounds[-1])
             scores[token[token >= 0]] = row[: len(token)][token >= 0]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eraser_hub.explain.networks.systems import Hyper
+from eraser_hub.explain.transformers.devices import doubled
 from eraser_hub.explain.transformers.multiple_choice import ChoiceModel, Choices
 from eraser_hub.explain.transformers.pieces import Window
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
@@ -113,7 +114,7 @@ class FinetuningObjective(Objective[Row]):
         sums: Tensor | None = None
         for start in range(0, len(rows), self._batch_size):
             numbers, batch = zip(*rows[start : start + self._batch_size], strict=True)
-            values = torch.softmax(self._outputs(batch).logits.double(), dim=-1).cpu()
+            values = torch.softmax(doubled(self._outputs(batch).logits), dim=-1).cpu()
             if sums is None:
                 sums = values.new_zeros((len(self._validation), values.shape[1]))
             sums.index_add_(0, torch.tensor(numbers), values)

@@ -17,7 +17,7 @@ from eraser_hub.explain.networks.files import CLASSES, Source, embedders_from, n
 from eraser_hub.explain.networks.readings import batch_of, read
 from eraser_hub.explain.networks.systems import LeiHyper, NetworkHyper, hyper_of
 from eraser_hub.explain.networks.token_network import Example, Shape, TokenNetwork
-from eraser_hub.explain.transformers.devices import device_for
+from eraser_hub.explain.transformers.devices import device_for, doubled
 from eraser_hub.records.errors import DataError
 
 from .baselines import write_facts
@@ -93,7 +93,7 @@ class AnswerObjective(NetworkObjective):
         losses, hits = list[float](), 0
         for start in range(0, len(order), self.batch_size):
             some = order[start : start + self.batch_size]
-            logits = self.network(batch_of([one.reading for one in some], self.device)).double()
+            logits = doubled(self.network(batch_of([one.reading for one in some], self.device)))
             for one, rows in zip(some, torch.log_softmax(logits, dim=-1).cpu().numpy(), strict=True):
                 losses.append(-float(rows[0, one.span[0]] + rows[1, one.span[1]]))
                 best = best_answer(*np.exp(rows))

@@ -20,7 +20,7 @@ from eraser_hub.explain.memory import in_halves, out_of_memory
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 
-from .devices import whole
+from .devices import doubled, whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,7 +89,7 @@ def embedding_scores(
 
         (gradients,) = torch.autograd.grad(probability(embedded, *more).sum(), embedded)
         scores = _of_gradients(method, gradients, embedded)
-    return scores.detach().double().cpu().numpy()
+    return doubled(scores.detach()).cpu().numpy()
 
 
 def _of_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
@@ -268,8 +268,8 @@ def gradients_ahead(
         explained = [most if one is None else one for one, most in zip(wanted, largest, strict=True)]
         at = torch.tensor(explained, device=logits.device)[:, None]
         (gradients,) = torch.autograd.grad(torch.softmax(logits, dim=-1).gather(1, at).sum(), embedded)
-        scores = _of_gradients(method, gradients, embedded).detach().double().cpu().numpy()
-        p = torch.softmax(logits.detach().double(), dim=-1).cpu().numpy()
+        scores = doubled(_of_gradients(method, gradients, embedded).detach()).cpu().numpy()
+        p = torch.softmax(doubled(logits.detach()), dim=-1).cpu().numpy()
         return list(zip(p, explained, scores, strict=True))
 
     for batch in batches(model, windows):
@@ -359,7 +359,7 @@ def p_of_masked_elements(
                 erasable = window.piece >= 0
                 mask[model.inside(window, len(mask))][erasable] = stays[window.piece[erasable]]
                 logits = output_of(model, embedded * torch.from_numpy(mask).to(embedded), inputs).logits
-                p[number, draw] = float(torch.softmax(whole(logits).double(), dim=-1)[0, column])
+                p[number, draw] = float(torch.softmax(doubled(logits), dim=-1)[0, column])
     return np.asarray(p.mean(axis=0))
 
 
@@ -384,7 +384,7 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
             raise DataError(
                 f"--method attention: {model.description} gives no attention weights of every place to every other"
             )
-        heads = layers[-1].mean(dim=1).double().cpu().numpy()
+        heads = doubled(layers[-1].mean(dim=1)).cpu().numpy()
         return [_attention_of(model, windows[number], matrix) for number, matrix in zip(batch, heads, strict=True)]
 
     before = model.network.config._attn_implementation

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -120,6 +122,10 @@ def test_where_a_device_has_no_float64_the_processor_computes_in_it():
 
     assert devices.doubled(OfAMac()).dtype == torch.float64
     assert devices.doubled(torch.tensor([0.1])).dtype == torch.float64
+    # nobody here has such a device: that every other place asks `doubled` is read in the sources
+    sources = Path(devices.__file__).parents[1].rglob("*.py")
+    places = [(path.name, line.strip()) for path in sources for line in path.read_text("utf-8").splitlines()]
+    assert [name for name, line in places if ".double()" in line and ".cpu().double()" not in line] == ["devices.py"]
 
 
 @pytest.mark.parametrize("age", ["new", "old"])
