@@ -2,6 +2,7 @@
 
 python -m benchmarks.peers          whichever of captum, ferret, ICE, interpreto, lime, shap and transformers-interpret are
                                installed
+python -m benchmarks.peers lime     the rows of some methods, printed only
 
 Each side scores every text for the label that the model predicts, which it has to find out itself. Texts are made here, of
 common English words. The others take one text at a time; `explain` takes them as a chunk, as it always does.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,6 +25,7 @@ from benchmarks.explain import common_words, network_and_tokenizer
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 STEPS, SAMPLES, BATCH, RUNS = 20, 50, 16, 3
+SLOW = 10  # times as long as ours: such a side explains one text of a row, once
 # words of a text, and texts: the long ones fill a window of 512 sub-words
 LENGTHS = {"short": (20, 6), "long": (330, 2)}
 RESULTS = Path(__file__).with_name("results_peers.md")
@@ -276,13 +279,15 @@ def row(model: Model, method: str, length: str, notes: list[str]) -> str:
     """A line of the table: our seconds a text, and each other's as a multiple of them."""
     texts = texts_of(*LENGTHS[length])
     known = dict(sides(model, method, notes))  # each has explained a text: imports and caches are not measured
-    times = {name: list[float]() for name in known}
+    first = {name: seconds(explain, texts[:1]) for name, explain in known.items()}
+    multiples = {name: f"{one / first['eraser-hub']:.0f} (one text)" for name, one in first.items()}
+    times = {name: list[float]() for name, one in first.items() if one <= SLOW * first["eraser-hub"]}
     for _ in range(RUNS):
-        for name, explain in known.items():
-            times[name].append(seconds(explain, texts))
-    medians = {name: statistics.median(runs) for name, runs in times.items()}
-    base = medians["eraser-hub"]
-    cells = [f"{medians[name] / base:.2f}" if name in medians else "–" for name in PEERS]
+        for name, runs in times.items():
+            runs.append(seconds(known[name], texts))
+    base = statistics.median(times["eraser-hub"])
+    multiples |= {name: f"{statistics.median(runs) / base:.2f}" for name, runs in times.items()}
+    cells = [multiples.get(name, "–") for name in PEERS]
     return f"| {method} | {length} | {base / len(texts):.3f} | " + " | ".join(cells) + " |"
 
 
@@ -302,7 +307,8 @@ def head(versions: dict[str, str], load: float) -> list[str]:
         f"`python -m benchmarks.peers`: MiniLM (float32, one thread), {shorts} texts of {short} words and {longs} of {long}; {STEPS} steps, "
         f"{SAMPLES} samples, batches of {BATCH} (ours: its own), words masked; integrated gradients with their convergence delta where "
         "the library tells it (ours, captum). CPU seconds a text of eraser-hub, and the others' as "
-        f"multiples of them (above 1: eraser-hub is faster); medians of {RUNS}, in turn; load {load:.1f} at the start.",
+        f"multiples of them (above 1: eraser-hub is faster); medians of {RUNS}, in turn, of who takes over {SLOW} times as long one text once; "
+        f"load {load:.1f} at the start.",
         "",
         "| method | texts | eraser-hub, s | " + " | ".join(f"{n} {v}".strip() for n, v in versions.items()) + " |",
         "|---|---|---|" + "---|" * len(PEERS),
@@ -320,21 +326,22 @@ def foot(versions: dict[str, str], notes: Sequence[str]) -> list[str]:
     ]
 
 
-def main() -> None:
+def main(methods: Sequence[str]) -> None:
     import torch
 
     torch.set_num_threads(1)
     model, notes = Model(*network_and_tokenizer("MiniLM")), list[str]()
     versions = {name: _installed(name) for name in PEERS}
     lines = head(versions, os.getloadavg()[0])
-    for method in METHODS:
+    for method in methods or METHODS:
         for length in LENGTHS:
             lines.append(row(model, method, length, notes))
             print(lines[-1], flush=True)
     lines += foot(versions, notes)
-    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    if not methods:
+        RESULTS.write_text("\n".join(lines), encoding="utf-8")
     print("\n".join(lines))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
