@@ -26,7 +26,7 @@ from benchmarks.explain import common_words, network_and_tokenizer
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 STEPS, SAMPLES, BATCH, RUNS = 20, 50, 16, 3
 SLOW = 10  # times as long as ours: such a side explains one text of a row, once
-# words of a text, and texts: the long ones fill a window of 512 sub-words
+# words of a text, a sub-word each, and texts
 LENGTHS = {"short": (20, 6), "long": (330, 2)}
 RESULTS = Path(__file__).with_name("results_peers.md")
 Explain = Callable[[Sequence[str]], None]
@@ -76,6 +76,7 @@ def ours(model: Model, method: str) -> Explain:
 
     def explain(texts: Sequence[str]) -> None:
         runner = Runner(adapter, settings.erase, settings.batch_size)
+        adapter.of_baselines.clear()  # nothing is left from the run before
         instances = [Instance(str(at), (), ("d",), (tuple(text.split()),)) for at, text in enumerate(texts)]
         encoded = [adapter.encode(one) for one in instances]
         runner.take(adapter.ahead(method, encoded, [None] * len(encoded)))
@@ -244,7 +245,7 @@ PEERS: dict[str, tuple[Callable[[Model, str], Explain], tuple[str, ...]]] = {
 
 
 def texts_of(words: int, count: int) -> list[str]:
-    """Texts of common words; long ones have a little over a sub-word each."""
+    """Texts of common words."""
     random = np.random.default_rng(7)
     vocabulary = common_words()[:2000]
     return [" ".join(random.choice(vocabulary, words)) for _ in range(count)]
@@ -330,6 +331,9 @@ def main(methods: Sequence[str]) -> None:
     import torch
 
     torch.set_num_threads(1)
+    unknown = sorted(set(methods) - set(METHODS))
+    if unknown:
+        sys.exit(f"expected methods of {', '.join(METHODS)}, found {', '.join(unknown)}")
     model, notes = Model(*network_and_tokenizer("MiniLM")), list[str]()
     versions = {name: _installed(name) for name in PEERS}
     lines = head(versions, os.getloadavg()[0])

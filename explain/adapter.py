@@ -8,7 +8,7 @@ thousand erased inputs of one document cost a thousand forward passes and nothin
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -140,6 +140,7 @@ class Adapter(ABC):
         selects: whether it decides by tokens that it selects itself, and says which (:meth:`selections`).
         notes: counters and sentences for the report.
         choices: a paper's, of what no option says; set before :meth:`scores` is asked.
+        outputs: probabilities known so far by their view's key, columns as in ``label_names``; set before :meth:`scores` is asked.
     """
 
     label_names: tuple[str, ...] = ()
@@ -153,6 +154,7 @@ class Adapter(ABC):
     has_states = False  # pooled ones, whose distance from training texts can be told
     selects = False
     choices = Choices()
+    outputs: Mapping[bytes, NDArray[np.float64]] = {}
     description = ""
 
     def __init__(self) -> None:

@@ -73,7 +73,7 @@ def attribute(
     elif method in ("shapley", "kernel-shap"):
         rows = shapley_scores(runner, encoded, predicted, probability, settings)
     else:
-        model.choices = settings.choices
+        model.choices, model.outputs = settings.choices, runner.results
         rows = model.scores(method, encoded, predicted, settings.steps)
     for one, scores in zip(encoded, rows, strict=True):
         if not np.isfinite(scores).all():

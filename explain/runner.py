@@ -80,12 +80,12 @@ class Runner:
         self.model, self.erase, self.batch_size, self.infiller = model, erase, batch_size, infiller
         self.counts = Counts()
         self._on_passes = on_passes
-        self._results: dict[bytes, NDArray[np.float64]] = {}
+        self.results: dict[bytes, NDArray[np.float64]] = {}
         self._share = 1.0  # of the model's batches, less after memory ran out
 
     def forget(self) -> None:
         """Drop the kept results; called between chunks, so that memory does not grow with the dataset."""
-        self._results.clear()
+        self.results.clear()
 
     def by(self, erase: str) -> Runner:
         """A runner that erases in another way; what was computed by either is not computed again."""
@@ -187,13 +187,13 @@ class Runner:
             size_so_far += sum(view.sizes)
             kept = view if size_so_far <= KEPT_SIZE else None
             for place_of_unit, (key, size) in enumerate(zip(view.keys, view.sizes, strict=True)):
-                if key not in self._results and key not in units:
+                if key not in self.results and key not in units:
                     units[key] = _Unit(key, different[number], place_of_unit, size, kept)
         self.counts.inputs += len(erased)
         # longest first: what does not fit into memory shows at once, and what follows is shorter
         self._run(encoded, sorted(units.values(), key=lambda unit: -unit.size))
         values = [
-            self._results[parts[0]] if len(parts) == 1 else np.mean([self._results[key] for key in parts], axis=0)
+            self.results[parts[0]] if len(parts) == 1 else np.mean([self.results[key] for key in parts], axis=0)
             for parts in keys
         ]
         return np.stack(values)[numbers] if values else np.zeros((0, len(self.model.label_names)))
@@ -287,7 +287,7 @@ class Runner:
         if self._on_passes is not None:
             self._on_passes(len(keys))
         ordered = values[:, model.order] if model.order is not None else values
-        self._results.update(zip(keys, ordered, strict=True))
+        self.results.update(zip(keys, ordered, strict=True))
 
 
 def check_probabilities(output: object, ids: Sequence[str], classes: int, whose: str) -> NDArray[np.float64]:

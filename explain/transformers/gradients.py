@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -63,6 +64,7 @@ def embedding_scores(
     rows: int,
     more: tuple[Any, ...] = (),
     baseline: Any = None,
+    ends: tuple[float, float] | None = None,
 ) -> NDArray[np.float64]:
     """Scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places): the width summed away.
 
@@ -73,12 +75,13 @@ def embedding_scores(
         rows: integration points that go through the model together; halved when memory runs out.
         more: what ``probability`` takes besides: tensors of shape (inputs, ..).
         baseline: embeddings from which integrated gradients start; None for zeros.
+        ends: what :func:`integrated_gradients` takes.
     """
     embedded = embedded.detach().requires_grad_()
     if method == "integrated-gradients":
         # what is halved is the number of points in one batch
         scores = in_halves(
-            lambda points: [integrated_gradients(model, probability, embedded, steps, len(points), more, baseline)]
+            lambda points: [integrated_gradients(model, probability, embedded, steps, len(points), more, baseline, ends)]
             * len(points),
             range(max(rows, 1)), model.notes, all_of=False,
         )[0]  # fmt: skip
@@ -145,6 +148,7 @@ def integrated_gradients(
     rows: int,
     more: tuple[Any, ...] = (),
     baseline: Any = None,
+    ends: tuple[float, float] | None = None,
 ) -> Any:
     """Integrated gradients (Sundararajan et al., 2017, equation 1) of one input, by default from the all-zero embeddings.
 
@@ -154,6 +158,7 @@ def integrated_gradients(
         embedded: shape (1, .., places, width).
         rows: points in one batch.
         baseline: embeddings of the same shape; None for zeros.
+        ends: probabilities of the input and of the baseline where they are known; None: a pass for each finds them out.
 
     Returns:
         A tensor of shape (1, .., places).
@@ -175,9 +180,8 @@ def integrated_gradients(
         sums += (gradients * weight).sum(dim=0, keepdim=True)
     with torch.no_grad():
         scores = (sums * way).sum(dim=-1)
-        ends = values(torch.cat([embedded, start_at]))
-        delta = scores.sum() - (ends[0] - ends[1])
-    model.notes.largest("largest convergence delta", abs(float(delta)))
+        of_input, of_baseline = values(torch.cat([embedded, start_at])).tolist() if ends is None else ends
+    model.notes.largest("largest convergence delta", abs(float(scores.sum()) - (of_input - of_baseline)))
     return scores
 
 
@@ -280,7 +284,7 @@ def gradients_ahead(
 
 
 def gradient_scores(
-    model: SequenceModel, encoded: Sequence[Pieces], columns: Sequence[int], method: str, steps: int, known: Known
+    model: SequenceModel, encoded: Sequence[Pieces], targets: Sequence[int], method: str, steps: int, known: Known
 ) -> list[NDArray[np.float64]]:
     """Scores for the probability of each instance's explained class.
 
@@ -296,6 +300,7 @@ def gradient_scores(
     windows, owner = whole_windows(encoded)
     parts = np.bincount(owner, minlength=len(encoded))
     scores = [np.zeros(len(one.instance.tokens)) for one in encoded]
+    columns = [model.column(target) for target in targets]
     embedding = model.network.get_input_embeddings()
 
     def values_of(batch: list[int]) -> list[NDArray[np.float64]]:
@@ -311,8 +316,12 @@ def gradient_scores(
         explained = torch.tensor([[columns[owner[number]]] for number in batch], device=embedded.device)
         more = (explained, *inputs.values())
         rows = model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
-        start_at = baseline_of(model, inputs["input_ids"]) if single else None
-        return list(embedding_scores(model, probability, embedded, method, steps, rows, more, start_at))
+        start_at = ends = None
+        if single:
+            start_at = baseline_of(model, inputs["input_ids"])
+            p = partial(probability, torch.zeros_like(embedded) if start_at is None else start_at, *more)
+            ends = ends_of(model, windows[batch[0]], targets[owner[batch[0]]], p)
+        return list(embedding_scores(model, probability, embedded, method, steps, rows, more, start_at, ends))
 
     centred = method == "deeplift"  # logits, see `deeplift`
     # the points of one integral fill a batch by themselves
@@ -330,6 +339,25 @@ def gradient_scores(
     for number, row in sorted(rows.items()):
         add_to_words(scores[owner[number]], encoded[owner[number]], windows[number], row / parts[owner[number]])
     return scores
+
+
+def ends_of(
+    model: SequenceModel, window: Window, target: int, p_of_baseline: Callable[[], Any]
+) -> tuple[float, float] | None:
+    """Probabilities of a window and of its baseline without another pass for either, for `integrated_gradients`.
+
+    The window's is its prediction's. The baseline has none of its words, so one pass serves all windows of its length,
+    special tokens and query. None where predictions were made otherwise than gradients (in half precision, or not yet).
+    """
+    import torch
+
+    if model.half or window.key not in model.outputs:
+        return None
+    key = np.where(window.piece < 0, window.code, -1).tobytes(), target, model.choices.baseline
+    if key not in model.of_baselines:
+        with torch.no_grad():
+            model.of_baselines[key] = float(p_of_baseline())
+    return float(model.outputs[window.key][target]), model.of_baselines[key]
 
 
 def p_of_masked_elements(

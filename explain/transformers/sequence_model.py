@@ -70,6 +70,7 @@ class SequenceModel(Adapter):
             raise DataError(f"--window: expected {self.words.pair.size + 2} to {longest} sub-words, found {window}")
         self.window = window or longest
         self._known: Known = {}
+        self.of_baselines: dict[tuple[bytes, int, str], float] = {}
         if network.config.pad_token_id is None:
             network.config.pad_token_id = self.words.pad
         # XLNet and its like classify at the last place, whatever stands there
@@ -181,7 +182,7 @@ class SequenceModel(Adapter):
         if method == "attention":
             return attention_scores(self, pieces)
         known, self._known = self._known, {}
-        return gradient_scores(self, pieces, [self.column(target) for target in targets], method, steps, known)
+        return gradient_scores(self, pieces, targets, method, steps, known)
 
     def ahead(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
