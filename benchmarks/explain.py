@@ -95,7 +95,7 @@ KERNEL = {"method": "kernel-shap", "shap_samples": 300}
 BOUNDS = {"method": "random", "aopc_bounds": True, "beam": 2}
 SOFT = {"method": "random", "soft_draws": 100, "leave_one_out": True, "infidelity_draws": 50}
 MOVED = {"method": "occlusion", "sensitivity_draws": 3}
-LIME = {"method": "lime", "lime_samples": 1000}
+LIME = {"method": "lime", "lime_samples": 1000, "lime_tokens": 10}
 ROWS: tuple[tuple[str, Shape, str, dict[str, Any]], ...] = (
     ("logistic regression", FEW, "occlusion", OCCLUSION),
     ("logistic regression", MANY, "occlusion", OCCLUSION),
