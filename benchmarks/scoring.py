@@ -130,14 +130,14 @@ def repeat(folder: Path, n: int) -> None:
                     file.write(renamed.replace(b'"annotation_id":"%s"' % old, b'"annotation_id":"%s"' % new))
 
 
-def first_part(folder: Path, name: str) -> Path:
-    """A corpus of the first PART instances beside the whole one; the whole one where it has no more."""
+def first_part(folder: Path, name: str, count: int = PART) -> Path:
+    """A corpus of the first instances beside the whole one; the whole one where it has no more."""
     n, _, per_instance, _, jsonl = SHAPES[name]
-    if n <= PART:
+    if n <= count:
         return folder
     part = folder.with_name(f"{folder.name} part")
     part.mkdir()
-    sizes = {"test.jsonl": PART, "predictions.jsonl": PART} | ({"docs.jsonl": PART * per_instance} if jsonl else {})
+    sizes = {"test.jsonl": count, "predictions.jsonl": count} | ({"docs.jsonl": count * per_instance} if jsonl else {})
     for file_name, lines in sizes.items():
         with open(folder / file_name, "rb") as whole, open(part / file_name, "wb") as cut:
             cut.writelines(islice(whole, lines))
@@ -246,7 +246,8 @@ def table(rows: dict[str, dict[str, float]]) -> str:
         "## Scoring",
         "",
         f"`python -m benchmarks.scoring`, {os.cpu_count()} cores, CPU seconds. Ratio: time of the plain implementation over ours, both"
-        f" on the first {PART:,} instances at most (column part); they give the same numbers to 1e-9. Ours: the whole"
+        f" on the first {PART:,} instances at most (column part); they give the same numbers to 1e-9. The reference scorer is"
+        " faster than the plain implementation (`python -m benchmarks.reference` runs it). Ours: the whole"
         " shape (clock: by the clock; files over 256 MiB are shared by two processes). Floor: our time over that of `orjson.loads` on every line of the predictions, both on the whole."
         " Memory: our peak above what the process held before, its share of what the parsed predictions take (process: the"
         " whole process at its peak; where two share a file, each of them). esnli_train has hard and soft"
