@@ -1,6 +1,6 @@
 """Forward passes of ``explain`` against the bare model on the same padded batches, and against one input at a time.
 
-The three run in turn, several rounds, in one process; ratios of the medians are printed and written to
+The three run in turn, several rounds, in one process; the medians of each round's ratios are printed and written to
 ``results_explain.md``. By default on one thread and by the processor's clock, which other work on the machine disturbs
 least; ``--threads 0`` takes all cores and the clock on the wall. One at a time is the loop that a user would write:
 every erased input is tokenized (into overlapping windows where it is long), run and normalised by itself, equal ones
@@ -11,6 +11,7 @@ texts are made here, as long as those of the corpora that the rows are named aft
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import importlib.util
 import os
@@ -81,6 +82,7 @@ def common_words() -> list[str]:
 FEW = Shape("texts of 400 words, of 40 words in all", (400,), 4, rare=0)
 MANY = Shape("texts of 400 words", (400,), 4)
 ESNLI = Shape("e-SNLI, pairs of 14 and 8 words", (14, 8), 16)
+FOUR = Shape("e-SNLI, four pairs of 14 and 8 words", (14, 8), 4)
 COSE = Shape("CoS-E, 28 words", (28,), 8)
 MULTIRC = Shape("MultiRC, 300 words", (300,), 2)
 LONG = Shape("400 words, windows of 128", (400,), 1, 128)
@@ -96,26 +98,25 @@ BOUNDS = {"method": "random", "aopc_bounds": True, "beam": 2}
 SOFT = {"method": "random", "soft_draws": 100, "leave_one_out": True, "infidelity_draws": 50}
 MOVED = {"method": "occlusion", "sensitivity_draws": 3}
 LIME = {"method": "lime", "lime_samples": 1000, "lime_tokens": 10}
+SCORES: dict[str, dict[str, Any]] = {
+    "Shapley values": SHAPLEY,
+    "kernel SHAP": KERNEL,
+    "AOPC bounds": BOUNDS,
+    "soft scores, leave-one-out and infidelity": SOFT,
+    "sensitivity": MOVED,
+}
 ROWS: tuple[tuple[str, Shape, str, dict[str, Any]], ...] = (
     ("logistic regression", FEW, "occlusion", OCCLUSION),
     ("logistic regression", MANY, "occlusion", OCCLUSION),
     ("logistic regression", MANY, "Shapley values", SHAPLEY),
     ("tiny", ESNLI, "occlusion", OCCLUSION),
-    *(
-        ("tiny", ESNLI, name, more)
-        for name, more in (
-            ("Shapley values", SHAPLEY),
-            ("kernel SHAP", KERNEL),
-            ("AOPC bounds", BOUNDS),
-            ("soft scores, leave-one-out and infidelity", SOFT),
-            ("sensitivity", MOVED),
-        )
-    ),
+    *(("tiny", ESNLI, name, more) for name, more in SCORES.items()),
     ("tiny", MULTIRC, "occlusion", OCCLUSION),
     ("tiny", MOVIES, "occlusion", OCCLUSION),
     ("tiny", MOVIES, "occlusion, masked", MASKED),
     ("tiny", MOVIES, "LIME, K 10", LIME),
     ("MiniLM", ESNLI, "occlusion", OCCLUSION),
+    *(("MiniLM", FOUR, name, more) for name, more in SCORES.items()),
     ("MiniLM", COSE, "occlusion", OCCLUSION),
     ("MiniLM", LONG, "occlusion", OCCLUSION),
     ("MiniLM", LONG, "occlusion, masked", MASKED),
@@ -252,15 +253,23 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
         for texts in sample:
             single(texts)
         seconds["single"].append((clock() - started) * len(asked) / len(sample))
-    median = {name: statistics.median(values) for name, values in seconds.items()}
-    figures: dict[str, Any] = {
-        "of_bare": median["bare"] / median["ours"], "over_single": median["single"] / median["ours"],
-        "inputs": len(asked), "passes": passes, "per_second": passes / median["ours"], "ceiling": "",
-    }  # fmt: skip
+    figures: dict[str, Any] = {**compared(seconds, passes), "inputs": len(asked)}
     if which != "logistic regression":
         sizes = [view.sizes[number] for batch in batches for view, number in batch]  # of what ran: equal ones once
-        figures["ceiling"] = f"{median['single'] / (sum(operations(model.network, size) for size in sizes) / peak):.1f}"
+        figures["ceiling"] = (
+            f"{statistics.median(seconds['single']) / (sum(operations(model.network, size) for size in sizes) / peak):.1f}"
+        )
     return figures
+
+
+def compared(seconds: dict[str, list[float]], passes: int) -> dict[str, Any]:
+    """Rates of a row: medians over rounds, of ratios within each, since the machine's speed changes between them."""
+    of_bare, over_single = (
+        statistics.median(theirs / ours for theirs, ours in zip(seconds[side], seconds["ours"], strict=True))
+        for side in ("bare", "single")
+    )
+    per_second = passes / statistics.median(seconds["ours"])
+    return {"of_bare": of_bare, "over_single": over_single, "passes": passes, "per_second": per_second, "ceiling": ""}
 
 
 def again(seconds: Sequence[float]) -> bool:
@@ -319,11 +328,7 @@ def integrated(which: str, shape: Shape, clock: Callable[[], float], steps: int 
         seconds["ours"].append(clock() - started)
         seconds["bare"].append(passes(steps, model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)))
         seconds["single"].append(passes(SAMPLE, 1) * steps / SAMPLE)
-    median = {name: statistics.median(values) for name, values in seconds.items()}
-    return {
-        "of_bare": median["bare"] / median["ours"], "over_single": median["single"] / median["ours"], "inputs": steps,
-        "passes": steps, "per_second": steps / median["ours"], "ceiling": "",
-    }  # fmt: skip
+    return {**compared(seconds, steps), "inputs": steps}
 
 
 def line(which: str, shape: Shape, method: str, figures: dict[str, Any]) -> str:
@@ -359,6 +364,8 @@ def main(words: Sequence[str] | None = None) -> None:
     import torch
     from threadpoolctl import threadpool_limits
 
+    from eraser_hub.__main__ import COLLECTOR
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1, help="threads; 0: all cores, by the clock on the wall")
     parser.add_argument("--only", action="append", default=[], help="rows that hold this text; nothing is written then")
@@ -368,6 +375,7 @@ def main(words: Sequence[str] | None = None) -> None:
     def wanted(*row: str) -> bool:
         return not options.only or any(text in ", ".join(row) for text in options.only)
 
+    gc.set_threshold(*COLLECTOR)  # as the command does it
     importlib.import_module("sklearn.linear_model")  # loads all that has threads, before they are limited
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -382,7 +390,7 @@ def main(words: Sequence[str] | None = None) -> None:
         f"({SAMPLE} of them, scaled). Command: `python -m benchmarks.explain"
         f"{'' if options.threads == 1 else f' --threads {options.threads}'}`.\n",
         f"{platform.machine()}, {threads} thread{'s' if threads > 1 else ''}, "
-        f"{'processor' if threads == 1 else 'wall'} time, medians of {ROUNDS} to {MOST_ROUNDS} rounds, torch {torch.__version__}, large "
+        f"{'processor' if threads == 1 else 'wall'} time, medians of {ROUNDS} to {MOST_ROUNDS} rounds (of ratios: each round's own), torch {torch.__version__}, large "
         f"matrix products {peak / 1e9:.0f} GFLOP/s. MiniLM: 6 layers of width 384; tiny: 2 layers of width 128 (random "
         "weights). Erasure: comprehensiveness and sufficiency at kd, five AOPC bins and ten random rationales. LIME: N 1000. \"At "
         'most" is what one at a time takes, divided by the time of the passes\' multiplications alone at that rate: no '

@@ -25,6 +25,9 @@ VERBS = (
     "publish", "serve", "quickstart",
 )  # fmt: skip
 
+# records are objects by the thousand and no cycles: to look for cycles as often as Python does is 5 to 8 % of `score`
+COLLECTOR = (50_000, 20, 20)
+
 app = typer.Typer(
     name="eraser-hub",
     no_args_is_help=True,
@@ -65,8 +68,7 @@ def _register(names: tuple[str, ...] = VERBS) -> None:
 
 def main() -> None:
     """Run the command line; a DataError becomes its message on stderr and exit status 1, without a traceback."""
-    # records are objects by the thousand and no cycles: to look for cycles that often is 5 to 8 % of `score`
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(*COLLECTOR)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a locale without this character shows its number
             stream.reconfigure(errors="backslashreplace")
