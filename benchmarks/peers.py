@@ -78,7 +78,6 @@ def ours(model: Model, method: str) -> Explain:
 
     def explain(texts: Sequence[str]) -> None:
         runner = Runner(adapter, settings.erase, settings.batch_size)
-        adapter.of_baselines.clear()  # nothing is left from the run before
         instances = [Instance(str(at), (), ("d",), (tuple(text.split()),)) for at, text in enumerate(texts)]
         encoded = [adapter.encode(one) for one in instances]
         runner.take(adapter.ahead(method, encoded, [None] * len(encoded)))

@@ -301,6 +301,7 @@ def gradient_scores(
     parts = np.bincount(owner, minlength=len(encoded))
     scores = [np.zeros(len(one.instance.tokens)) for one in encoded]
     columns = [model.column(target) for target in targets]
+    of_baselines: dict[tuple[bytes, int], float] = {}
     embedding = model.network.get_input_embeddings()
 
     def values_of(batch: list[int]) -> list[NDArray[np.float64]]:
@@ -320,7 +321,7 @@ def gradient_scores(
         if single:
             start_at = baseline_of(model, inputs["input_ids"])
             p = partial(probability, torch.zeros_like(embedded) if start_at is None else start_at, *more)
-            ends = ends_of(model, windows[batch[0]], targets[owner[batch[0]]], p)
+            ends = ends_of(model, windows[batch[0]], targets[owner[batch[0]]], p, of_baselines)
         return list(embedding_scores(model, probability, embedded, method, steps, rows, more, start_at, ends))
 
     centred = method == "deeplift"  # logits, see `deeplift`
@@ -342,22 +343,27 @@ def gradient_scores(
 
 
 def ends_of(
-    model: SequenceModel, window: Window, target: int, p_of_baseline: Callable[[], Any]
+    model: SequenceModel,
+    window: Window,
+    target: int,
+    p_of_baseline: Callable[[], Any],
+    of_baselines: dict[tuple[bytes, int], float],
 ) -> tuple[float, float] | None:
     """Probabilities of a window and of its baseline without another pass for either, for `integrated_gradients`.
 
     The window's is its prediction's. The baseline has none of its words, so one pass serves all windows of its length,
-    special tokens and query. None where predictions were made otherwise than gradients (in half precision, or not yet).
+    special tokens and query: ``of_baselines`` keeps them. None where predictions were made otherwise than gradients (in
+    half precision, or not yet).
     """
     import torch
 
     if model.half or window.key not in model.outputs:
         return None
-    key = np.where(window.piece < 0, window.code, -1).tobytes(), target, model.choices.baseline
-    if key not in model.of_baselines:
+    key = np.where(window.piece < 0, window.code, -1).tobytes(), target
+    if key not in of_baselines:
         with torch.no_grad():
-            model.of_baselines[key] = float(p_of_baseline())
-    return float(model.outputs[window.key][target]), model.of_baselines[key]
+            of_baselines[key] = float(p_of_baseline())
+    return float(model.outputs[window.key][target]), of_baselines[key]
 
 
 def p_of_masked_elements(

@@ -70,7 +70,6 @@ class SequenceModel(Adapter):
             raise DataError(f"--window: expected {self.words.pair.size + 2} to {longest} sub-words, found {window}")
         self.window = window or longest
         self._known: Known = {}
-        self.of_baselines: dict[tuple[bytes, int, str], float] = {}
         if network.config.pad_token_id is None:
             network.config.pad_token_id = self.words.pad
         # XLNet and its like classify at the last place, whatever stands there

@@ -287,7 +287,6 @@ def test_predictions_come_of_the_gradients_own_passes(model, monkeypatch, method
     windows = len(model.encode(texts[-1]).whole())
     ours, rows = explained(model, texts, settings)
     monkeypatch.setattr(SequenceModel, "ahead", lambda *arguments: {})
-    model.of_baselines.clear()
     theirs, more = explained(model, texts, settings)
     # a whole input goes through once; again only where a window of a long text has most of another label than the text
     spared = 0 if method == "integrated-gradients" else len(texts) - 1 + windows
