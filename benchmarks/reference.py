@@ -9,14 +9,13 @@ Start-up is the same command on one instance. The shapes are those of `benchmark
 from __future__ import annotations
 
 import math
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.scoring import FOLDER, SHAPES, first_part, generate
+from benchmarks.scoring import FOLDER, SHAPES, cpu_seconds, first_part, generate
 
 # the papers' seven; e-SNLI's training split has 56 times the instances of its test split
 NAMES = [name for name in SHAPES if not name.startswith("esnli_train")]
@@ -27,12 +26,11 @@ def seconds(command: list[str], cwd: Path, runs: int) -> float:
     """CPU seconds of a command's process, the median."""
     times = list[float]()
     for _ in range(runs):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        begin = cpu_seconds()
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{' '.join(command)}: {done.stderr.strip()[-500:]}")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        times.append(cpu_seconds() - begin)
     return statistics.median(times)
 
 
