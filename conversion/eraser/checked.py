@@ -12,7 +12,7 @@ import numpy as np
 from eraser_hub.conversion.offsets import first_places, offsets_of
 from eraser_hub.records.errors import shown
 
-from .format import Annotation, Annotations, read_annotations
+from .format import Annotation, Annotations, read_annotations, take_up
 
 # the objects of so many bytes of lines fit into a processor's cache
 CHECKED_BYTES = 1 << 18
@@ -108,10 +108,10 @@ def read_checked(
 def refuse_repeated(run: Annotations, numbers: dict[str, int]) -> None:
     """Refuse an id that stands twice; ``numbers`` has the ids before the run's by place, and takes these up."""
     ids = [str(record.annotation_id) for record in run.records]
-    if len(set(ids)) == len(ids) and numbers.keys().isdisjoint(ids):
-        numbers.update(zip(ids, range(len(numbers), len(numbers) + len(ids)), strict=True))
+    again = take_up(ids, numbers)
+    if again is None:
         return
-    place = next(at for at, identity in enumerate(ids) if identity in numbers or identity in ids[:at])
+    place = again[0]
     earlier = (zip(before.numbers, before.records, strict=True) for before in read_annotations(run.file))
     first = next(number for pairs in earlier for number, one in pairs if str(one.annotation_id) == ids[place])
     words = f"{shown(run.records[place].annotation_id)} again (first on line {first})"

@@ -13,7 +13,7 @@ of the file: an integer id stays an integer, and in BoolQ ``end_sentence`` is in
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -205,21 +205,25 @@ def read_document_lines(
         for batch in batches_of_lines(path, batch_bytes):
             documents = decode_documents(batch, file=path)
             ids = [document.docid for document in documents]
-            if len(set(ids)) < len(ids) or not numbers.keys().isdisjoint(ids):
-                _refuse_twice(ids, numbers, path)
-            numbers.update(zip(ids, range(len(numbers), len(numbers) + len(ids)), strict=True))
+            again = take_up(ids, numbers)
+            if again is not None:
+                place, before = again
+                words = f"{shown(ids[place])} again (first on line {before + 1})"
+                raise DataError(f"expected each document once, found {words}", file=path, line=batch.numbers[place])
             yield batch, documents
 
 
-def _refuse_twice(ids: list[str], numbers: dict[str, int], path: Path) -> NoReturn:
-    """The error of the first id that is already in ``numbers`` (with the number of its document) or among those before."""
-    known = dict(numbers)
-    for number, identity in enumerate(ids, len(numbers)):
-        before = known.setdefault(identity, number)
-        if before != number:
-            words = f"{shown(identity)} again (first on line {before + 1})"
-            raise DataError(f"expected each document once, found {words}", file=path, line=number + 1)
-    raise ValueError("expected an id that stands twice")
+def take_up(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | None:
+    """Number ids on from those in ``numbers``, and put them there; None where each is new.
+
+    Else the place, among them, of the first that was there before, and the number that it had; ``numbers`` is of no use then.
+    """
+    before = len(numbers)
+    numbers.update(zip(ids, range(before, before + len(ids)), strict=True))
+    if len(numbers) == before + len(ids):
+        return None
+    first = {identity: number for number, identity in enumerate(numbers)}  # a dict keeps a key's first place
+    return next((at, first[each]) for at, each in enumerate(ids) if first[each] < before + at)
 
 
 # ----------------------------------------------------------------------------------------------------- the strict way
