@@ -10,7 +10,6 @@ Whatever stands there already is taken up, a stopped training and a stopped expl
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -19,19 +18,17 @@ from typing import Any
 
 from eraser_hub.explain.dataset import open_split
 from eraser_hub.explain.train.training import has_labels
-from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.locks import exclusive
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Table, Tables
 
 from . import fast as sizes
+from .folder import kept
 from .measured import Work
 from .plan import Plan
 from .rows import ANNOTATORS, ENCODER, TABLES, PrintedRows, Row
 
 Say = Callable[[str], None]
-STATE = "reproduce.json"
 
 
 def reproduce(plan: Plan, out: Path, say: Say) -> Tables:
@@ -49,9 +46,7 @@ def reproduce(plan: Plan, out: Path, say: Say) -> Tables:
         raise DataError(f"--table: expected one of {', '.join(TABLES)}; found {shown(plan.table)}")
     printed, notes = TABLES[plan.table], list[str]()
     plan = _with_split(plan, notes)
-    out.mkdir(parents=True, exist_ok=True)
-    with exclusive(out / ".lock", "another run is at work in this folder; wait for it or stop it", out):
-        _keep(plan, out)
+    with kept(out, "reproduce", _settings(plan)):
         table = Table(
             plan.table, f"{printed.title}: {plan.config}", ("system",), _columns(printed, plan.config),
             source=_source(printed, plan.config), better=printed.better,
@@ -94,28 +89,9 @@ def _with_split(plan: Plan, notes: list[str]) -> Plan:
     return replace(plan, split="validation")
 
 
-def _keep(plan: Plan, out: Path) -> None:
-    """Remember what is reproduced here.
-
-    Raises:
-        DataError: something else is, and in what it differs.
-    """
-    now = {**asdict(plan), "split": dataset_split(plan.split), "dataset": str(Path(plan.dataset).resolve())}
-    path = out / STATE
-    try:
-        before = json.loads(path.read_bytes()) if path.is_file() else now
-    except ValueError as error:
-        raise DataError(f"not JSON: {error}", file=path) from error
-    others = [
-        f"{name} was {shown(before.get(name))}, now {shown(value)}"
-        for name, value in now.items()
-        if before.get(name) != value
-    ]
-    if others:
-        raise DataError(f"--out: another run lies here: {'; '.join(others)}; take another folder", file=out)
-    if not path.is_file() and any(each.name[0] != "." for each in out.iterdir()):
-        raise DataError("--out: expected a new folder or one of `reproduce`, found other files", file=out)
-    atomic_write(path, json.dumps(now, indent=2).encode())
+def _settings(plan: Plan) -> dict[str, Any]:
+    """What two runs in one folder have to have in common."""
+    return {**asdict(plan), "split": dataset_split(plan.split), "dataset": str(Path(plan.dataset).resolve())}
 
 
 def _columns(printed: PrintedRows, config: str) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ as many random tokens.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress, pairwise
@@ -22,22 +21,22 @@ from eraser_hub.explain.given import GivenScores
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.open import UNFINISHED, open_model
-from eraser_hub.explain.outputs import differences
 from eraser_hub.explain.run import explain, settings_for_job
 from eraser_hub.explain.train.evaluation import guesses_of
 from eraser_hub.explain.train.recipe import Recipe
 from eraser_hub.explain.train.training import train_model
 from eraser_hub.explain.work import Job
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.locks import exclusive
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.leaks import document_clusters, interval_of_share
 
-RANDOM, LEVEL, RESAMPLES = "random", 0.95, 1000
-STATE = "roar.json"
+from .folder import kept
+
+RANDOM = "random"
 Say = Callable[[str], None]
 
 
@@ -83,33 +82,21 @@ def roar(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any]:
         raise DataError(f"--bins: expected different shares above 0 and below 1, found {shown(plan.bins)}")
     if dataset_split(plan.recipe.split) == dataset_split(plan.split):
         raise DataError(f"--split: expected another split than the one trained on, found {plan.split}")
-    out.mkdir(parents=True, exist_ok=True)
-    with exclusive(out / ".lock", "another run is at work in this folder; wait for it or stop it", out):
-        _keep(plan, out)
+    with kept(out, "roar", _settings(plan)):
         return _removed_and_retrained(plan, out, say)
 
 
-def _keep(plan: RoarPlan, out: Path) -> None:
-    """Remember what is done here; other shares may follow.
-
-    Raises:
-        DataError: something else is, and in what it differs.
-    """
+def _settings(plan: RoarPlan) -> dict[str, Any]:
+    """What two runs in one folder have to have in common; other shares may follow."""
     place = Path(plan.dataset)
     dataset = str(place.resolve()) if place.exists() else plan.dataset
-    now = {**plan.recipe.identity(), "dataset": dataset, "test": plan.split, "method": plan.method, "texts": plan.limit}
-    path = out / STATE
-    if not path.is_file():
-        if any(each.name[0] != "." for each in out.iterdir()):
-            raise DataError("--out: expected a new folder or one of `roar`, found other files", file=out)
-        atomic_write(path, json.dumps(now, indent=2).encode())
-        return
-    try:
-        words = differences(json.loads(path.read_bytes()), now)
-    except (ValueError, AttributeError):
-        raise DataError("expected the settings of a run, found something else", file=path) from None
-    if words:
-        raise DataError(f"--out: another run lies here: {'; '.join(words)}; take another folder", file=out)
+    return {
+        **plan.recipe.identity(),
+        "dataset": dataset,
+        "test": plan.split,
+        "method": plan.method,
+        "texts": plan.limit,
+    }
 
 
 def _removed_and_retrained(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any]:
@@ -250,7 +237,7 @@ def _hits(model: Path, folder: Path, plan: RoarPlan, names: Sequence[str]) -> li
 
 def _figures(hits: Sequence[bool], clusters: np.ndarray, seed: int) -> dict[str, Any]:
     flags = np.array(hits)
-    interval = interval_of_share(flags, clusters, LEVEL, RESAMPLES, seed)
+    interval = interval_of_share(flags, clusters, DEFAULT_LEVEL, None, seed)
     return {"accuracy": float(flags.mean()), "ci": None if interval is None else list(interval)}
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from eraser_hub.conversion.download.addresses import is_remote, local_file
 from eraser_hub.metrics.token_rows import as_eraser_row, is_token_row
 from eraser_hub.records.built import label_name, open_built
-from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.operators import operator_files
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances, plain_rows
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.operators import runs_by_operator
+from eraser_hub.scoring.runs import named_runs
 
 Rows = Sequence[Mapping[str, Any]]
 Label = str | int | None
@@ -194,42 +193,10 @@ class System:
 
 
 def named_systems(arguments: Sequence[str], *, draws: bool = False, ways: bool = False) -> list[System]:
-    """``FILE`` or ``NAME=FILE``; a file's stem names the system, and its folder too where two stems are equal. Several runs
-    of one system are ``NAME=FILE,FILE,..``.
-
-    A file may lie elsewhere (``https://..``, ``hf://..``): it is fetched.
-
-    Args:
-        arguments: as given on the command line.
-        draws: several files under one name given are draws of one system, not a mistake.
-        ways: a file that is not there stands for those that ``explain`` wrote for it by several ways of erasing
-            (``FILE.mask.jsonl``), which become runs of the system (:func:`by_operator` tells them apart).
-
-    Raises:
-        DataError: two systems of one name; a file that cannot be fetched.
-    """
-    systems, unnamed = [], list[str]()
-    for argument in arguments:
-        name, equals, address = argument.partition("=")
-        if equals and name and not is_remote(argument) and not Path(argument).exists():
-            files = [address] if Path(address).exists() else address.split(",")
-            first, *more = [
-                path for file in files for path in (operator_files(local_file(file)) if ways else [local_file(file)])
-            ]
-            systems.append(System(name, first, tuple(more)))
-        else:
-            path = local_file(argument)
-            first, *more = operator_files(path) if ways else [path]
-            unnamed.append(path.stem)
-            systems.append(System(path.stem, first, tuple(more)))
-    systems = [
-        replace(system, name=f"{system.path.parent.name}/{system.name}") if unnamed.count(system.name) > 1 else system
-        for system in systems
-    ]
-    for system in systems:
-        if not draws and sum(other.name == system.name for other in systems) > 1:
-            raise DataError(f"expected a name of its own for each system (NAME=PATH), found {shown(system.name)} twice")
-    return systems
+    """Systems as the command line names them: see `scoring.runs.named_runs`; each way of erasing is a run
+    (:func:`by_operator` tells them apart)."""
+    named = named_runs(arguments, ways=ways, draws=draws)
+    return [System(name, first, tuple(more)) for name, (first, *more) in named]
 
 
 def by_operator(systems: Sequence[System]) -> dict[str, list[System]]:

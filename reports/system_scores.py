@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.clusters import AUTO
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
 from eraser_hub.records.hub import place_of
 from eraser_hub.scoring.leaks import document_clusters, interval_of_share
 
@@ -27,14 +27,14 @@ class ReportSettings:
     """How systems are scored.
 
     Attributes:
-        confidence_level, n_resamples, seed: of the intervals; None: none are made.
+        confidence_level, n_resamples, seed: of the intervals, see `resampling.intervals`.
         only_predicted: leave out annotations that a system has no prediction for.
         cluster_by: what intervals and tests draw together, see `metrics.clusters.clustered`.
         paper: whose denominators the scores of pairs have, see `metrics.presets`.
     """
 
-    confidence_level: float | None = 0.95
-    n_resamples: int = 1000
+    confidence_level: float | None = DEFAULT_LEVEL
+    n_resamples: int | None = None
     seed: int = 0
     only_predicted: bool = False
     cluster_by: str = AUTO
@@ -52,8 +52,6 @@ class ReportSettings:
 
     def as_options(self) -> dict[str, Any]:
         """As the keyword arguments common to all metric modules."""
-        if self.confidence_level is None:
-            return self.part
         level = {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
         return level | self.part
 
@@ -224,6 +222,6 @@ def compare_systems(systems: Sequence[SystemScores], settings: ReportSettings) -
     ]
     return compare_named(
         {system.name: [{block: run[block] for block in alike} for run in system.runs] for system in systems},
-        Inference(settings.n_resamples, settings.seed, settings.confidence_level or DEFAULT_LEVEL),
+        Inference(settings.n_resamples or DEFAULT_RESAMPLES, settings.seed, settings.confidence_level or DEFAULT_LEVEL),
         settings.only_predicted,
     )

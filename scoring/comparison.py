@@ -12,13 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from os.path import realpath
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from eraser_hub.conversion.download.addresses import is_remote, local_file
 from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
 from eraser_hub.metrics.clusters import AUTO, NONE, numbered
 from eraser_hub.metrics.fields import HEADLINE
@@ -26,7 +23,6 @@ from eraser_hub.metrics.pool import Finalize, Statistics, divide
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few, intervals
 from eraser_hub.metrics.results import signature
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.operators import operator_files
 
 from .operators import operator_notes, runs_by_operator, sensitivity, unlike_ways
 from .paired_tests import ADJUSTMENTS, ALPHA, RESAMPLES, Pair, holm, is_exact, paired_bootstrap, randomisation
@@ -400,49 +396,7 @@ def _pair(
     return {key: {"p_randomisation": p_values[key], **tests[key]} for key in keys}
 
 
-# --------------------------------------------------------------------------------------------------------- as text
 # ------------------------------------------------------------------------------------------------------ from files
-def system_names(paths: Sequence[Path]) -> list[str]:
-    """Names of prediction files: their stems, or as much of their paths as tells them apart.
-
-    Raises:
-        DataError: the same file twice.
-    """
-    if len(set(map(realpath, paths))) != len(paths):
-        raise DataError("expected different files of predictions, found one twice")
-    for depth in range(1, max((len(path.parts) for path in paths), default=1) + 1):
-        names = ["/".join((*path.parts[-depth:-1], path.stem)) for path in paths]
-        if len(set(names)) == len(names):
-            return names
-    return [str(path) for path in paths]
-
-
-def named_runs(arguments: Sequence[str]) -> dict[str, list[Path]]:
-    """The systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for several runs of one; a
-    file may be an address, which is fetched. A file that is not there stands for those that ``explain`` wrote for it by several
-    ways of erasing (``FILE.mask.jsonl``).
-
-    Raises:
-        DataError: the same file twice, or a name.
-    """
-    named: list[tuple[str, Path, list[Path]]] = []
-    for argument in arguments:
-        name, equals, files = argument.partition("=")
-        if not (equals and name) or is_remote(argument) or Path(argument).exists():
-            name, files = "", argument
-        own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
-        asked = [local_file(file) for file in own]
-        named.append((name, asked[0], [path for file in asked for path in operator_files(file)]))
-    whole = [realpath(path) for _, _, paths in named for path in paths]  # it takes links in a circle as they are
-    if len(set(whole)) != len(whole):
-        raise DataError("expected different files of predictions, found one twice")
-    stems = iter(system_names([asked for name, asked, _ in named if not name]))
-    names = [name or next(stems) for name, _, _ in named]
-    if len(set(names)) != len(names):
-        raise DataError(f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}")
-    return dict(zip(names, (paths for _, _, paths in named), strict=True))
-
-
 def compare_named(
     systems: Mapping[str, Sequence[Mapping[str, Statistics]]],
     inference: Inference | None = None,

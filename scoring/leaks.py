@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from eraser_hub.metrics.clusters import AUTO, NONE, by_items, numbered
 from eraser_hub.metrics.parts import Part
 from eraser_hub.metrics.pool import Pool
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, intervals
+from eraser_hub.metrics.resampling import DEFAULT_LEVEL, intervals
 
 if TYPE_CHECKING:
     from .references import Gold
@@ -118,7 +118,7 @@ def _fitted(x: NDArray[np.float64], y: NDArray[np.float64], unseen: NDArray[np.f
 
 def mask_leak(
     shapes: Sequence[NDArray[np.float64]], labels: Sequence[str], clusters: NDArray[np.int64] | None = None, *,
-    confidence_level: float | None = DEFAULT_LEVEL, n_resamples: int = DEFAULT_RESAMPLES, seed: int = 0,
+    confidence_level: float | None = DEFAULT_LEVEL, n_resamples: int | None = None, seed: int = 0,
 ) -> MaskLeak | None:  # fmt: skip
     """How well the shapes of masks tell the labels that a model gave beside them.
 
@@ -126,7 +126,7 @@ def mask_leak(
         shapes: of each instance's mask, see `shape_of`.
         labels: the label that the model gave.
         clusters: instances that share documents have one number, int64 (n,); None: each stands for itself.
-        confidence_level, n_resamples, seed: of the interval; a level of None makes none.
+        confidence_level, n_resamples, seed: of the interval, see `resampling.intervals`.
 
     Returns:
         None where there is nothing to tell: a single label, or a single cluster.
@@ -142,13 +142,13 @@ def mask_leak(
 
 def interval_of_share(
     hits: NDArray[np.bool_] | NDArray[np.float64], clusters: NDArray[np.int64], confidence_level: float | None,
-    n_resamples: int, seed: int,
+    n_resamples: int | None, seed: int,
 ) -> tuple[float, float] | None:  # fmt: skip
-    """The interval of a share of instances, or of another mean over them, over clusters; None without a level."""
+    """The interval of a share of instances, or of another mean over them, over clusters; None where `resampling.intervals` makes none."""
     pool = Pool(len(hits))
     pool.add_mean("share", hits.astype(np.float64))
     statistics = replace(pool.statistics(list(map(str, range(len(hits))))), clusters=clusters, clustering="documents")
-    bounds = intervals(statistics, confidence_level, n_resamples, seed) if confidence_level is not None else None
+    bounds = intervals(statistics, confidence_level, n_resamples, seed)
     return (float(bounds["share"][0]), float(bounds["share"][1])) if bounds else None
 
 
@@ -214,12 +214,9 @@ class Masks:
                 None,
                 f"no mask_leak: expected hard rationales and labels, found no {'label' if self.selected else 'rationale'}",
             )
-        level = (
-            settings.confidence_level if settings.n_resamples is None else settings.confidence_level or DEFAULT_LEVEL
-        )
         leak = mask_leak(
-            self.shapes, self.labels, self._clusters(settings.cluster_by), confidence_level=level,
-            n_resamples=settings.n_resamples or DEFAULT_RESAMPLES, seed=settings.seed,
+            self.shapes, self.labels, self._clusters(settings.cluster_by),
+            confidence_level=settings.confidence_level, n_resamples=settings.n_resamples, seed=settings.seed,
         )  # fmt: skip
         why = "no mask_leak: expected several labels and clusters, found one: there is nothing to tell"
         return leak, "" if leak else why

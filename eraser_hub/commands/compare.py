@@ -70,7 +70,8 @@ def compare(
 
         eraser-hub compare --data-dir corpora/movies --results ours=a1.jsonl,a2.jsonl,a3.jsonl --results theirs=b.jsonl
     """
-    from eraser_hub.scoring.comparison import Inference, compare_files, named_runs
+    from eraser_hub.scoring.comparison import Inference, compare_files
+    from eraser_hub.scoring.runs import named_runs
     from eraser_hub.scoring.score_tables import comparison_tables
     from eraser_hub.scoring.settings import Inputs
 
@@ -84,7 +85,7 @@ def compare(
     settings = settings_of(iou_thresholds, aopc_thresholds, cluster_by=cluster_by, only_predicted=only_predicted)
     systems = {
         name: [Inputs(data_dir, split, path, annotations, dataset=dataset, config=config) for path in paths]
-        for name, paths in named_runs(results).items()
+        for name, paths in named_runs(results)
     }
     if len(systems) < 2:
         raise typer.BadParameter("expected the predictions of at least two systems", param_hint="--results")

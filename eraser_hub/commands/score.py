@@ -157,7 +157,7 @@ def _score_pairs(inputs: Inputs, settings: ScoreSettings) -> tuple[dict[str, obj
         raise typer.BadParameter(f"{', '.join(odd)}: not for bilingual_perturbation")
     own = ReportSettings(
         settings.confidence_level,
-        settings.n_resamples or 1000,
+        settings.n_resamples,
         settings.seed,
         settings.only_predicted,
         settings.cluster_by,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.explain.open import SAVING, UNFINISHED
+from eraser_hub.explain.outputs import differences
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.locks import exclusive
@@ -73,10 +74,9 @@ def _take_up(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say:
         say(f"{out}: a stopped training lies here and is begun anew; --resume goes on with it")
         shutil.rmtree(folder)
         return
-    others = sorted(key for key in {*before, *recipe} if before.get(key) != recipe.get(key))
-    if others:
-        words = ", ".join(f"{key} {before.get(key)!r}, now {recipe.get(key)!r}" for key in others[:5])
-        raise DataError(f"--resume: the stopped training was another: {words}", file=out)
+    words = differences(before, recipe)
+    if words:
+        raise DataError(f"--resume: the stopped training was another: {'; '.join(words)}", file=out)
     say("--resume: goes on with the stopped training")
 
 

@@ -19,7 +19,8 @@ from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.publishing.spaces import build_metrics
 from eraser_hub.records.errors import DataError
 
-SOURCES = {"eraser": ("cose", "val.jsonl"), "bilingual_perturbation": ("senti_en",), "human_rationales": ("sst",)}
+# of each dataset a small config
+CONFIGS = {name: dataset.default_config for name, dataset in HUB_DATASETS.items()} | {"eraser": "cose"}
 Build = Callable[[Path], Path]
 
 
@@ -32,7 +33,7 @@ def build(request: pytest.FixtureRequest, samples: Path) -> Build:
     """Builds into ``out/NAME``, and says that folder."""
     if request.param == "metrics":
         return lambda out: build_metrics(out, ["normalized_fidelity"])[0]
-    config = SOURCES[request.param][0]
+    config = CONFIGS[request.param]
     return lambda out: HUB_DATASETS[request.param].build([config], source=samples / request.param, out=out).folder
 
 
@@ -108,7 +109,7 @@ def test_one_bad_corpus_keeps_no_other_from_being_built(name, bad, good, config,
 @pytest.mark.parametrize("dataset", HUB_DATASETS)
 @pytest.mark.parametrize("verb", ["export", "build"])
 def test_a_release_json_of_a_wrong_shape_is_named_with_its_field(dataset, verb, samples, tmp_path):
-    config = SOURCES[dataset][0]
+    config = CONFIGS[dataset]
     folder = HUB_DATASETS[dataset].build([config], source=samples / dataset, out=tmp_path).folder
     path = folder / "release.json"
     whole = json.loads(path.read_bytes())
@@ -158,7 +159,7 @@ def below(values: object) -> list[tuple[list, int]]:
 
 @pytest.mark.parametrize("name", HUB_DATASETS)
 def test_null_cells_are_named_or_do_no_harm(name, samples, tmp_path):
-    folder = HUB_DATASETS[name].build([SOURCES[name][0]], source=samples / name, out=tmp_path).folder
+    folder = HUB_DATASETS[name].build([CONFIGS[name]], source=samples / name, out=tmp_path).folder
     for path in [min(folder.glob("*/*.parquet")), *sorted(folder.glob("[dr]*/*.parquet"))]:
         whole = path.read_bytes()
         table = pq.read_table(path)
@@ -184,8 +185,8 @@ def test_null_cells_are_named_or_do_no_harm(name, samples, tmp_path):
 
 @pytest.mark.parametrize("name", HUB_DATASETS)
 def test_damaged_parquet_and_pipes_are_named(name, samples, tmp_path):
-    folder = HUB_DATASETS[name].build([SOURCES[name][0]], source=samples / name, out=tmp_path).folder
-    path = min(folder.glob(f"{SOURCES[name][0]}/*.parquet"))
+    folder = HUB_DATASETS[name].build([CONFIGS[name]], source=samples / name, out=tmp_path).folder
+    path = min(folder.glob(f"{CONFIGS[name]}/*.parquet"))
     whole = path.read_bytes()
     footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
     ways = [

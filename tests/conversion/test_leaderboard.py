@@ -51,7 +51,7 @@ def test_a_dataset_without_headlines_has_no_eval_yaml(tmp_path):
 def test_headlines_are_scores_with_the_direction_that_the_board_shows():
     from eraser_hub.reports.catalogue import metric
 
-    assert set(HEADLINES) == set(HUB_DATASETS)
+    assert set(HEADLINES) <= set(HUB_DATASETS)
     for headlines in HEADLINES.values():
         assert {headline.name: metric(headline.key).better for headline in headlines} == {
             headline.name: "lower" if headline.lower else "higher" for headline in headlines

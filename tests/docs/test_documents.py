@@ -218,12 +218,17 @@ def test_places_in_the_code_are_there(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_changes_what_is_there(page: Path) -> None:
-    """Each ```diff fits the file as it is."""
+    """Each ```diff fits the file as it is; or the file after it, where somebody has typed the page."""
     texts: dict[str, str] = {}
     for block in blocks(page):
         if block.file and block.kind == "diff":
             before = texts.get(block.file) or (ROOT / block.file).read_text(encoding="utf-8")
-            texts[block.file] = changed(before, block.text)
+            try:
+                texts[block.file] = changed(before, block.text)
+            except AssertionError:
+                swapped = {"+": "-", "-": "+"}
+                undone = "".join(swapped.get(line[0], line[0]) + line[1:] for line in block.text.splitlines(True))
+                assert changed(changed(before, undone), block.text) == before
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

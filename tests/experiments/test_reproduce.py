@@ -15,7 +15,7 @@ from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments import fast, measured
 from eraser_hub.experiments.measured import answer, file_name, with_interval
 from eraser_hub.experiments.plan import Plan
-from eraser_hub.experiments.reproduce import STATE, reproduce
+from eraser_hub.experiments.reproduce import reproduce
 from eraser_hub.experiments.rows import HUMAN, TABLES, PrintedRows, Row
 from eraser_hub.records.errors import DataError
 from eraser_hub.reports.board_lines import read_score_file
@@ -131,10 +131,10 @@ def test_another_run_or_another_folder_is_refused(hub, tmp_path, only):
     reproduce(plan(hub, "eraser-3"), out, print)
     with pytest.raises(DataError, match="another run lies here: seed was 1, now 2; take another folder"):
         reproduce(plan(hub, "eraser-3", seed=2), out, print)
-    (out / STATE).write_text("{")
-    with pytest.raises(DataError, match=r"reproduce\.json: not JSON"):
+    (out / "reproduce.json").write_text("{")
+    with pytest.raises(DataError, match=r"reproduce\.json:1: expected a whole JSON object, found"):
         reproduce(plan(hub, "eraser-3"), out, print)
-    (out / STATE).unlink()
+    (out / "reproduce.json").unlink()
     (out / "thesis.txt").write_text("mine")
     with pytest.raises(DataError, match="found other files"):
         reproduce(plan(hub, "eraser-3"), out, print)

@@ -238,9 +238,9 @@ def test_broken_utf8_names_its_line(hub, tmp_path):
 
 
 def test_two_systems_of_one_name(hub, tmp_path):
-    same = f"a={PREDICTIONS / 'movies.val.jsonl'}"
+    one, two = (f"a={PREDICTIONS / name}" for name in ("movies.val.jsonl", "movies.val.baseline.jsonl"))
     done = run(
-        "report", "--dataset", hub / "eraser", "--config", "movies", "--predictions", same, "--predictions", same, "--out", tmp_path
+        "report", "--dataset", hub / "eraser", "--config", "movies", "--predictions", one, "--predictions", two, "--out", tmp_path
     )  # fmt: skip
     assert done.returncode == 1 and "a name of its own" in done.stderr
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +22,6 @@ from eraser_hub.scoring.comparison import (
     compare,
     compare_files,
     from_result,
-    named_runs,
-    system_names,
 )
 from eraser_hub.scoring.result import as_json
 from eraser_hub.scoring.score_tables import comparison_tables
@@ -262,24 +259,6 @@ def test_text_and_json_of_undefined_scores():
     assert json.loads(as_json(found))["scores"]["A"]["f1"] is None
 
 
-def test_names_of_files():
-    assert system_names([Path("a/x.jsonl"), Path("b/y.jsonl")]) == ["x", "y"]
-    assert system_names([Path("a/x.jsonl"), Path("b/x.jsonl")]) == ["a/x", "b/x"]
-    with pytest.raises(DataError, match="twice"):
-        system_names([Path("a.jsonl"), Path("./a.jsonl")])
-
-
-def test_names_of_runs(tmp_path):
-    odd = tmp_path / "a=b,c.jsonl"
-    odd.write_text("")
-    runs = named_runs(["ours=x/1.jsonl,x/2.jsonl", "y/1.jsonl", str(odd)])
-    assert runs == {"ours": [Path("x/1.jsonl"), Path("x/2.jsonl")], "1": [Path("y/1.jsonl")], "a=b,c": [odd]}
-    with pytest.raises(DataError, match="twice"):
-        named_runs(["a=x.jsonl,y.jsonl", "b=x.jsonl"])
-    with pytest.raises(DataError, match="a name of its own"):
-        named_runs(["a=x.jsonl", "a=y.jsonl"])
-
-
 def test_chance_is_corrected_by_holm_over_systems():
     def told(p):
         return {"p_value": p, "win_rate": 1.0, "mean_win_rate": 0.9, "effect_size": 2.0, "draws": 99}
@@ -431,9 +410,3 @@ def test_results_with_other_keys_share_what_both_have():
         found = compare(*pair, n_resamples=20)
         assert found["comparisons"][0]["keys"]["f1"]["difference"] == sign * 0.5
         assert list(found["left_out"].values()) == [["p"]]
-
-
-def test_a_link_in_a_circle_is_no_file_twice(tmp_path):
-    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
-    (tmp_path / "a.jsonl").write_text("{}\n")
-    assert list(named_runs([str(tmp_path / "a.jsonl"), str(tmp_path / "loop.jsonl")])) == ["a", "loop"]

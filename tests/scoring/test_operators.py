@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from eraser_hub.__main__ import _register, app
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import operator_files, operator_of
-from eraser_hub.scoring.comparison import named_runs
 from eraser_hub.scoring.operators import better_of, kendalls_w, operator_notes, runs_by_operator, sensitivity
+from eraser_hub.scoring.runs import named_runs
 
 ROUNDING = 2.0**-40  # sums of a few dozen small whole numbers and halves, one division
 
@@ -111,9 +111,11 @@ def test_files_of_several_ways_are_told_apart(tmp_path):
     bare = write(tmp_path / "bare.jsonl")
     with pytest.raises(DataError, match="found none by"):
         runs_by_operator({"a": [one, two], "b": [bare]})
-    assert named_runs([str(tmp_path / "a.jsonl"), f"b={bare}"]) == {"a": [one, two], "b": [bare]}
+    assert dict(named_runs([str(tmp_path / "a.jsonl"), f"b={bare}"])) == {"a": [one, two], "b": [bare]}
     write(tmp_path / "a.jsonl")
-    assert named_runs([str(tmp_path / "a.jsonl"), f"b={bare}"])["a"] == [tmp_path / "a.jsonl"], "what is there is meant"
+    assert dict(named_runs([str(tmp_path / "a.jsonl"), f"b={bare}"]))["a"] == [tmp_path / "a.jsonl"], (
+        "what is there is meant"
+    )
     two.with_name("a.mask.jsonl.run.json").write_text("{")
     with pytest.raises(DataError, match="not JSON"):
         operator_of(two)

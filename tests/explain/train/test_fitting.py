@@ -146,7 +146,7 @@ def test_what_a_stopped_training_leaves_is_gone_on_with_or_begun_anew(tmp_path):
     with pytest.raises(KeyboardInterrupt), unfinished(out, {"seed": 1}, False, quiet) as folder:
         (folder / "checkpoint.pt").write_bytes(b"half")
         raise KeyboardInterrupt
-    with pytest.raises(DataError, match="--resume: the stopped training was another: seed 1, now 2"):
+    with pytest.raises(DataError, match="--resume: the stopped training was another: seed was 1, now 2"):
         with unfinished(out, {"seed": 2}, True, quiet):
             pass
     with unfinished(out, {"seed": 1}, True, words.append) as folder:

@@ -1,0 +1,40 @@
+"""The folder that an experiment keeps: one run at a time, always with the same settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.explain.outputs import differences
+from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.json_lines import strict_object
+from eraser_hub.records.locks import exclusive
+
+
+@contextmanager
+def kept(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[None]:
+    """Hold ``out`` while a run is at work in it; a later one with the same settings goes on from what is there.
+
+    Args:
+        verb: of the command; the settings are remembered in ``VERB.json``.
+        settings: JSON.
+
+    Raises:
+        DataError: a run with other settings lies here, and in what it differs; or other files do.
+        BusyError: another run is at work here.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with exclusive(out / ".lock", "another run is at work in this folder; wait for it or stop it", out):
+        state = out / f"{verb}.json"
+        if not state.is_file():
+            if any(each.name[0] != "." for each in out.iterdir()):
+                raise DataError(f"--out: expected a new folder or one of `{verb}`, found other files", file=out)
+            atomic_write(state, json.dumps(settings, indent=2).encode())
+        words = differences(strict_object(state.read_bytes(), file=state, number=1), settings)
+        if words:
+            raise DataError(f"--out: another run lies here: {'; '.join(words)}; take another folder", file=out)
+        yield
