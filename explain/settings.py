@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
-from eraser_hub.papers.presets import PRESETS, Choices, preset
+from eraser_hub.papers.presets import PRESETS, Choices, Preset, preset
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.operators import ERASE_MODES, INFILL
 from eraser_hub.version import __version__
@@ -103,9 +103,9 @@ class ExplainSettings:
     distribution_texts: int = 0
 
     def __post_init__(self) -> None:
+        preset_of(self.paper)
         rates = self.fidelity_rates
         for option, good, expected, value in (
-            ("--paper", self.paper in ("", *PRESETS), f"one of {', '.join(PRESETS)}", self.paper),
             ("--method", self.method in (*METHODS, GIVEN, SPANS), f"one of {', '.join(METHODS)}", self.method),
             *(("--erase", one in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", one) for one in self.operators),
             ("--erase", _different(self.operators), "each way once", self.operators),
@@ -281,6 +281,17 @@ class ExplainSettings:
         return replace(self, bins=(), fidelity_trials=0)
 
 
+def preset_of(paper: str) -> Preset:
+    """`preset`, for a name that may be none.
+
+    Raises:
+        DataError: an unknown paper.
+    """
+    if paper not in ("", *PRESETS):
+        raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(paper)}")
+    return preset(paper)
+
+
 def settings_for(paper: str, config: str, embeddings: bool, selects: bool = False, **options: Any) -> ExplainSettings:
     """Settings by a paper's preset, with single options in place of its values.
 
@@ -294,13 +305,11 @@ def settings_for(paper: str, config: str, embeddings: bool, selects: bool = Fals
     Raises:
         DataError: an unknown paper or option, values out of range.
     """
-    if paper not in ("", *PRESETS):
-        raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(paper)}")
+    chosen = preset_of(paper)
     unknown = [name for name in options if name not in ExplainSettings.__dataclass_fields__]
     if unknown:
         known = ", ".join(ExplainSettings.__dataclass_fields__)
         raise DataError(f"expected settings among {known}; found {shown(unknown[0])}")
-    chosen = preset(paper)
     values: dict[str, Any] = {**chosen.settings, "paper": paper}
     values["method"] = SPANS if chosen.rationales else chosen.method if embeddings else chosen.method_without_embeddings
     values["scores"] = chosen.rationales

@@ -123,8 +123,7 @@ class Agreement:
             sentences = np.stack(token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size))
             kept = self._with_sentences(part, keys.owner, keys.doc)
             if kept.any():
-                hits, gold_size, predicted_size = sentences * kept
-                add_prf(self.pool, "sentence", (hits, gold_size, predicted_size), keys.owner, SENTENCES_BY_SPANS)
+                add_prf(self.pool, "sentence", tuple(sentences * kept), keys.owner, SENTENCES_BY_SPANS)
 
     def _with_sentences(self, part: Part, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
         """Which (annotation, document) pairs count in the precision and recall of sentences: bool.

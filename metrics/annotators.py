@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .pool import divide
+
 
 def majority(marks: np.ndarray) -> np.ndarray:
     """Tokens that more than half of the annotators mark: bool (tokens,), from 0/1 (annotators, tokens).
@@ -37,13 +39,9 @@ def agreement(marks: np.ndarray) -> dict[str, np.ndarray]:
     marked, gold = marks.sum(axis=1), int(truth.sum())
     observed = (marks == truth).sum(axis=1) / max(n, 1)
     by_chance = (marked * gold + (n - marked) * (n - gold)) / max(n, 1) ** 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        kappa = np.where(by_chance < 1, (observed - by_chance) / (1 - by_chance), np.nan)
-        p = np.where(marked > 0, both / marked, 0.0)
-        r = both / gold if gold else np.zeros(len(marks))
     return {
-        "cohen_kappa": kappa,
-        "p": p,
-        "r": r,
-        "f1": np.where(marked + gold > 0, 2 * both / np.maximum(marked + gold, 1), 0.0),
+        "cohen_kappa": divide(observed - by_chance, 1 - by_chance, np.nan),
+        "p": divide(both, marked),
+        "r": divide(both, gold),
+        "f1": divide(2 * both, marked + gold),
     }

@@ -47,7 +47,7 @@ def _short() -> array:
     return array("i")
 
 
-def _flat(values: array) -> np.ndarray:
+def flat_array(values: array) -> np.ndarray:
     """The array's own memory, which nobody appends to any more."""
     return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
 
@@ -122,7 +122,7 @@ class ScoreTable:
 
     def matrix(self, labels: dict[str, int]) -> np.ndarray:
         """float64 (rows, labels), NaN where a row does not name a label (a NaN that was given becomes infinite)."""
-        layout, values = _flat(self.layout), _flat(self.values)
+        layout, values = flat_array(self.layout), flat_array(self.values)
         self.layout, self.values = array("i"), array("d")
         values[np.isnan(values)] = np.inf
         names = {number: name for name, number in self.layouts.items()}
@@ -192,7 +192,7 @@ class Flattener(ABC, Generic[Record]):
         for item in fields(kind):
             column = getattr(self, item.name, None)
             if isinstance(column, array):
-                columns[item.name] = _flat(column)
+                columns[item.name] = flat_array(column)
         return kind(ids=self.ids, docids=list(self.docs), labels=list(self.labels), **columns)
 
 
@@ -400,7 +400,7 @@ class PredictionFlattener(Flattener[Predictions]):
                 if type(label) is not str:
                     self.offences.say("prediction", 0, "classification_scores", f"label {cut(label)} is no string")
                 self.labels.setdefault(label, len(self.labels))
-        numbers = _flat(self.number).reshape(-1, len(NUMBER_FIELDS))
+        numbers = flat_array(self.number).reshape(-1, len(NUMBER_FIELDS))
         tables = {name: table.matrix(self.labels) for name, table in self.tables.items()}
         return self._record(Predictions, numbers=numbers, **tables)
 
@@ -534,5 +534,5 @@ class ReferenceFlattener(Flattener[References]):
 
     def finish(self) -> References:
         """All that was added."""
-        sizes = _flat(self.sentences)
+        sizes = flat_array(self.sentences)
         return self._record(References, first_sentence=np.cumsum(sizes) - sizes)

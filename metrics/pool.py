@@ -1,6 +1,6 @@
 """Additive statistics: columns of numbers per annotation, whose sums over any set of annotations give that set's scores.
 
-`divide` is the one division of all scores. A `Pool` gathers columns while a metric counts; `Statistics` is what it leaves:
+`divide` is the one division of sums. A `Pool` gathers columns while a metric counts; `Statistics` is what it leaves:
 its sum, put through ``finalize``, is the score, sums over groups are the breakdown, and its rows are what the
 bootstrap resamples. An average over keys (a macro average) is such a sum too: the sum of the keys' values and how many
 keys there are.

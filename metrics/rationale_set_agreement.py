@@ -15,7 +15,7 @@ from .clusters import connected as connected
 from .features import FEATURES
 from .fields import ERASED_ANSWERS, HEADLINE, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
 from .offences import Offences, cut
-from .pool import Statistics, divide
+from .pool import Pool, Statistics
 from .presets import WANG2022, check_paper
 from .rationale_sets import new_p, set_scores
 from .resampling import intervals as intervals
@@ -361,15 +361,7 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
 
 def _statistics(names: Sequence[str], missed: Sequence[str], scores: Mapping[str, np.ndarray]) -> Statistics:
     """Sums and counts per instance; of references without a prediction (``missed``) New-P is 0, and nothing else is said."""
-    per_instance = {
-        key: np.append(column, np.full(len(missed), 0.0 if key == "new_p" else np.nan))
-        for key, column in scores.items()
-    }
-    keys, table = list(per_instance), np.column_stack([*per_instance.values()])
-    values = np.hstack([np.nan_to_num(table), ~np.isnan(table)])
-
-    def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-        return {key: divide(sums[..., at], sums[..., len(keys) + at], np.nan) for at, key in enumerate(keys)}
-
-    columns = [f"{key}.{part}" for part in ("sum", "count") for key in keys]
-    return Statistics([*names, *missed], values, finalize, per_instance, columns)
+    pool = Pool(len(names) + len(missed))
+    for key, column in scores.items():
+        pool.add_mean(key, np.append(column, np.full(len(missed), 0.0 if key == "new_p" else np.nan)))
+    return pool.statistics([*names, *missed])

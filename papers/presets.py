@@ -12,7 +12,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-PRESETS = ("eraser", "wang2022", "carton2020")
+from eraser_hub.metrics.presets import PAPERS
+
+PRESETS = PAPERS
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from eraser_hub.metrics.fields import (
     NumberField,
 )
 from eraser_hub.metrics.flat import Predictions
-from eraser_hub.metrics.flatten_rows import ScoreTable
+from eraser_hub.metrics.flatten_rows import ScoreTable, flat_array
 from eraser_hub.metrics.offences import Offences, Rows
 
 
@@ -204,13 +204,13 @@ class InstanceColumns:
         for layout in self.layouts:
             for label in layout:
                 self.labels.setdefault(label, len(self.labels))
-        columns = {name: _flat(values) for name, values in (self.integers | self.floats).items()}
+        columns = {name: flat_array(values) for name, values in (self.integers | self.floats).items()}
         record = Predictions(
             ids=self.ids,
             instance=np.repeat(np.arange(len(self.ids)), np.maximum(columns["rationales"], 0)),
             docids=list(self.docs),
             labels=list(self.labels),
-            numbers=np.column_stack([_flat(values) for values in self.numbers.values()]),
+            numbers=np.column_stack([flat_array(values) for values in self.numbers.values()]),
             **columns,
             **{name: table.matrix(self.labels) for name, table in self.tables.items()},
         )
@@ -220,11 +220,6 @@ class InstanceColumns:
         told = Offences()
         told.take(self.offences)
         return record, lines, told
-
-
-def _flat(values: array) -> np.ndarray:
-    """The array's own memory, which nobody appends to any more."""
-    return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
 
 
 def _numbers(column: Sequence[Any], number: NumberField) -> array:

@@ -21,14 +21,6 @@ MOST_NESTED = 64
 TOO_DEEP = f"expected a JSON object, found one that is nested too deeply (more than {MOST_NESTED} levels)"
 
 
-def not_json(error: Exception, line: bytes) -> str:
-    """What is wrong with a line that a decoder refused, in words."""
-    for name in (b"NaN", b"Infinity"):
-        if name in line:
-            return f"not JSON: {name.decode()} is no JSON number ({error})"
-    return f"not JSON: {error}"
-
-
 def quotes_are(text: bytes, strings: int) -> bool:
     """Whether exactly so many strings (keys included) stand in JSON text; False also where this cannot be told quickly."""
     import numpy as np  # here, since every verb reads JSON lines before it needs arrays

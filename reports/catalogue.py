@@ -62,7 +62,12 @@ METRICS: dict[str, Metric] = {
         Metric("answer_f1", "Answer F1", PERFORMANCE, "higher"),
         Metric("token_f1", "Token F1 (best set)", AGREEMENT, "higher"),
         Metric("iou_f1", "IOU F1 (best set)", AGREEMENT, "higher"),
+        Metric("token_f1_single", "Token F1 (single set)", AGREEMENT, "higher"),
         Metric("cohen_kappa", "Cohen's kappa", AGREEMENT, "higher"),
+        *(
+            Metric(part, f"{word} against the majority", AGREEMENT, "higher")
+            for part, word in {"p": "Precision", "r": "Recall", "f1": "F1"}.items()
+        ),
         Metric("comprehensiveness", "Comprehensiveness", FAITHFULNESS, "higher"),
         Metric("sufficiency", "Sufficiency", FAITHFULNESS, "lower"),
         Metric("comprehensiveness_aopc", "Comprehensiveness (AOPC)", FAITHFULNESS, "higher"),
@@ -100,7 +105,10 @@ METRICS: dict[str, Metric] = {
         Metric("eval_x", "EVAL-X: gold label told from the rationale", FAITHFULNESS, "higher"),
         Metric("map", "MAP", FAITHFULNESS, "higher"),
         Metric("map_prefix_hits", "MAP (formula two)", FAITHFULNESS, "higher"),
+        Metric("map_full_ranking", "MAP (full ranking)", FAITHFULNESS, "higher"),
         Metric("new_p", "New-P", FAITHFULNESS, "higher"),
+        Metric("accuracy_rationale", "Accuracy on the rationale", FAITHFULNESS, "higher"),
+        Metric("accuracy_no_rationale", "Accuracy without the rationale", FAITHFULNESS, "lower"),
         Metric("accuracy", "Accuracy", PERFORMANCE, "higher"),
         Metric("macro_f1", "Macro F1", PERFORMANCE, "higher"),
         Metric("answered", "Answered", PERFORMANCE, "higher"),

@@ -19,7 +19,7 @@ import numpy as np
 from eraser_hub.metrics.agreement_scores import SENTENCES_BY_SPANS
 from eraser_hub.metrics.clusters import AUTO, NONE, numbered
 from eraser_hub.metrics.fields import HEADLINE
-from eraser_hub.metrics.pool import Finalize, Statistics, divide
+from eraser_hub.metrics.pool import Finalize, Pool, Statistics
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few, intervals
 from eraser_hub.metrics.results import signature
 from eraser_hub.records.errors import DataError, shown
@@ -98,7 +98,7 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
     ids = [str(one) for one in columns["annotation_id"]]
     if not ids or len(set(ids)) != len(ids):
         raise DataError("expected each id once, and at least one", field=f"{name}.per_instance.annotation_id")
-    kept: dict[str, np.ndarray] = {}
+    pool = Pool(len(ids))
     for key, values in columns.items():
         score = result.get(key)
         if key in ("annotation_id", "cluster") or isinstance(score, bool) or not isinstance(score, (int, float)):
@@ -109,28 +109,18 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
             raise DataError(f"expected {len(ids)} numbers, one per id, found {column.shape}", field=where)
         told = column[~np.isnan(column)]
         if len(told) and np.isclose(told.mean(), score, rtol=1e-9, atol=1e-9):
-            kept[key] = column
-    if not kept:
+            pool.add_mean(key, column)
+    statistics = pool.statistics(ids)
+    if not statistics.per_instance:
         raise DataError("expected a score that is the mean of its per-instance values, found none", field=name)
-    keys = list(kept)
-    table = np.column_stack(
-        [part for key in keys for part in (np.nan_to_num(kept[key], nan=0.0), ~np.isnan(kept[key]))]
-    )
-
-    def finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-        return {key: divide(sums[..., 2 * at], sums[..., 2 * at + 1], np.nan) for at, key in enumerate(keys)}
-
-    names = [f"{key}.{part}" for key in keys for part in ("sum", "count")]
     clusters = columns.get("cluster")
     if clusters is None:
-        return Statistics(ids, table.astype(float), finalize, kept, names)
+        return statistics
     if len(clusters) != len(ids):
         where = f"{name}.per_instance.cluster"
         raise DataError(f"expected {len(ids)} clusters, one per id, found {len(clusters)}", field=where)
     kind = re.search(r"\|cluster:([^|]*)", str(result.get("signature", "")))
-    return Statistics(
-        ids, table.astype(float), finalize, kept, names, numbered(clusters), kind[1] if kind else "results"
-    )
+    return replace(statistics, clusters=numbered(clusters), clustering=kind[1] if kind else "results")
 
 
 def aligned(systems: Mapping[str, Sequence[Statistics]]) -> dict[str, list[Statistics]]:

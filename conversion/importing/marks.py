@@ -229,8 +229,3 @@ def _marked_tokens(marked: str, text: Text, column: str) -> list[bool]:
         )
         raise DataError(f"expected the text with marks (*word*), found {what}", field=column)
     return mask
-
-
-def without_signs(marked: str) -> str:
-    """A marked text without its asterisks."""
-    return marked.replace(SIGN, "")

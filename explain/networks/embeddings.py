@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import mmap
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from eraser_hub.records.errors import DataError, shown
 from .vocabulary import SPECIAL, Vocabulary
 
 SPREAD = 0.1  # standard deviation of the vectors of words that a file does not have, near that of GloVe's elements
-Vectors = Mapping[str, NDArray[np.float32]]
 
 
 def embeddings_for(path: Path, vocabulary: Vocabulary, seed: int, say: Callable[[str], None]) -> NDArray[np.float32]:

@@ -17,7 +17,6 @@ from .sentences import EVIDENCE, by_document, sentence_bounds, sentences_as_inst
 
 BATCH_SIZE = 32  # inputs of full length that go through a stage together
 KEPT_RESULTS = 100_000  # inputs of a stage whose results are kept, so that erased texts' equal sentences are read once
-EXTRACTORS = ("top-k", "contiguous")
 
 
 class Stage:

@@ -14,8 +14,9 @@ from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.models.subwords import subwords_of
 from eraser_hub.explain.networks.systems import SYSTEMS, grid_of, hyper_of
 from eraser_hub.explain.open import TOKENIZER, UNFINISHED, looks_like_a_path, open_model
+from eraser_hub.explain.settings import preset_of
 from eraser_hub.explain.transformers.multiple_choice import answers_of
-from eraser_hub.papers.presets import PRESETS, preset
+from eraser_hub.papers.presets import preset
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 
@@ -120,8 +121,7 @@ def check_options(recipe: Recipe) -> None:
         if not recipe.grid:
             raise DataError("--workers: combinations of a --grid are trained side by side, found no --grid")
         need("ray")
-    if recipe.paper not in ("", *PRESETS):
-        raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(recipe.paper)}")
+    preset_of(recipe.paper)  # it refuses an unknown one
     if recipe.tokenizer and not (recipe.paper == PAPER and recipe.model in BASELINES):
         raise DataError(f"--tokenizer: only the baselines of --paper {PAPER} count sub-words")
 

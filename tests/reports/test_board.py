@@ -261,6 +261,8 @@ def test_directions_are_those_of_the_modules():
             better.setdefault(key, set()).add({True: "higher", False: "lower", None: ""}[higher])
     for key, presented in METRICS.items():
         assert presented.better in better[key], key
+    shown = [key for key, ways in better.items() if ways != {""} and not key.endswith("_points")]
+    assert [key for key in shown if metric(key).label == key] == []
 
 
 def test_page_and_data_are_old_or_new_together(tmp_path):
