@@ -16,7 +16,7 @@ from .answers import ANSWERED, Answer, read_answer
 from .formats import located
 from .lines import eraser_line
 from .questions import Question, question_of
-from .run import AskJob, Plan, plan_of
+from .run import AskJob, AskPlan, plan_of
 from .settings import AskSettings
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _reference(question: Question) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _plan(dataset: str, config: str | None, split: str, settings: AskSettings | None) -> Plan:
+def _plan(dataset: str, config: str | None, split: str, settings: AskSettings | None) -> AskPlan:
     return plan_of(AskJob(dataset, config, split), settings or AskSettings(NO_MODEL))
 
 

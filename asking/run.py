@@ -54,7 +54,7 @@ class AskJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AskPlan:
     """A job as the data decide it.
 
     Attributes:
@@ -95,7 +95,7 @@ class Plan:
         return {"settings": self.settings, "data": self.split.header(self.job.limit)}
 
 
-def plan_of(job: AskJob, settings: AskSettings) -> Plan:
+def plan_of(job: AskJob, settings: AskSettings) -> AskPlan:
     """Open data and prompt.
 
     Raises:
@@ -109,7 +109,7 @@ def plan_of(job: AskJob, settings: AskSettings) -> Plan:
     shots = (
         examples(open_split(job.dataset, job.config, "train"), settings.shots, settings.seed) if settings.shots else []
     )
-    return Plan(job, settings, split, prompt, shots)
+    return AskPlan(job, settings, split, prompt, shots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def ask(
         partial.close(remove=not partial.places)
 
 
-async def _asked(plan: Plan, asker: Asker, partial: Partial, concurrency: int, on_progress: OnProgress) -> list[str]:
+async def _asked(plan: AskPlan, asker: Asker, partial: Partial, concurrency: int, on_progress: OnProgress) -> list[str]:
     """Ask what is not answered yet; why instances have no answer."""
     client = asker.client
     failures: list[str] = []
@@ -229,7 +229,7 @@ def _failure_words(failures: Sequence[str], kept: int, out: Path) -> str:
     return "\n".join([f"{out}: not written: instances without an answer; {kept} are kept: --resume goes on", *told])
 
 
-def _written(out: Path, partial: Partial, plan: Plan, client: Client, header: dict[str, Any]) -> AskReport:
+def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header: dict[str, Any]) -> AskReport:
     """Gather the answers into ``out``."""
     outcomes, statuses, reasons = Counter[str](), Counter[str](), Counter[str]()
     for record in partial.records():

@@ -29,7 +29,7 @@ from eraser_hub.scoring.score import score
 from eraser_hub.scoring.settings import Inputs, ScoreSettings
 
 from . import fast as sizes
-from .plan import Plan
+from .plan import ReproducePlan
 from .rows import ANNOTATORS, ENCODER, HUMAN, OWN, PrintedRows, Row
 
 Figures = dict[str, Any]  # column -> a number, a string, or (number, low, high)
@@ -45,7 +45,7 @@ class Work:
         notes: sentences on how to read its figures.
     """
 
-    plan: Plan
+    plan: ReproducePlan
     printed: PrintedRows
     row: Row
     out: Path

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReproducePlan:
     """What is reproduced, on what and how.
 
     Attributes:

@@ -25,13 +25,13 @@ from eraser_hub.records.tables import Table, Tables
 from . import fast as sizes
 from .folder import kept
 from .measured import Work
-from .plan import Plan
+from .plan import ReproducePlan
 from .rows import ANNOTATORS, ENCODER, TABLES, PrintedRows, Row
 
 Say = Callable[[str], None]
 
 
-def reproduce(plan: Plan, out: Path, say: Say) -> Tables:
+def reproduce(plan: ReproducePlan, out: Path, say: Say) -> Tables:
     """Run every row that can run here; a row that cannot says why below the table.
 
     Args:
@@ -59,7 +59,9 @@ def reproduce(plan: Plan, out: Path, say: Say) -> Tables:
     return Tables(plan.config, [table])
 
 
-def _figures(plan: Plan, printed: PrintedRows, row: Row, out: Path, notes: list[str], say: Say) -> Mapping[str, Any]:
+def _figures(
+    plan: ReproducePlan, printed: PrintedRows, row: Row, out: Path, notes: list[str], say: Say
+) -> Mapping[str, Any]:
     """A row's figures by column; none where it cannot run, and why among the notes."""
     say(f"--- {row.system}")
     work = Work(plan, printed, row, out, say)
@@ -73,7 +75,7 @@ def _figures(plan: Plan, printed: PrintedRows, row: Row, out: Path, notes: list[
     return figures
 
 
-def _with_split(plan: Plan, notes: list[str]) -> Plan:
+def _with_split(plan: ReproducePlan, notes: list[str]) -> ReproducePlan:
     """The plan with a split that has labels."""
     if plan.split or plan.table == "eraser-2":
         return plan
@@ -89,7 +91,7 @@ def _with_split(plan: Plan, notes: list[str]) -> Plan:
     return replace(plan, split="validation")
 
 
-def _settings(plan: Plan) -> dict[str, Any]:
+def _settings(plan: ReproducePlan) -> dict[str, Any]:
     """What two runs in one folder have to have in common."""
     return {**asdict(plan), "split": dataset_split(plan.split), "dataset": str(Path(plan.dataset).resolve())}
 
@@ -110,7 +112,7 @@ def _source(printed: PrintedRows, config: str) -> str:
     return ", ".join(f"{short}, Table {number}" for short in shorts for number in numbers)
 
 
-def _about(plan: Plan, printed: PrintedRows) -> list[str]:
+def _about(plan: ReproducePlan, printed: PrintedRows) -> list[str]:
     """How to read the table."""
     words = [printed.note] if printed.note else []
     settings = dict.fromkeys(

@@ -118,9 +118,9 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
         DataError: a row that is not as it should be; a tokenizer that takes no words.
         ValueError: a length that leaves no room for text, or a stride that leaves no progress.
     """
-    from .transformers.words import Words
+    from .transformers.words import CutWords
 
-    instance, words = instance_of_row(row), Words(tokenizer)
+    instance, words = instance_of_row(row), CutWords(tokenizer)
     places = [(number, at) for number, document in enumerate(instance.documents) for at in range(len(document))]
     cut = words.cut(instance.tokens)
     ids = [piece for pieces in cut for piece in pieces]

@@ -22,7 +22,7 @@ from . import erasure
 from .adapter import Adapter, Encoded
 from .attribution import attribute
 from .distribution.texts import distances_of
-from .games.measures import Ranked, measures
+from .games.measures import RankedChunk, measures
 from .games.play import games_of
 from .instances import Instance, chunks_of
 from .runner import Fills, Runner
@@ -205,7 +205,7 @@ def _measures(runner: Runner, work: _Work, settings: ExplainSettings) -> list[di
     """What the ranking of each instance is asked besides."""
     full = work.full[np.arange(len(work.targets)), work.targets].tolist()
     games = games_of(work.encoded, work.targets, full, settings.units)
-    return measures(Ranked(runner, work.encoded, work.scores, games, settings))
+    return measures(RankedChunk(runner, work.encoded, work.scores, games, settings))
 
 
 def _by_label(names: Sequence[str], row: Sequence[float]) -> dict[str, float]:

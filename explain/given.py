@@ -59,7 +59,7 @@ class Given(ABC):
         """
 
 
-class HumanRationales(Given):
+class GoldRationales(Given):
     """The instances' own: the union of the gold evidence. Instances without any are left out, and counted."""
 
     digest = HUMAN
@@ -247,7 +247,7 @@ class GivenIndices(GivenFile):
 def given_rationales(whose: str, kind: str) -> Given:
     """Rationales by what ``--rationales`` says, ``human`` or a predictions file, for a dataset of that kind."""
     if whose == HUMAN:
-        return HumanRationales()
+        return GoldRationales()
     return GivenIndices(Path(whose)) if kind == "perturbation" else GivenRationales(Path(whose))
 
 

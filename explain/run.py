@@ -29,7 +29,7 @@ from .engine import NEVER_FLIPPED
 from .games.bounds import KnownBounds
 from .games.costs import PROBED, cost_in_words, inputs_of_all, seconds_of
 from .games.measures import NO_SPAN
-from .given import Given, GivenScores, HumanRationales, given_rationales
+from .given import Given, GivenScores, GoldRationales, given_rationales
 from .instances import Instance, chunks_of
 from .labels import align_labels
 from .open import has_embeddings, selects, training_facts
@@ -55,7 +55,7 @@ OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ExplainPlan:
     """What a run explains and how, as the data decide it.
 
     Attributes:
@@ -91,7 +91,7 @@ class Plan:
         return {
             "settings": self.settings.by_operator(operator) if operator else self.settings,
             "data": self.split.header(
-                job.limit, labels=self.settings.target == "gold", rationales=isinstance(self.given, HumanRationales)
+                job.limit, labels=self.settings.target == "gold", rationales=isinstance(self.given, GoldRationales)
             ),
             "model": {
                 "model": Path(job.model).name, "digest": model_digest(job.model), "task": job.task, "query": job.query,
@@ -261,7 +261,7 @@ def results_of(out: Path, settings: ExplainSettings) -> dict[str, Path]:
     return {operator: operator_path(out, operator) for operator in settings.operators}
 
 
-def known_bounds(path: Path, plan: Plan) -> KnownBounds:
+def known_bounds(path: Path, plan: ExplainPlan) -> KnownBounds:
     """The bounds of AOPC that another run has found.
 
     Raises:
@@ -300,14 +300,14 @@ def settings_for_job(job: Job, paper: str, **options: Any) -> tuple[ExplainSetti
     return settings, rows.size
 
 
-def _open_chunks(plan: Plan, partial: Partial) -> Iterator[tuple[int, list[Instance]]]:
+def _open_chunks(plan: ExplainPlan, partial: Partial) -> Iterator[tuple[int, list[Instance]]]:
     """The chunks that are not done yet."""
     chunks = chunks_of(plan.instances(), plan.settings.chunk)
     return (chunk for chunk in chunks if chunk[0] not in partial.places)
 
 
 def _results(
-    plan: Plan, partial: Partial, model: Adapter | None, infiller: Infiller | None, workers: int,
+    plan: ExplainPlan, partial: Partial, model: Adapter | None, infiller: Infiller | None, workers: int,
     on_passes: Callable[[int], None],
 ) -> Iterator[ChunkResult]:  # fmt: skip
     """The open chunks, explained: by this process's model, or without one by workers of Ray."""
@@ -321,7 +321,7 @@ def _results(
 
 
 def _cost(
-    plan: Plan, partial: Partial, model: Adapter | None, infiller: Infiller | None, max_inputs: int | None
+    plan: ExplainPlan, partial: Partial, model: Adapter | None, infiller: Infiller | None, max_inputs: int | None
 ) -> str:
     """What the open chunks of a run cost; how long, where the model is in this process.
 
@@ -340,7 +340,7 @@ def _cost(
     return cost_in_words(counts, seconds, None)
 
 
-def plan_of(job: Job, settings: ExplainSettings, split: Split) -> Plan:
+def plan_of(job: Job, settings: ExplainSettings, split: Split) -> ExplainPlan:
     """Decide what the split decides.
 
     Raises:
@@ -351,7 +351,7 @@ def plan_of(job: Job, settings: ExplainSettings, split: Split) -> Plan:
     of_options = job.rationales or job.scores
     if job.rationales == OWN or (settings.scores == OWN and not of_options):
         settings = replace(settings, method=SPANS, scores=OWN)
-        return Plan(job, settings.for_kind(split.kind), split, None, by_paper)
+        return ExplainPlan(job, settings.for_kind(split.kind), split, None, by_paper)
     if job.rationales or settings.method == SPANS:
         given: Given = given_rationales(job.rationales or HUMAN, split.kind)
         settings = replace(settings, method=SPANS, scores=given.digest)
@@ -359,9 +359,9 @@ def plan_of(job: Job, settings: ExplainSettings, split: Split) -> Plan:
         given = GivenScores(job.scores)
         settings = replace(settings, method=GIVEN, scores=given.digest)
     else:
-        return Plan(job, settings.for_kind(split.kind), split, None, by_paper)
+        return ExplainPlan(job, settings.for_kind(split.kind), split, None, by_paper)
     words = given.check(islice(split.instances(), job.limit), partly=job.limit is not None)
-    return Plan(job, settings.for_kind(split.kind), split, given, tuple(filter(None, [words, *by_paper])))
+    return ExplainPlan(job, settings.for_kind(split.kind), split, given, tuple(filter(None, [words, *by_paper])))
 
 
 def _words_on_paper(job: Job, settings: ExplainSettings) -> tuple[str, ...]:
@@ -398,7 +398,7 @@ def model_digest(model: str) -> str:
     return digest.hexdigest()
 
 
-def _write_results(results: Mapping[str, Path], partial: Partial, plan: Plan) -> tuple[int, Notes]:
+def _write_results(results: Mapping[str, Path], partial: Partial, plan: ExplainPlan) -> tuple[int, Notes]:
     """Gather the chunks' predictions into the results; gives the number of instances, and the notes."""
     notes, count = Notes(words=list(plan.words)), 0
     labels: Sequence[str] = ()
@@ -421,7 +421,7 @@ def _lines_of(partial: Partial, place: int) -> Iterator[str]:
 
 
 def _report(
-    results: Mapping[str, Path], plan: Plan, counts: tuple[int, int, int, int, float], notes: Notes
+    results: Mapping[str, Path], plan: ExplainPlan, counts: tuple[int, int, int, int, float], notes: Notes
 ) -> RunReport:
     """The report of a run, ``counts`` the numbers of :class:`RunReport` in its order."""
     name = Path(plan.job.model).name
@@ -431,7 +431,7 @@ def _report(
     return RunReport(out, *counts, notes, first, tuple(others))
 
 
-def _write_run(path: Path, report: RunReport, plan: Plan, operator: str) -> None:
+def _write_run(path: Path, report: RunReport, plan: ExplainPlan, operator: str) -> None:
     header = plan.header(operator)
     facts = {
         "signature": header["settings"].signature(Path(plan.job.model).name), **header, "instances": report.instances,
@@ -441,7 +441,7 @@ def _write_run(path: Path, report: RunReport, plan: Plan, operator: str) -> None
         beside.write_bytes(orjson.dumps(facts, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def _report_of(results: Mapping[str, Path], plan: Plan) -> RunReport | None:
+def _report_of(results: Mapping[str, Path], plan: ExplainPlan) -> RunReport | None:
     """The report of results that are complete and were made like this; None where any is not there."""
     for operator, path in results.items():
         try:

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import datasets
 import evaluate
 
-from .clusters import AUTO, Columns, clustered
+from .clusters import AUTO, AnnotationColumns, clustered
 from .pool import Statistics
 from .results import breakdown_note, report
-from .sources import Source
+from .sources import PaperSource
 from .strangers import nearly
 
 Kept = TypeVar("Kept")
@@ -31,7 +31,7 @@ PACKED = datasets.Features(
 
 def info(
     description: str,
-    source: Source,
+    source: PaperSource,
     features: Mapping[str, Mapping[str, Any]],
     inputs_description: str,
     higher_is_better: Mapping[str, bool | None],
@@ -73,7 +73,7 @@ class Measured(NamedTuple):
     """
 
     statistics: Statistics
-    columns: Columns
+    columns: AnnotationColumns
     settings: Mapping[str, object] = {}
     extra: Mapping[str, object] = {}
     notes: Sequence[str] = ()

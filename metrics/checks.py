@@ -22,7 +22,7 @@ from .fields import (
     SOFT_FIELDS,
 )
 from .flat import Predictions, References
-from .joining import Documents, Join
+from .joining import DocumentLengths, Join
 from .offences import Offences
 
 ROWS_AT_ONCE = 1 << 16
@@ -331,7 +331,7 @@ class Used:
     numbers: frozenset[str]  # of `fields.NUMBER_FIELDS`
 
 
-class Fields:
+class OptionalFields:
     """Which optional fields predictions have; each stands everywhere or nowhere, whichever part of them is looked at.
 
     Args:
@@ -453,7 +453,7 @@ def check_own_documents(r: References, offences: Offences) -> None:
 
 
 def check_documents(
-    p: Predictions, r: References, joined: Join, used: Used, documents: Documents, offences: Offences
+    p: Predictions, r: References, joined: Join, used: Used, documents: DocumentLengths, offences: Offences
 ) -> None:
     """All rules on spans and their documents, and that soft scores speak of every document with evidence."""
     tokens, sentences = documents.lengths(r.group_instance[r.group], r.doc)

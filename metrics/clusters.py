@@ -30,7 +30,7 @@ class Clusters(NamedTuple):
     numbers: np.ndarray | None = None
 
 
-class Columns(Protocol):
+class AnnotationColumns(Protocol):
     """What a module knows of its annotations beside their scores."""
 
     def __call__(self, name: str, predicted: bool = False) -> Sequence[object]:
@@ -95,7 +95,7 @@ def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def clustered(statistics: Statistics, columns: Columns, cluster_by: str = AUTO) -> Statistics:
+def clustered(statistics: Statistics, columns: AnnotationColumns, cluster_by: str = AUTO) -> Statistics:
     """The statistics, with their clusters.
 
     Args:

@@ -19,7 +19,7 @@ from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
 from .instances import InstanceBatches, Scores
-from .joining import Documents
+from .joining import DocumentLengths
 from .offences import Rules
 from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts, fields_of, left_out_said
 from .pool import Statistics as Statistics
@@ -128,7 +128,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         check_policy(auprc_policy)
         shuffles = _shuffles(random_baseline)
         rules = Rules(FIELDS, DOCUMENTS, LENGTHS)
-        parts = Parts(r, Documents(r), rules, only_predicted=only_predicted)
+        parts = Parts(r, DocumentLengths(r), rules, only_predicted=only_predicted)
         if label_names is not None:
             name_labels(r, label_names, rules["label names"])
         agreement = Agreement(

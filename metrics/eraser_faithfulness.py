@@ -20,7 +20,7 @@ from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
 from .instances import InstanceBatches, Scores
-from .joining import Documents
+from .joining import DocumentLengths
 from .offences import Offences, Rules
 from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Part, Parts, fields_of, left_out_said
 from .pool import Statistics as Statistics
@@ -115,7 +115,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
         only_predicted: bool = False,
     ) -> Scores:
         rules = Rules(FIELDS, DOCUMENTS, THRESHOLDS)
-        parts = Parts(r, None if r is None else Documents(r), rules, only_predicted=only_predicted)
+        parts = Parts(r, None if r is None else DocumentLengths(r), rules, only_predicted=only_predicted)
         if r is not None:
             name_labels(r, label_names, rules["label names"])
         ids = p.ids if r is None else r.ids

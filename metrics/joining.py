@@ -81,7 +81,7 @@ def says_sentences(references: References) -> bool:
 
 
 def touched_sentences(
-    r: References, p: Predictions, joined: Join, keys: Keys, documents: Documents
+    r: References, p: Predictions, joined: Join, keys: Keys, documents: DocumentLengths
 ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Sentences by spans: those of the evidence, and those of which a predicted span covers at least one token.
 
@@ -105,7 +105,7 @@ def by_documents(r: References) -> Clusters:
     return Clusters("documents", connected(owner, np.concatenate([r.document[listed], r.doc]), len(r.ids)))
 
 
-class Documents:
+class DocumentLengths:
     """Lengths of documents: of an annotation's own ones first, else of the one document of that name.
 
     Attributes:
@@ -141,7 +141,7 @@ class Documents:
         """The number of each document: int64; -1 for one that is not known."""
         return np.array([self.numbers.get(docid, -1) for docid in docids], dtype=np.int64)
 
-    def at(self, rows: np.ndarray) -> Documents:
+    def at(self, rows: np.ndarray) -> DocumentLengths:
         """The same documents, asked about by the place of an annotation in ``rows``."""
         documents = copy(self)
         documents.rows = rows

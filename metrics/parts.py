@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .checks import Fields
+from .checks import OptionalFields
 from .fields import ONLY_PREDICTED
 from .flat import Picked, Predictions, References, Words, blank
-from .joining import Documents, Join
+from .joining import DocumentLengths, Join
 from .offences import Offences, Rows, Rules
 
 # rules, in the order in which they are told, see `offences.Rules`
@@ -59,7 +59,7 @@ class Part:
     r: References
     rows: np.ndarray
     joined: Join
-    documents: Documents
+    documents: DocumentLengths
     sides: dict[str, Rows]
 
 
@@ -85,7 +85,7 @@ class Parts:
     def __init__(
         self,
         r: References | None,
-        documents: Documents | None,
+        documents: DocumentLengths | None,
         rules: Rules,
         lines: Sequence[int] | None = None,
         only_predicted: bool = False,
@@ -93,8 +93,8 @@ class Parts:
         self.r, self.rules, self.only_predicted = r, rules, only_predicted
         self.instances = self.answered = 0
         self.strange = False
-        self.documents = documents or Documents(r or blank(References, ()))
-        self.fields = Fields(rules["fields"])
+        self.documents = documents or DocumentLengths(r or blank(References, ()))
+        self.fields = OptionalFields(rules["fields"])
         self.first: Rows | None = None
         self.whole = Rows((), ())
         self.unknown: set[str] = set()

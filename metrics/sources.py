@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Source(NamedTuple):
+class PaperSource(NamedTuple):
     """A paper: BibTeX, address, the benchmark's page, and the authors' code."""
 
     citation: str
@@ -14,7 +14,7 @@ class Source(NamedTuple):
     codebase: str = ""
 
 
-ERASER = Source(
+ERASER = PaperSource(
     """\
 @inproceedings{deyoung2020eraser,
   title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
@@ -28,7 +28,7 @@ ERASER = Source(
     "https://www.eraserbenchmark.com",
     "https://github.com/jayded/eraserbenchmark",
 )
-FINE_GRAINED = Source(
+FINE_GRAINED = PaperSource(
     """\
 @inproceedings{wang2022finegrained,
   title = {A Fine-grained Interpretability Evaluation Benchmark for Neural {NLP}},
@@ -39,7 +39,7 @@ FINE_GRAINED = Source(
 """,
     "https://aclanthology.org/2022.conll-1.6/",
 )
-HUMAN_RATIONALES = Source(
+HUMAN_RATIONALES = PaperSource(
     """\
 @inproceedings{carton2020evaluating,
   title = {Evaluating and Characterizing Human Rationales},

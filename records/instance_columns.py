@@ -58,7 +58,7 @@ class Fields:
         return self._inner[name]
 
 
-class InstanceColumns:
+class TypedColumns:
     """Takes typed instances, a column at a time, without a step per object between."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class InstanceColumns:
         """Append some instances.
 
         Args:
-            instances: `predictions.Instance` each.
+            instances: `predictions.TypedInstance` each.
             lines: the line of each.
             wrong: what else is to be told: (place among the instances, field, message).
         """

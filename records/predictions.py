@@ -48,7 +48,7 @@ from eraser_hub.metrics.offences import Offences, Rows
 from eraser_hub.metrics.strangers import Strangers
 
 from .errors import DataError, first_line, shown
-from .instance_columns import Fields, InstanceColumns
+from .instance_columns import Fields, TypedColumns
 from .json_lines import quotes_are, strict_object
 from .lines import Lines, batches_of_lines, check_utf8, reading
 from .processes import cores, process_pool
@@ -81,7 +81,7 @@ class Rationale(msgspec.Struct, gc=False):
     docid: str | int = None  # type: ignore[assignment]
 
 
-class Instance(msgspec.Struct, gc=False):
+class TypedInstance(msgspec.Struct, gc=False):
     """A model's output for an annotation; as it is read it has the others of `INSTANCE` besides."""
 
     annotation_id: str | int = None  # type: ignore[assignment]
@@ -147,7 +147,7 @@ def _texts(kind: Any) -> Iterator[str]:
                 yield from _texts(inner)
 
 
-_Instance: type[Instance] = _kind(None, Rationale, Instance)
+_Instance: type[TypedInstance] = _kind(None, Rationale, TypedInstance)
 _TEXTS = frozenset(_texts(_Instance))
 _decode = msgspec.json.Decoder(_Instance).decode
 Wrong = tuple[str, str]  # a field, and what is wrong with it
@@ -159,7 +159,7 @@ def _null_decoder() -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(_kind(UNSET))
 
 
-def instances(path: Path) -> Iterator[tuple[int, Instance]]:
+def instances(path: Path) -> Iterator[tuple[int, TypedInstance]]:
     """The instances of a prediction file, each with its line (of Parquet: its row), numbered from 1.
 
     Raises:
@@ -197,7 +197,7 @@ def plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, strict_object(line, file=path, number=number)
 
 
-def _typed_lines(path: Path, strangers: Strangers) -> Iterator[tuple[int, Instance, Sequence[Wrong]]]:
+def _typed_lines(path: Path, strangers: Strangers) -> Iterator[tuple[int, TypedInstance, Sequence[Wrong]]]:
     with reading(path):
         for lines in batches_of_lines(path, BLOCK):
             decoded = _decoded(lines, path)
@@ -207,13 +207,15 @@ def _typed_lines(path: Path, strangers: Strangers) -> Iterator[tuple[int, Instan
                 yield from zip(lines.numbers, decoded.objects, repeat(()))
 
 
-def _typed_rows(path: Path, strangers: Strangers) -> Iterator[tuple[int, Instance, Sequence[Wrong]]]:
+def _typed_rows(path: Path, strangers: Strangers) -> Iterator[tuple[int, TypedInstance, Sequence[Wrong]]]:
     rows = (row for table in _tables(path) for row in table.to_pylist())
     for number, row in enumerate(rows, start=1):
         yield number, *_converted(row, strangers)
 
 
-def _strict_lines(lines: Lines, path: Path, strangers: Strangers) -> Iterator[tuple[int, Instance, Sequence[Wrong]]]:
+def _strict_lines(
+    lines: Lines, path: Path, strangers: Strangers
+) -> Iterator[tuple[int, TypedInstance, Sequence[Wrong]]]:
     """Of each line its number, its instance, and what is wrong with its fields.
 
     Raises:
@@ -260,7 +262,7 @@ def _strings(objects: Fields, absent: object) -> int:
     return count
 
 
-def _converted(row: dict[str, Any], strangers: Strangers) -> tuple[Instance, Sequence[Wrong]]:
+def _converted(row: dict[str, Any], strangers: Strangers) -> tuple[TypedInstance, Sequence[Wrong]]:
     """The instance of a row, and what is wrong with it: then no more is known of it than its id."""
     wrong: list[Wrong] = []
     strangers.look(row, INSTANCE, lambda field, message: wrong.append((field, message)))
@@ -291,7 +293,7 @@ def _place(error: Exception) -> Wrong:
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
-class Part(NamedTuple):
+class PredictionPart(NamedTuple):
     """Some instances of a prediction file.
 
     Attributes:
@@ -309,7 +311,7 @@ class Part(NamedTuple):
     quoted: bool = False
 
 
-def parts(path: Path, num_proc: int = 1) -> Iterator[Part]:
+def parts(path: Path, num_proc: int = 1) -> Iterator[PredictionPart]:
     """The instances of a prediction file, flat, some at a time and in order.
 
     Args:
@@ -351,9 +353,11 @@ def _ranges(path: Path, size: int) -> Iterator[tuple[int, int]]:
             start = end
 
 
-def _shared(path: Path, ranges: Iterator[tuple[int, int]], count: int) -> Iterator[tuple[Part | DataError, int]]:
+def _shared(
+    path: Path, ranges: Iterator[tuple[int, int]], count: int
+) -> Iterator[tuple[PredictionPart | DataError, int]]:
     """What `_read` gives of each range, in order, by several processes; by this one where others cannot start."""
-    waiting: deque[tuple[tuple[int, int], Future[tuple[Part | DataError, int]] | None]] = deque()
+    waiting: deque[tuple[tuple[int, int], Future[tuple[PredictionPart | DataError, int]] | None]] = deque()
     with process_pool(count) as pool:
         try:
             for own in ranges:
@@ -368,7 +372,7 @@ def _shared(path: Path, ranges: Iterator[tuple[int, int]], count: int) -> Iterat
 
 def _submitted(
     pool: ProcessPoolExecutor, path: Path, own: tuple[int, int]
-) -> Future[tuple[Part | DataError, int]] | None:
+) -> Future[tuple[PredictionPart | DataError, int]] | None:
     try:
         return pool.submit(_read, path, *own)
     except BrokenProcessPool:
@@ -376,17 +380,17 @@ def _submitted(
 
 
 def _awaited(
-    path: Path, own: tuple[int, int], future: Future[tuple[Part | DataError, int]] | None
-) -> tuple[Part | DataError, int]:
+    path: Path, own: tuple[int, int], future: Future[tuple[PredictionPart | DataError, int]] | None
+) -> tuple[PredictionPart | DataError, int]:
     try:
         return _read(path, *own) if future is None else future.result()
     except BrokenProcessPool:
         return _read(path, *own)
 
 
-def _read(path: Path, start: int, end: int) -> tuple[Part | DataError, int]:
+def _read(path: Path, start: int, end: int) -> tuple[PredictionPart | DataError, int]:
     """The lines between two bytes as a part, its lines numbered from 1, or why they are no JSON; how many lines there are."""
-    columns, strangers, count, quoted = InstanceColumns(), Strangers(), 0, False
+    columns, strangers, count, quoted = TypedColumns(), Strangers(), 0, False
     try:
         for lines in batches_of_lines(path, BLOCK, start, end):
             instances, wrong = _decoded(lines, path), list[tuple[int, str, str]]()
@@ -400,10 +404,10 @@ def _read(path: Path, start: int, end: int) -> tuple[Part | DataError, int]:
             del instances  # its memory, still in the processor's cache, holds the next ones
     except DataError as error:
         return error, count
-    return Part(*columns.finish(), strangers, quoted), count
+    return PredictionPart(*columns.finish(), strangers, quoted), count
 
 
-def _moved(part: Part, before: int) -> Part:
+def _moved(part: PredictionPart, before: int) -> PredictionPart:
     """The part as it stands behind so many lines."""
     told = Offences()
     told += [offence._replace(row=offence.row + before) for offence in part.offences]
@@ -415,7 +419,7 @@ def _moved(part: Part, before: int) -> Part:
     return part._replace(lines=moved, offences=told)
 
 
-def _parts_of_rows(path: Path) -> Iterator[Part]:
+def _parts_of_rows(path: Path) -> Iterator[PredictionPart]:
     """A Parquet file of instances, some rows at a time."""
     # the Arrow libraries are slow to import: only where they are needed
     from eraser_hub.metrics.flatten_arrow import predictions_from_arrow
@@ -434,7 +438,7 @@ def _parts_of_rows(path: Path) -> Iterator[Part]:
                 flattener.add(row)
             predictions = flattener.finish()
         quoted = QUOTES_FIELD in table.column_names and table.column(QUOTES_FIELD).null_count < table.num_rows
-        yield Part(predictions, lines, offences, strangers, quoted)
+        yield PredictionPart(predictions, lines, offences, strangers, quoted)
 
 
 def _tables(path: Path) -> Iterator[pa.Table]:

@@ -18,7 +18,7 @@ from eraser_hub.metrics.fields import SOFT_FIELDS
 from eraser_hub.metrics.rank_correlation import kendall_tau, top_overlap
 
 from .catalogue import interval_text, number
-from .report_tables import Block, Cell, Note, Row, Section
+from .report_tables import Block, Note, Section, ShownCell, ShownRow
 from .system_scores import ReportSettings
 
 TOP_SHARE = 0.1  # of an instance's tokens
@@ -96,7 +96,8 @@ def agreement_section(
         (overlap_of_tops, f"Share of the top {TOP_SHARE:.0%} of tokens that both have, the mean over instances."),
     ):
         rows = tuple(
-            Row(names[row], tuple(_cell(measure, scores, row, column, settings) for column in ranked)) for row in ranked
+            ShownRow(names[row], tuple(_cell(measure, scores, row, column, settings) for column in ranked))
+            for row in ranked
         )
         section.blocks.append(Block(("system", *(names[place] for place in ranked)), rows, caption))
     section.notes.append(
@@ -110,10 +111,10 @@ def agreement_section(
 
 def _cell(
     measure: Measure, scores: Sequence[Sequence[Scores]], row: int, column: int, settings: ReportSettings
-) -> Cell:
+) -> ShownCell:
     pairs = list(combinations(scores[row], 2)) if row == column else [(scores[row][0], scores[column][0])]
     values, docids = values_of(measure, pairs)
     if not values:
-        return Cell(number(None))
+        return ShownCell(number(None))
     interval = interval_text(interval_of_mean(values, docids, settings))
-    return Cell(number(math.fsum(values) / len(values)), f"{interval} n {len(values)}".strip())
+    return ShownCell(number(math.fsum(values) / len(values)), f"{interval} n {len(values)}".strip())

@@ -34,7 +34,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ShownCell:
     """One number of a table: its text, its interval in small print, and the score it is."""
 
     text: str
@@ -44,11 +44,11 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ShownRow:
     """A line of a table; with ``family`` a heading over the lines that follow."""
 
     name: str = ""
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[ShownCell, ...] = ()
     family: str = ""
 
 
@@ -57,7 +57,7 @@ class Block:
     """A table: caption, column heads, lines; ``summary`` folds it below these words."""
 
     head: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ShownRow, ...]
     caption: str = ""
     name: str = ""
     summary: str = ""
@@ -116,34 +116,34 @@ def score_blocks(systems: Sequence[SystemScores]) -> list[Block]:
     return blocks
 
 
-def _score_rows(systems: Sequence[SystemScores], keys: Sequence[str]) -> tuple[Row, ...]:
-    rows: list[Row] = []
+def _score_rows(systems: Sequence[SystemScores], keys: Sequence[str]) -> tuple[ShownRow, ...]:
+    rows: list[ShownRow] = []
     family = None
     for key in keys:
         if metric(key).family != family:
             family = metric(key).family
-            rows.append(Row(family=_TITLES[family]))
-        rows.append(Row(arrow(key), tuple(score_cell(system, key) for system in systems)))
+            rows.append(ShownRow(family=_TITLES[family]))
+        rows.append(ShownRow(arrow(key), tuple(score_cell(system, key) for system in systems)))
     return tuple(rows)
 
 
-def score_cell(system: SystemScores, key: str) -> Cell:
+def score_cell(system: SystemScores, key: str) -> ShownCell:
     value = system.number(key)
     if value is None and key not in system.scores:
-        return Cell("", system=system.name, key=key)
-    return Cell(number(value), small_print(system.intervals.get(key), system.spread.get(key)), system.name, key)
+        return ShownCell("", system=system.name, key=key)
+    return ShownCell(number(value), small_print(system.intervals.get(key), system.spread.get(key)), system.name, key)
 
 
 def chance_block(systems: Sequence[SystemScores]) -> Block | None:
     """Each system against random rationales of the same lengths; None where no predictions hold such draws."""
     rows = [
-        Row(
+        ShownRow(
             f"{system.name}, {arrow(side)}",
             (
-                Cell(p_text(_plain(test.get("p_value")))),
-                Cell(number(_plain(test.get("mean_win_rate")))),
-                Cell(number(_plain(test.get("effect_size")))),
-                Cell(str(test.get("draws", ""))),
+                ShownCell(p_text(_plain(test.get("p_value")))),
+                ShownCell(number(_plain(test.get("mean_win_rate")))),
+                ShownCell(number(_plain(test.get("effect_size")))),
+                ShownCell(str(test.get("draws", ""))),
             ),
         )
         for system in systems
@@ -163,7 +163,7 @@ def class_blocks(systems: Sequence[SystemScores], keys: Sequence[str]) -> list[B
         if not shown:
             continue
         rows = tuple(
-            Row(label, tuple(Cell(number(_plain(scores.get(key)))) for key in shown))
+            ShownRow(label, tuple(ShownCell(number(_plain(scores.get(key)))) for key in shown))
             for label, scores in system.by_class.items()
         )
         blocks.append(Block(("gold class", *map(arrow, shown)), rows, system.name))
@@ -193,14 +193,14 @@ def comparison_blocks(result: Mapping[str, Any]) -> list[Block]:
     for pair in result["comparisons"]:
         first, second = pair["first"], pair["second"]
         rows = [
-            Row(
+            ShownRow(
                 arrow(key),
                 (
-                    Cell(number(result["scores"][first][key])),
-                    Cell(number(result["scores"][second][key])),
-                    Cell(number(test["difference"]), interval_text(test["ci"])),
-                    Cell(p_text(test["p_randomisation"])),
-                    Cell(p_text(test["p_holm"])),
+                    ShownCell(number(result["scores"][first][key])),
+                    ShownCell(number(result["scores"][second][key])),
+                    ShownCell(number(test["difference"]), interval_text(test["ci"])),
+                    ShownCell(p_text(test["p_randomisation"])),
+                    ShownCell(p_text(test["p_holm"])),
                 ),
             )
             for key, test in sorted(pair["keys"].items(), key=lambda item: place_of(item[0]))
@@ -224,13 +224,17 @@ def operator_blocks(ways: Mapping[str, Sequence[SystemScores]], told: Mapping[st
         for at in range(len(systems)):
             cells = tuple(score_cell(own[at], key) for own in ways.values())
             if len({cell.text for cell in cells}) > 1:
-                rows.append(Row(f"{arrow(key)}, {systems[at].name}", cells))
+                rows.append(ShownRow(f"{arrow(key)}, {systems[at].name}", cells))
     blocks = [Block(("score", *ways), tuple(rows), "Scores by way of erasing", "operators")] if rows else []
     if told is not None and told["scores"]:
         verdicts = tuple(
-            Row(
+            ShownRow(
                 f"{arrow(key)}: {pair['first']} or {pair['second']}",
-                (Cell("flips" if pair["flips"] else ""), Cell(better_of(pair)), Cell(number(score["kendall_w"]))),
+                (
+                    ShownCell("flips" if pair["flips"] else ""),
+                    ShownCell(better_of(pair)),
+                    ShownCell(number(score["kendall_w"])),
+                ),
             )
             for key, score in told["scores"].items()
             for pair in score["pairs"]

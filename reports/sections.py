@@ -11,10 +11,10 @@ from .curves import aopc_figures, distribution_figures, fidelity_figures, fideli
 from .metric_runs import EVALUATED
 from .report_tables import (
     Block,
-    Cell,
     Note,
-    Row,
     Section,
+    ShownCell,
+    ShownRow,
     chance_block,
     class_blocks,
     comparison_blocks,
@@ -169,7 +169,7 @@ def fidelity_section(systems: Sequence[SystemScores]) -> Section:
         reading = system.scores.get("reading")
         if isinstance(reading, str):
             cells = [score_cell(system, key) for key in ("sufficiency_slope", "comprehensiveness_slope")]
-            rows.append(Row(system.name, (*cells, Cell(f"{reading}: {_MEANING.get(reading, '')}"))))
+            rows.append(ShownRow(system.name, (*cells, ShownCell(f"{reading}: {_MEANING.get(reading, '')}"))))
         else:
             section.missing.append(
                 f"No curve for {system.name}: the predictions have no occluded_scores or no null_classification_scores "

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from eraser_hub.conversion.eraser.format import read_document_lines, safe_name
-from eraser_hub.metrics.joining import Documents, tokens_before
+from eraser_hub.metrics.joining import DocumentLengths, tokens_before
 from eraser_hub.metrics.tokens import text_sizes
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import NoFile, file_name, utf8_file
@@ -19,7 +19,7 @@ from eraser_hub.records.lines import NoFile, file_name, utf8_file
 TEXTS_AT_ONCE = 1 << 17
 
 
-class CorpusDocuments(Documents):
+class CorpusDocuments(DocumentLengths):
     """Token and sentence counts of a corpus' documents, read when they are first asked about.
 
     Args:

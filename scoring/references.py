@@ -15,7 +15,7 @@ from msgspec import UNSET
 from eraser_hub.metrics.clusters import Clusters
 from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, References, Words, blank, concatenate
 from eraser_hub.metrics.flatten_rows import ReferenceFlattener
-from eraser_hub.metrics.joining import Documents, by_documents
+from eraser_hub.metrics.joining import DocumentLengths, by_documents
 from eraser_hub.metrics.offences import Offences, Rows, cut
 from eraser_hub.metrics.token_rows import as_eraser_row
 from eraser_hub.records.errors import DataError, DataErrors
@@ -51,7 +51,7 @@ class Gold:
     """
 
     references: References
-    documents: Documents
+    documents: DocumentLengths
     path: Path
     lines: Sequence[int]
     label_names: tuple[str, ...] | None
@@ -253,4 +253,4 @@ def _of_dataset(inputs: Inputs, columns: Sequence[str]) -> Gold:
         label_of = [*references.labels, None]
         values["classification"] = [label_of[code] for code in references.classification.tolist()]
     raise_offences(offences, {"reference": files[0]})
-    return Gold(references, Documents(references), files[0], range(1, first), labels.names, values, labels.note)
+    return Gold(references, DocumentLengths(references), files[0], range(1, first), labels.names, values, labels.note)

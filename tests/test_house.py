@@ -110,6 +110,16 @@ def test_no_folder_is_crowded():
     assert not {folder: count for folder, count in files.items() if count > MOST_FILES and folder not in LISTS}
 
 
+def test_a_class_has_a_name_of_its_own():
+    """One name, one meaning."""
+    named: dict[str, list[str]] = {}
+    for module, path in modules().items():
+        for node in tree(path).body:
+            if isinstance(node, ast.ClassDef) and node.name[0] != "_":
+                named.setdefault(node.name, []).append(module)
+    assert not {name: places for name, places in named.items() if len(places) > 1}
+
+
 def test_no_function_is_too_long_to_read():
     long = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {length} lines"

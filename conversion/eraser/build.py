@@ -64,7 +64,7 @@ from .configs import CONFIGS, annotators_file
 from .corpus import CorpusFolder, Skipped, SplitFile, look_into
 from .documents import Documents, read_documents
 from .own import BESIDE_CONFIGS
-from .release import Entry, facts_of
+from .release import ConfigFacts, facts_of
 from .rows import NumberedRows
 from .schema import ANNOTATORS, SCHEMA
 from .sources import BESIDE, chosen_configs, config_of, corpus_folder, fingerprint
@@ -81,7 +81,7 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
     ``num_proc`` processes."""
     notes: list[str] = []
     target = out / "eraser"
-    standing(target, Entry)  # somebody else's folder is not replaced
+    standing(target, ConfigFacts)  # somebody else's folder is not replaced
     corpora, failed = _corpora(configs, source, options.progress, notes)
     names = [corpus.config.name for corpus in corpora]
     key = {
@@ -97,7 +97,7 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         parts, errors = _build_all(corpora, folder, options)
         failed |= errors
         # under the lock: what stands there now is what is kept
-        kept = {name: entry for name, entry in standing(target, Entry).items() if name not in parts}
+        kept = {name: entry for name, entry in standing(target, ConfigFacts).items() if name not in parts}
         _clear(folder, list(parts))
         _keep(target, folder, kept)
         entries = kept | {name: part.entry for name, part in parts.items()}

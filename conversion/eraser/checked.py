@@ -18,7 +18,7 @@ from .format import Annotation, Annotations, read_annotations, take_up
 CHECKED_BYTES = 1 << 18
 
 
-class Documents(Protocol):
+class DocumentLookup(Protocol):
     """What a check asks of a corpus' documents."""
 
     @property
@@ -87,7 +87,7 @@ class Checked(NamedTuple):
 
 
 def read_checked(
-    path: Path, labels: Collection[str] | None, documents: Documents, numbers: dict[str, int]
+    path: Path, labels: Collection[str] | None, documents: DocumentLookup, numbers: dict[str, int]
 ) -> Iterator[Checked]:
     """The annotations of a split file in its order, some at a time, as strictly as `read_split` reads them.
 
@@ -118,7 +118,9 @@ def refuse_repeated(run: Annotations, numbers: dict[str, int]) -> None:
     raise run.error(place, f"expected each annotation id once, found {words}", "annotation_id")
 
 
-def checked(run: Annotations, labels: Collection[str] | None, documents: Documents) -> tuple[Evidences, RowDocuments]:
+def checked(
+    run: Annotations, labels: Collection[str] | None, documents: DocumentLookup
+) -> tuple[Evidences, RowDocuments]:
     """The evidences and documents of a run of annotations that are all in order; ``labels`` None: any label is.
 
     Raises:
@@ -131,7 +133,7 @@ def checked(run: Annotations, labels: Collection[str] | None, documents: Documen
 
 
 def _documents_of(
-    run: Annotations, evidences: Evidences, labels: Collection[str] | None, documents: Documents
+    run: Annotations, evidences: Evidences, labels: Collection[str] | None, documents: DocumentLookup
 ) -> RowDocuments:
     total = len(run.records)
     lists = [record.docids or _named_by_id(record, documents) for record in run.records]
@@ -152,7 +154,7 @@ def _documents_of(
     return RowDocuments(offsets, number[order], place[first[listed:]], documents.counts(number[order]))
 
 
-def _named_by_id(record: Annotation, documents: Documents) -> list[str]:
+def _named_by_id(record: Annotation, documents: DocumentLookup) -> list[str]:
     """The document of a record that names none (no docids, no evidences): the one that has its id (movies' posR_161),
     or whose id its own begins with (multirc's ``DOCID:QUESTION:ANSWER``); none where there is no such document."""
     if any(record.evidences):
@@ -165,7 +167,7 @@ def _named_by_id(record: Annotation, documents: Documents) -> list[str]:
 def _refuse_names(
     run: Annotations,
     labels: Collection[str] | None,
-    documents: Documents,
+    documents: DocumentLookup,
     docids: list[str],
     lost: np.ndarray,
     row: np.ndarray,

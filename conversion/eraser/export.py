@@ -24,7 +24,7 @@ from eraser_hub.records.lines import file_name
 from .build import RECORDS
 from .configs import CORPUS_YAML, EraserConfig, annotators_file
 from .format import json_line, safe_name
-from .release import Entry, configs_of
+from .release import ConfigFacts, configs_of
 from .schema import SCHEMA
 
 COLUMNS = ["annotation_id", "classification", "query", "query_type", "documents", "evidences", "position"]
@@ -45,7 +45,7 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
         DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is not in it, or
             something stands in ``out/CONFIG`` already.
     """
-    release = read_release(dataset, Entry)
+    release = read_release(dataset, ConfigFacts)
     built = open_built(dataset)
     facts = configs_of(built)
     verify_folder(dataset, SCHEMA, {name: one.label_names for name, one in facts.items()})

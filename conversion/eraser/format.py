@@ -58,7 +58,7 @@ class Annotation(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     query_type: str | UnsetType | None = UNSET
 
 
-class Document(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class DocumentLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A line of docs.jsonl."""
 
     docid: str
@@ -66,7 +66,7 @@ class Document(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 _ANNOTATION = msgspec.json.Decoder(Annotation)
-_DOCUMENT = msgspec.json.Decoder(Document)
+_DOCUMENT = msgspec.json.Decoder(DocumentLine)
 _STRING = msgspec.json.Decoder(str)
 _FAILURES = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError)
 _KEYS = frozenset(Annotation.__struct_fields__)
@@ -179,7 +179,7 @@ def _strings_in(records: list[Annotation]) -> int:
     return strings + 8 * sum(groups)  # six keys, two of whose values are strings
 
 
-def decode_documents(batch: Lines, *, file: Path) -> list[Document]:
+def decode_documents(batch: Lines, *, file: Path) -> list[DocumentLine]:
     """A run of docs.jsonl's lines; DataError with file and line at the first that is none."""
     with suppress(*_FAILURES):
         documents = list(map(_DOCUMENT.decode, batch.raw))
@@ -190,7 +190,7 @@ def decode_documents(batch: Lines, *, file: Path) -> list[Document]:
 
 def read_document_lines(
     path: Path, numbers: dict[str, int], batch_bytes: int = BATCH_BYTES
-) -> Iterator[tuple[Lines, list[Document]]]:
+) -> Iterator[tuple[Lines, list[DocumentLine]]]:
     """The documents of docs.jsonl in its order, some lines at a time.
 
     Args:
@@ -324,13 +324,13 @@ def _check_evidence(fields: _Fields, evidence: Any, path: str) -> None:
     fields.beyond(evidence, _EVIDENCE_KEYS, path)
 
 
-def _checked_document(line: bytes, file: Path, number: int) -> Document:
+def _checked_document(line: bytes, file: Path, number: int) -> DocumentLine:
     value, fields = strict_value(line, file=file, number=number), _Fields(file, number)
     fields.expect(isinstance(value, dict), "an object", value)
     for key in ("docid", "document"):
         fields.string(fields.member(value, key), key)
     fields.beyond(value, ("docid", "document"))
-    return Document(**value)
+    return DocumentLine(**value)
 
 
 # ------------------------------------------------------------------------------------------------------------- writing

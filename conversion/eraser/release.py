@@ -24,7 +24,7 @@ class Backup(msgspec.Struct):
     records: int
 
 
-class Split(msgspec.Struct):
+class SplitFacts(msgspec.Struct):
     """A split file's manner; see `splits.split_facts`."""
 
     num_examples: int
@@ -41,7 +41,7 @@ class Split(msgspec.Struct):
     backup: Backup | None = None
 
 
-class Documents(msgspec.Struct):
+class DocumentFacts(msgspec.Struct):
     """How the documents stood: files of docs/, or lines of docs.jsonl."""
 
     layout: Literal["docs/", "docs.jsonl"]
@@ -51,21 +51,21 @@ class Documents(msgspec.Struct):
     in_order: bool
 
 
-class Skipped(msgspec.Struct):
+class SkippedFacts(msgspec.Struct):
     """A file that was left out, and why."""
 
     file: str
     reason: str
 
 
-class Entry(msgspec.Struct):
+class ConfigFacts(msgspec.Struct):
     """What is said of a config."""
 
     version: str
     download_size: int
-    documents: Documents
-    splits: dict[str, Split]
-    skipped: list[Skipped]
+    documents: DocumentFacts
+    splits: dict[str, SplitFacts]
+    skipped: list[SkippedFacts]
     corpus: str | None = None  # the text of corpus.yaml, of a corpus of one's own
     licenses: list[str] = []  # the licence files that came with it
 
@@ -79,7 +79,7 @@ def configs_of(built: BuiltDataset) -> dict[str, EraserConfig]:
     entries: dict[str, Any] = {}
     if not CONFIGS.keys() >= set(built.configs):
         built.paths(RELEASE)  # fetched, where the dataset is of the Hub
-        entries = read_release(built.folder, Entry)
+        entries = read_release(built.folder, ConfigFacts)
     return facts_of(entries, built.configs, built.folder / RELEASE)
 
 

@@ -19,7 +19,7 @@ COLUMNS = ("label", "rationale_mask", "rationale_scores")
 
 
 @dataclass(frozen=True, slots=True)
-class Lengths:
+class MeanLengths:
     """Means over rows.
 
     Attributes:
@@ -37,12 +37,12 @@ class Lengths:
     score_ratio: float
 
 
-def lengths(rows: Sequence[Mapping[str, Any]]) -> Lengths:
+def lengths(rows: Sequence[Mapping[str, Any]]) -> MeanLengths:
     """The figures of rows (at least one). A row without tokens counts with ratio 0."""
     count = len(rows)
     masks = [row["rationale_mask"] for row in rows]
     scores = [row["rationale_scores"] for row in rows]
-    return Lengths(
+    return MeanLengths(
         rows=count,
         text_length=sum(map(len, masks)) / count,
         rationale_length=sum(map(sum, masks)) / count,
@@ -52,10 +52,10 @@ def lengths(rows: Sequence[Mapping[str, Any]]) -> Lengths:
     )
 
 
-def lengths_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], Lengths]:
+def lengths_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], MeanLengths]:
     """(configuration, split) -> figures; the split ``all`` is over all rows, as in the paper."""
     built = open_built(folder)
-    figures: dict[tuple[str, str], Lengths] = {}
+    figures: dict[tuple[str, str], MeanLengths] = {}
     for config in built.chosen(configs):
         together: list[dict[str, Any]] = []
         for split in built.splits(config):
@@ -67,7 +67,7 @@ def lengths_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict
 
 
 def tables(
-    figures_by_split: Mapping[tuple[str, str], Lengths],
+    figures_by_split: Mapping[tuple[str, str], MeanLengths],
     by_class: Mapping[tuple[str, str], tuple[int, float]] | None = None,
 ) -> Tables:
     """The figures beside the paper's Table 2, which is over all splits, and its Figure 1."""

@@ -46,10 +46,10 @@ def reproduce(
 
         eraser-hub reproduce --table eraser-4 --config movies --encoder bert-base-uncased --format latex
     """
-    from eraser_hub.experiments.plan import Plan
+    from eraser_hub.experiments.plan import ReproducePlan
     from eraser_hub.experiments.reproduce import reproduce as run
 
-    plan = Plan(
+    plan = ReproducePlan(
         table, at_revision(str(dataset), revision), config, split or "", encoder or "",
         "" if embeddings is None else str(embeddings), "" if corpora is None else str(corpora), fast, seed,
     )  # fmt: skip

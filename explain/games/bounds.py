@@ -26,7 +26,7 @@ class KnownBounds(Given):
 
     Args:
         path: the results file; ``PATH.run.json`` beside it says how it was made.
-        header: of the run that takes them (:meth:`run.Plan.header`).
+        header: of the run that takes them (:meth:`run.ExplainPlan.header`).
 
     Raises:
         DataError: no record beside the file, another model or other data, units or beam; an instance without bounds.

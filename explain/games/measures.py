@@ -26,7 +26,7 @@ Fields = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedChunk:
     """A chunk's scores of tokens, and the games that they are asked about.
 
     Attributes:
@@ -53,7 +53,7 @@ class Ranked:
         return erasure.generator(self.settings.seed, one.id, purpose)
 
 
-def measures(ranked: Ranked) -> Fields:
+def measures(ranked: RankedChunk) -> Fields:
     """For each instance the fields that its prediction gets besides."""
     settings = ranked.settings
     fields: Fields = [{} for _ in ranked.games]
@@ -68,7 +68,7 @@ def measures(ranked: Ranked) -> Fields:
     return fields
 
 
-def aopc_bounds(ranked: Ranked) -> Fields:
+def aopc_bounds(ranked: RankedChunk) -> Fields:
     """The AOPC of each ranking, and the least and the greatest of all orders."""
     width, choices = ranked.settings.beam, ranked.settings.choices
 
@@ -99,7 +99,7 @@ def aopc_bounds(ranked: Ranked) -> Fields:
     return fields
 
 
-def soft_scores(ranked: Ranked) -> Fields:
+def soft_scores(ranked: RankedChunk) -> Fields:
     """Soft comprehensiveness and sufficiency of each instance."""
     if ranked.settings.soft_masks == "elements":
         return [{SOFT_MASKS: _of_elements(ranked, game)._asdict()} for game in ranked.games]
@@ -110,7 +110,7 @@ def soft_scores(ranked: Ranked) -> Fields:
     return [{SOFT_MASKS: result._asdict()} for result in ranked.play(search)]
 
 
-def _of_elements(ranked: Ranked, game: Game) -> soft.Soft:
+def _of_elements(ranked: RankedChunk, game: Game) -> soft.Soft:
     """Both soft scores of an instance, numbers of its tokens' embeddings erased by chance."""
     one, draws = ranked.encoded[game.number], ranked.settings.soft_draws
     random = ranked.random(one.instance, "soft elements")
@@ -122,7 +122,7 @@ def _of_elements(ranked: Ranked, game: Game) -> soft.Soft:
     return soft.soft_of_draws(game.full, without, only, float(nothing[0]))
 
 
-def leave_one_out(ranked: Ranked) -> Fields:
+def leave_one_out(ranked: RankedChunk) -> Fields:
     """p(label) minus p without it, of each unit; the tokens of a sentence share its value."""
 
     def search(game: Game, scores: NDArray[np.float64], one: Instance) -> Search[NDArray[np.float64]]:
@@ -135,7 +135,7 @@ def leave_one_out(ranked: Ranked) -> Fields:
     return [{LEAVE_ONE_OUT: game.of_tokens(values).tolist()} for game, values in pairs]
 
 
-def infidelity(ranked: Ranked) -> Fields:
+def infidelity(ranked: RankedChunk) -> Fields:
     """Infidelity of each instance's scores, as they are and at their best scale."""
 
     def search(game: Game, scores: NDArray[np.float64], one: Instance) -> Search[tuple[float, float]]:
@@ -146,7 +146,7 @@ def infidelity(ranked: Ranked) -> Fields:
     return [{"infidelity": plain, "infidelity_normalized": normalised} for plain, normalised in ranked.play(search)]
 
 
-def sensitivity(ranked: Ranked) -> Fields:
+def sensitivity(ranked: RankedChunk) -> Fields:
     """How far each instance's scores move at most when a random tenth of its units is erased, as a share of their norm."""
     instances, labels, kept, owner = list[Instance](), list[int](), list[NDArray[np.bool_]](), list[int]()
     for game, one in zip(ranked.games, ranked.encoded, strict=True):
@@ -167,7 +167,9 @@ def sensitivity(ranked: Ranked) -> Fields:
     return [{"sensitivity_max": stability.sensitivity_max(scores, several)} for scores, several in pairs]
 
 
-def _scores_anew(ranked: Ranked, instances: Sequence[Instance], labels: Sequence[int]) -> list[NDArray[np.float64]]:
+def _scores_anew(
+    ranked: RankedChunk, instances: Sequence[Instance], labels: Sequence[int]
+) -> list[NDArray[np.float64]]:
     """The method's scores of further instances for these labels."""
     runner, settings = ranked.runner, ranked.settings
     encoded = [runner.model.encode(one) for one in instances]

@@ -28,7 +28,7 @@ from .token_network import TokenNetwork
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerSpan:
     """An answer: the numbers of its first and last word, counted from 1 (0 and 0: the text does not answer), and its p."""
 
     first: int
@@ -36,7 +36,7 @@ class Answer:
     p: float
 
 
-def best_answer(start: NDArray[np.float64], end: NDArray[np.float64]) -> Answer:
+def best_answer(start: NDArray[np.float64], end: NDArray[np.float64]) -> AnswerSpan:
     """The answer of largest p(start) p(end), or none where that is larger.
 
     Args:
@@ -45,14 +45,14 @@ def best_answer(start: NDArray[np.float64], end: NDArray[np.float64]) -> Answer:
     none = float(start[0] * end[0])
     first, last, p = best_span(start[1:], end[1:])
     # what is not a number is larger than nothing
-    return Answer(0, 0, none) if none >= p else Answer(first + 1, last + 1, p)
+    return AnswerSpan(0, 0, none) if none >= p else AnswerSpan(first + 1, last + 1, p)
 
 
 @dataclass(slots=True)
 class ReadQuestion(ReadInstance):
     """A question and its text, and the best answer once it was looked for."""
 
-    best: Answer | None = None
+    best: AnswerSpan | None = None
 
 
 class AnswerNetwork(NetworkModel):
@@ -76,7 +76,7 @@ class AnswerNetwork(NetworkModel):
         one = super().encode(instance)
         return ReadQuestion(one.instance, one.reading)
 
-    def answer(self, encoded: Encoded) -> Answer:
+    def answer(self, encoded: Encoded) -> AnswerSpan:
         """The best answer, looked for once.
 
         Raises:

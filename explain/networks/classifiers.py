@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from .embedders import Embedder
 from .layers import AdditiveAttention, Recurrent, pooled
-from .readings import Batch, Part
+from .readings import PaddedReadings, SelectedPlaces
 from .systems import NetworkHyper
 from .token_network import Shape, TokenNetwork
 
@@ -27,12 +27,12 @@ class AdditiveClassifier(TokenNetwork):
             nn.Linear(hyper.hidden_size, shape.labels),
         )  # fmt: skip
 
-    def logits(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         states, _ = self.reader(vectors, batch.lengths)
         states = self.dropout(states)
         return self.head(pooled(states, self.weights(states, batch.visible)))  # type: ignore[no-any-return]
 
-    def attention(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         states, _ = self.reader(vectors, batch.lengths)
         return self.weights(states, batch.visible)  # type: ignore[no-any-return]
 
@@ -46,7 +46,7 @@ class LastStateClassifier(TokenNetwork):
         self.dropout = nn.Dropout(hyper.dropout)
         self.head = nn.Linear(self.reader.width, shape.labels)
 
-    def logits(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         _, last = self.reader(vectors, batch.lengths)
         return self.head(self.dropout(last))  # type: ignore[no-any-return]
 
@@ -75,21 +75,21 @@ class LstmClassifier(TokenNetwork):
     def reads_apart(cls, two: bool) -> bool:
         return two
 
-    def _read(self, vectors: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    def _read(self, vectors: Tensor, batch: PaddedReadings) -> tuple[Tensor, Tensor]:
         """States of all places, each by its own text's LSTM, and the joined representation."""
         states = vectors.new_zeros((*vectors.shape[:2], self.hyper.hidden_size))
         ends = []
         for number, reader in enumerate(self.readers):
-            part = Part(batch.inside & (batch.segment == number))
+            part = SelectedPlaces(batch.inside & (batch.segment == number))
             inner, last = reader(part.gather(vectors), part.lengths)
             states = states + part.scatter(inner, states.shape[1])
             ends.append(last)
         return states, self.joined(torch.cat(ends, dim=1))
 
-    def logits(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         return self.head(self._read(vectors, batch)[1])  # type: ignore[no-any-return]
 
-    def attention(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         states, joined = self._read(vectors, batch)
         products = (states @ joined[..., None])[..., 0] * (batch.visible)
         weights = torch.zeros_like(products)

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .readings import Batch
+from .readings import PaddedReadings
 from .vocabulary import PAD, Lexicon, SubwordLexicon, Vocabulary
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Embedder(nn.Module, ABC):
     lexicon: Lexicon
 
     @abstractmethod
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: PaddedReadings) -> Tensor:
         """Vectors of shape (rows, places, width), zeros outside a row and at invisible places."""
 
 
@@ -54,7 +54,7 @@ class WordEmbedder(Embedder):
                 self.table.weight.copy_(torch.from_numpy(vectors))
                 self.table.weight[PAD] = 0
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: PaddedReadings) -> Tensor:
         return self.table(batch.words)  # type: ignore[no-any-return]
 
 
@@ -104,7 +104,7 @@ class EncoderEmbedder(Embedder):
             ids = [*ids, *pieces]
         yield ids, firsts
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: PaddedReadings) -> Tensor:
         shown = batch.visible
         rows = [
             (row, [word if seen else PAD for word, seen in zip(words, flags, strict=True)])

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 
 from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.transformers.words import Words, load_tokenizer, not_opened
+from eraser_hub.explain.transformers.words import CutWords, load_tokenizer, not_opened
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 
@@ -47,7 +47,7 @@ NewEmbedder = Callable[[int], Embedder]  # takes the number of layers to train
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class VectorSource:
     """What a new network's vectors come from.
 
     Attributes:
@@ -72,7 +72,7 @@ def network_of(name: str, hyper: NetworkHyper, shape: Shape, new_embedder: NewEm
 
 
 def embedders_from(
-    source: Source, hyper: NetworkHyper, instances: Sequence[Instance], seed: int, say: Callable[[str], None]
+    source: VectorSource, hyper: NetworkHyper, instances: Sequence[Instance], seed: int, say: Callable[[str], None]
 ) -> NewEmbedder:
     """Makes embedders for the words of training instances.
 
@@ -86,7 +86,7 @@ def embedders_from(
         transformers.utils.logging.disable_progress_bar()
         try:
             tokenizer = load_tokenizer(source.encoder, source.trust_remote_code)
-            lexicon = SubwordLexicon(Words(tokenizer))
+            lexicon = SubwordLexicon(CutWords(tokenizer))
 
             def encoder() -> PreTrainedModel:
                 name = source.encoder
@@ -187,7 +187,7 @@ def _empty_embedders(folder: Path, hyper: NetworkHyper, width: int, trust_remote
 
     transformers.utils.logging.set_verbosity_error()
     config = transformers.AutoConfig.from_pretrained(folder / ENCODER, trust_remote_code=trust_remote_code)
-    lexicon = SubwordLexicon(Words(load_tokenizer(str(folder / ENCODER), trust_remote_code)))
+    lexicon = SubwordLexicon(CutWords(load_tokenizer(str(folder / ENCODER), trust_remote_code)))
     return lambda layers: EncoderEmbedder(
         transformers.AutoModel.from_config(config, trust_remote_code=trust_remote_code), lexicon, hyper.window, layers
     )

@@ -22,9 +22,9 @@ from torch.nn import functional
 from .classifiers import AdditiveClassifier
 from .embedders import Embedder
 from .layers import Recurrent
-from .readings import Batch
+from .readings import PaddedReadings
 from .systems import LeiHyper
-from .token_network import Example, Shape
+from .token_network import Shape, TaughtReading
 
 
 class Generator(nn.Module):
@@ -37,7 +37,7 @@ class Generator(nn.Module):
         self.dropout = nn.Dropout(hyper.dropout)
         self.head = nn.Linear(self.reader.width, 1)
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: PaddedReadings) -> Tensor:
         """Logits that a place is selected, shape (rows, places)."""
         states, _ = self.reader(self.embedder(batch), batch.lengths)
         return self.head(self.dropout(states))[..., 0]  # type: ignore[no-any-return]
@@ -57,18 +57,18 @@ class Lei(AdditiveClassifier):
         super().__init__(embedder, hyper, shape)
         self.generator = Generator(generators, hyper)
 
-    def selected(self, batch: Batch) -> Tensor:
+    def selected(self, batch: PaddedReadings) -> Tensor:
         return (self.generator(batch) > 0) & batch.erasable & batch.visible
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: PaddedReadings) -> Tensor:
         return self.of_selection(batch, self.selected(batch))
 
-    def of_selection(self, batch: Batch, selected: Tensor) -> Tensor:
+    def of_selection(self, batch: PaddedReadings, selected: Tensor) -> Tensor:
         """Logits of the encoder, to which only the selected tokens are shown."""
         kept = batch.only(selected | ~batch.erasable)
         return self.logits(self.embedder(kept), kept)
 
-    def loss(self, batch: Batch, examples: Sequence[Example]) -> Tensor:
+    def loss(self, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
         hyper, logits, many = self.hyper, self.generator(batch), batch.repeat(self.hyper.draws)
         labels = torch.tensor([one.label for one in examples] * hyper.draws, device=logits.device)
         loss = (
@@ -91,10 +91,10 @@ class Lei(AdditiveClassifier):
         loss = loss - hyper.reinforce * (advantage * share(surprise, many.erasable)).mean()
         return loss - hyper.entropy * share(entropy(logits), batch.erasable).mean() if hyper.entropy else loss
 
-    def penalty(self, batch: Batch) -> Tensor:
+    def penalty(self, batch: PaddedReadings) -> Tensor:
         return self.hyper.sparsity * self.regulariser(batch, self.selected(batch))
 
-    def regulariser(self, batch: Batch, chosen: Tensor) -> Tensor:
+    def regulariser(self, batch: PaddedReadings, chosen: Tensor) -> Tensor:
         """The share of tokens that are chosen, plus ``contiguity`` times the share of neighbours of which one is."""
         neighbours = batch.erasable[:, 1:] & batch.erasable[:, :-1]
         changes = share((chosen[:, 1:] != chosen[:, :-1]).float(), neighbours)
@@ -111,7 +111,7 @@ def entropy(logits: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(logits, torch.sigmoid(logits), reduction="none")
 
 
-def drawn_blindly(batch: Batch) -> Tensor:
+def drawn_blindly(batch: PaddedReadings) -> Tensor:
     """Selections that say nothing of a text: a share that is drawn for each row between 0 and 1, each token with that
     probability. (Jethani et al. take one half; a generator that selects few tokens needs an encoder that has seen few.)
     """
@@ -133,7 +133,7 @@ def others_mean(costs: Tensor) -> Tensor:
     return (costs.sum(dim=0) - costs) / (len(costs) - 1)
 
 
-def rationale_loss(logits: Tensor, batch: Batch, examples: Sequence[Example]) -> Tensor:
+def rationale_loss(logits: Tensor, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
     """Binary cross entropy of the selection against the human rationale: the mean over tokens, then over rows that have one."""
     gold, marked = torch.zeros_like(logits), [one.rationale is not None for one in examples]
     for row, one in zip(gold, examples, strict=True):

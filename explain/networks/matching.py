@@ -13,9 +13,9 @@ from torch.nn import functional
 
 from .embedders import Embedder
 from .layers import Recurrent, masked_softmax
-from .readings import Batch, Part
+from .readings import PaddedReadings, SelectedPlaces
 from .systems import NetworkHyper
-from .token_network import Example, Shape, TokenNetwork
+from .token_network import Shape, TaughtReading, TokenNetwork
 
 
 class Matching(TokenNetwork):
@@ -43,9 +43,9 @@ class Matching(TokenNetwork):
     def reads_apart(cls, two: bool) -> bool:
         return two
 
-    def _read(self, vectors: Tensor, batch: Batch) -> tuple[Part, Tensor, Tensor, Tensor]:
+    def _read(self, vectors: Tensor, batch: PaddedReadings) -> tuple[SelectedPlaces, Tensor, Tensor, Tensor]:
         """The text's part, its matched states, the last of them, and the question's states with zeros outside."""
-        part, other = (Part(batch.inside & (batch.segment == number)) for number in range(2))
+        part, other = (SelectedPlaces(batch.inside & (batch.segment == number)) for number in range(2))
         states, _ = self.text(part.gather(vectors), part.lengths)
         asked, _ = self.question(other.gather(vectors), other.lengths)
         asked = asked * other.within[..., None]
@@ -63,7 +63,7 @@ class Matching(TokenNetwork):
             matched.append(match)
         return part, torch.stack(matched, dim=1), match, asked
 
-    def attention(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         part, matched, _, asked = self._read(vectors, batch)
         seen = part.within & part.gather(batch.visible)
         products = (matched @ asked.transpose(1, 2)) * seen[
@@ -82,7 +82,7 @@ class MatchLstm(Matching):
         super().__init__(embedder, hyper, shape)
         self.head = nn.Linear(hyper.hidden_size, shape.labels)
 
-    def logits(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         return self.head(self.dropout(self._read(vectors, batch)[2]))  # type: ignore[no-any-return]
 
 
@@ -101,7 +101,7 @@ class AnswerPointer(Matching):
         self.of_place, self.of_pointer = nn.Linear(size, size, bias=False), nn.Linear(size, size)
         self.pointed, self.pointer = nn.Linear(size, 1, bias=False), nn.LSTMCell(size, size)
 
-    def logits(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         """Logits of start and end, shape (rows, 2, 1 + the longest text's words): first no answer, then each word."""
         part, matched, _, _ = self._read(vectors, batch)
         nowhere = self.nowhere.expand(len(matched), 1, -1)
@@ -116,7 +116,7 @@ class AnswerPointer(Matching):
             state, memory = self.pointer(about, (state, memory))
         return torch.stack(rows, dim=1)
 
-    def loss(self, batch: Batch, examples: Sequence[Example]) -> Tensor:
+    def loss(self, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
         """Minus the logarithm of p(start) p(end)."""
         spans = torch.tensor([one.span for one in examples], device=batch.words.device)
         return 2 * functional.cross_entropy(self(batch).transpose(1, 2), spans)

@@ -19,7 +19,7 @@ from eraser_hub.explain.transformers.gradients import FULL_LENGTH_ROWS, embeddin
 from eraser_hub.explain.transformers.sequence_model import GRADIENT_METHODS
 
 from .embedders import EncoderEmbedder
-from .readings import Batch, Reading, ReadInstance, batch_of, read
+from .readings import PaddedReadings, Reading, ReadInstance, batch_of, read
 from .token_network import TokenNetwork
 
 Work = Callable[[Sequence[Encoded]], list[NDArray[np.float64]]]
@@ -135,7 +135,7 @@ class NetworkModel(Adapter):
             start += len(some)
         return [rows[number] for number in range(len(encoded))]
 
-    def _batch(self, encoded: Sequence[Encoded]) -> Batch:
+    def _batch(self, encoded: Sequence[Encoded]) -> PaddedReadings:
         return batch_of([reading_of(one) for one in encoded], self.device)
 
     def _of_tokens(self, encoded: Sequence[Encoded], values: Tensor) -> list[NDArray[np.float64]]:
@@ -170,7 +170,7 @@ class NetworkModel(Adapter):
             vectors = self.network.embedder(batch)
 
         def probability(embedded: Tensor, explained: Tensor, *values: Tensor) -> Tensor:
-            return self.explained_output(self.network.logits(embedded, Batch(*values)), explained, method)
+            return self.explained_output(self.network.logits(embedded, PaddedReadings(*values)), explained, method)
 
         explained = torch.tensor(self.explained_places(encoded, columns), device=self.device)
         more = (explained, *(getattr(batch, field.name) for field in fields(batch)))

@@ -107,7 +107,7 @@ def erased(reading: Reading, kept: NDArray[np.bool_], erase: str) -> Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PaddedReadings:
     """Readings side by side, padded to the longest; shape (rows, places).
 
     Attributes:
@@ -128,19 +128,19 @@ class Batch:
         """Places of each row, on the processor."""
         return self.inside.sum(dim=1).cpu()
 
-    def repeat(self, times: int) -> Batch:
+    def repeat(self, times: int) -> PaddedReadings:
         """All rows, one time after the other."""
-        return Batch(*(getattr(self, field.name).repeat(times, 1) for field in fields(self)))
+        return PaddedReadings(*(getattr(self, field.name).repeat(times, 1) for field in fields(self)))
 
-    def only(self, kept: Tensor) -> Batch:
+    def only(self, kept: Tensor) -> PaddedReadings:
         """The batch with the places that are not ``kept`` cut out of each row: nothing of them is left."""
-        part = Part(kept & self.inside)
+        part = SelectedPlaces(kept & self.inside)
         words, segment = part.gather(self.words), part.gather(self.segment)
         visible, erasable = part.gather(self.visible), part.gather(self.erasable)
-        return Batch(words, segment, part.within, visible, erasable)
+        return PaddedReadings(words, segment, part.within, visible, erasable)
 
 
-class Part:
+class SelectedPlaces:
     """Some places of each row, moved to the row's start in their order.
 
     Attributes:
@@ -169,7 +169,7 @@ class Part:
         return self._order[..., None].expand(-1, -1, values.shape[-1])
 
 
-def batch_of(readings: Sequence[Reading], device: torch.device) -> Batch:
+def batch_of(readings: Sequence[Reading], device: torch.device) -> PaddedReadings:
     """Pad readings; a row without any place (everything is erased) gets one that is neither inside nor visible."""
     longest = max(1, max((len(one.words) for one in readings), default=1))
 
@@ -179,7 +179,7 @@ def batch_of(readings: Sequence[Reading], device: torch.device) -> Batch:
             row[: len(values)] = values
         return torch.from_numpy(whole).to(device)
 
-    return Batch(
+    return PaddedReadings(
         padded([one.words for one in readings], PAD), padded([one.segment for one in readings], 0),
         padded([np.ones(len(one.words), dtype=bool) for one in readings], 0), padded([one.visible for one in readings], 0),
         padded([one.token != STAYS for one in readings], 0),

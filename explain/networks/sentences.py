@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from .embedders import Embedder
 from .layers import AdditiveAttention, Recurrent, pooled
-from .readings import Batch, Part
+from .readings import PaddedReadings, SelectedPlaces
 from .systems import LehmanHyper
 from .token_network import Shape, TokenNetwork
 
@@ -37,23 +37,23 @@ class SentenceReader(TokenNetwork):
     def reads_apart(cls, two: bool) -> bool:
         return two
 
-    def _read(self, vectors: Tensor, batch: Batch) -> tuple[Part, Tensor, Tensor, Tensor | None]:
+    def _read(self, vectors: Tensor, batch: PaddedReadings) -> tuple[SelectedPlaces, Tensor, Tensor, Tensor | None]:
         """The text's part, its states, the weight of each, and the query's last states."""
-        part, dropped = Part(batch.inside & (batch.segment == 0)), self.dropout(vectors)
+        part, dropped = SelectedPlaces(batch.inside & (batch.segment == 0)), self.dropout(vectors)
         words, asked = part.gather(dropped), None
         if self.query is not None:
-            other = Part(batch.inside & (batch.segment == 1))
+            other = SelectedPlaces(batch.inside & (batch.segment == 1))
             asked = self.query(other.gather(dropped), other.lengths)[1]
             beside = asked[:, None].expand(-1, words.shape[1], -1) * part.within[..., None]
             words = torch.cat([words, beside], dim=-1)
         states = self.dropout(self.text(words, part.lengths)[0])
         return part, states, self.weights(states, part.within & part.gather(batch.visible), asked), asked
 
-    def logits(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         _, states, weights, asked = self._read(vectors, batch)
         summary = pooled(states, weights)
         return self.head(summary if asked is None else torch.cat([asked, summary], dim=-1))  # type: ignore[no-any-return]
 
-    def attention(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         part, _, weights, _ = self._read(vectors, batch)
         return part.scatter(weights[..., None], vectors.shape[1])[..., 0]

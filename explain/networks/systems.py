@@ -161,7 +161,7 @@ class FreshHyper(Hyper):
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class NetworkSystem:
     """One of the papers' systems.
 
     Attributes:
@@ -183,48 +183,48 @@ class System:
     stages: tuple[str, ...] = ()
 
 
-SYSTEMS: Mapping[str, System] = {
-    "lstm": System(
+SYSTEMS: Mapping[str, NetworkSystem] = {
+    "lstm": NetworkSystem(
         "Wang et al. (2022)", "an LSTM for each text, its last states through a layer whose product with each state is the attention",
         NetworkHyper(hidden_size=300, dropout=0.0, batch_size=64, epochs=10, patience=3, clip=5.0),
     ),
-    "match-lstm": System(
+    "match-lstm": NetworkSystem(
         "Wang et al. (2022), after Wang and Jiang (2016)", "each word of the text matched with the question by attention, read by an LSTM",
         NetworkHyper(hidden_size=150, dropout=0.0, batch_size=32, epochs=10, patience=3, clip=5.0),
     ),
-    "bilstm": System(
+    "bilstm": NetworkSystem(
         "Carton et al. (2020)", "a bidirectional LSTM, classified by its last states",
         NetworkHyper(hidden_size=200, dropout=0.0, epochs=10, patience=0),
     ),
-    "glove-lstm": System(
+    "glove-lstm": NetworkSystem(
         "DeYoung et al. (2020), Table 4", "word embeddings, a bidirectional LSTM, additive attention",
         NetworkHyper(learning_rate=1e-2),
     ),
-    "bert-lstm": System(
+    "bert-lstm": NetworkSystem(
         "DeYoung et al. (2020), Table 4", "an encoder, a bidirectional LSTM, additive attention",
         NetworkHyper(learning_rate=2e-5), encoder="required",
     ),
-    "lei": System(
+    "lei": NetworkSystem(
         "DeYoung et al. (2020), Table 3, after Lei et al. (2016)", "a generator of masks that human rationales train too, and an encoder of what it keeps",
         LeiHyper(), {"learning_rate": 2e-5}, "optional", selects=True,
     ),
-    "lei-unsupervised": System(
+    "lei-unsupervised": NetworkSystem(
         "DeYoung et al. (2020), Table 3 (u), after Lei et al. (2016)", "the same, trained by labels alone",
         LeiHyper(supervision=0.0), {"learning_rate": 2e-5}, "optional", selects=True,
     ),
-    "lehman": System(
+    "lehman": NetworkSystem(
         "DeYoung et al. (2020), Table 3, after Lehman et al. (2019)", "a sentence identifier and a classifier of its sentences, GRUs with attention",
         LehmanHyper(embedding_size=200, dropout=0.05, batch_size=32, epochs=50, patience=10, monitor="loss"),
         selects=True, stages=("identifier", "classifier"),
     ),
-    "bert-to-bert": System(
+    "bert-to-bert": NetworkSystem(
         "DeYoung et al. (2020), Table 3", "the same pipeline of two encoders",
         BertToBertHyper(
             learning_rate=1e-5, batch_size=32, epochs=10, patience=10, monitor="loss", warmup_steps=50, linear_decay=True, clip=1.0
         ),
         encoder="required", selects=True, stages=("identifier", "classifier"),
     ),
-    "fresh": System(
+    "fresh": NetworkSystem(
         "Jain et al. (2020)", "an explainer whose attention selects tokens, and a classifier of these alone",
         FreshHyper(learning_rate=2e-5, epochs=20, patience=5, warmup_steps=50, linear_decay=True, clip=1.0),
         encoder="required", selects=True, stages=("explainer", "classifier"),

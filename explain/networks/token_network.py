@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .embedders import Embedder
-from .readings import Batch, Reading
+from .readings import PaddedReadings, Reading
 from .systems import NetworkHyper
 
 
@@ -33,7 +33,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class TaughtReading:
     """A reading and what it teaches.
 
     Attributes:
@@ -71,26 +71,26 @@ class TokenNetwork(nn.Module, ABC):
         return False
 
     @abstractmethod
-    def logits(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         """Logits of shape (rows, labels) from word vectors of shape (rows, places, width)."""
 
-    def attention(self, vectors: Tensor, batch: Batch) -> Tensor:
+    def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         """The weight of each place, shape (rows, places)."""
         raise TypeError(f"{type(self).__name__} has no attention")
 
-    def selected(self, batch: Batch) -> Tensor:
+    def selected(self, batch: PaddedReadings) -> Tensor:
         """True at the tokens of the network's own rationale, shape (rows, places)."""
         raise TypeError(f"{type(self).__name__} selects no tokens")
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: PaddedReadings) -> Tensor:
         """Logits of shape (rows, labels)."""
         return self.logits(self.embedder(batch), batch)
 
-    def penalty(self, batch: Batch) -> Tensor:
+    def penalty(self, batch: PaddedReadings) -> Tensor:
         """What training makes small beside the loss of the labels, shape (rows,)."""
         return torch.zeros(len(batch.words), device=batch.words.device)
 
-    def loss(self, batch: Batch, examples: Sequence[Example]) -> Tensor:
+    def loss(self, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
         """What training makes small: the mean over the batch's examples."""
         labels = torch.tensor([one.label for one in examples], device=batch.words.device)
         return functional.cross_entropy(self(batch), labels)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.explain.transformers.words import Words
+from eraser_hub.explain.transformers.words import CutWords
 
 PAD, UNKNOWN, SEPARATOR = 0, 1, 2
 SPECIAL = ("[PAD]", "[UNK]", "[SEP]")
@@ -54,7 +54,7 @@ class SubwordLexicon(Lexicon):
         pieces: the sub-words of each number; none for a word that the tokenizer drops, and for :data:`PAD`.
     """
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: CutWords) -> None:
         self.words = words
         tokenizer = words.tokenizer
         separator = [tokenizer.sep_token_id] if tokenizer.sep_token_id is not None else []

@@ -25,7 +25,7 @@ SEEN = 40  # characters of a text that an error shows
 Span = tuple[int, int]
 
 
-class Text(NamedTuple):
+class MatchedText(NamedTuple):
     """A text's characters without blanks, in the form in which pieces are compared, and where each token starts.
 
     Attributes:
@@ -39,13 +39,13 @@ class Text(NamedTuple):
     by_bytes: bool
 
 
-def text_of(tokens: Sequence[str], by_bytes: bool) -> Text:
+def text_of(tokens: Sequence[str], by_bytes: bool) -> MatchedText:
     """Tokens as pieces are compared with them."""
     forms = [token.encode().decode("latin-1") if by_bytes else folded(token) for token in tokens]
     starts = [0]
     for form in forms:
         starts.append(starts[-1] + len(form))
-    return Text("".join(forms), starts[:-1], by_bytes)
+    return MatchedText("".join(forms), starts[:-1], by_bytes)
 
 
 def folded(text: str) -> str:
@@ -126,7 +126,7 @@ def byte_of_letter() -> dict[str, int]:
     return {chr(byte): byte for byte in printed} | {chr(256 + at): byte for at, byte in enumerate(others)}
 
 
-def _further_on(piece: str, text: Text, place: int, unknown: int) -> tuple[str, int]:
+def _further_on(piece: str, text: MatchedText, place: int, unknown: int) -> tuple[str, int]:
     """The spelling of a piece and where it stands, after characters that no piece spells.
 
     With ``unknown`` pieces before it, at the start of one of so many tokens, or anywhere behind the first character;

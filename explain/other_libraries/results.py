@@ -21,7 +21,7 @@ Label = int | str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ForeignScores:
     """A result: numbers, and what they are of.
 
     Attributes:
@@ -43,7 +43,7 @@ def _has(*names: str) -> Callable[[Any], bool]:
     return lambda result: all(hasattr(result, name) for name in names)
 
 
-def read_result(result: Any, label: Label) -> Scored:
+def read_result(result: Any, label: Label) -> ForeignScores:
     """A result of captum, ferret, inseq, interpreto, lime, shap or transformers-interpret.
 
     Raises:
@@ -56,7 +56,7 @@ def read_result(result: Any, label: Label) -> Scored:
         if matches(result):
             return reader(result, label)
     if _are_pairs(result):
-        return Scored(np.array([score for _, score in result], dtype=np.float64), [piece for piece, _ in result])
+        return ForeignScores(np.array([score for _, score in result], dtype=np.float64), [piece for piece, _ in result])
     if isinstance(result, (list, tuple)) and len(result) == 1:
         return read_result(result[0], label)
     if isinstance(result, (list, tuple)) and any(matches(one) for one in result[:1] for matches, _ in READERS):
@@ -71,7 +71,7 @@ def _are_pairs(result: Any) -> bool:
     )
 
 
-def _of_places(result: Any) -> Scored:
+def _of_places(result: Any) -> ForeignScores:
     """captum: a tensor, a number (or a vector, which is summed) for each place of the model's input."""
     try:
         values = array_of(result)
@@ -86,7 +86,7 @@ def _of_places(result: Any) -> Scored:
             "expected a result of captum, ferret, inseq, interpreto, lime, shap or transformers-interpret for one text"
         )
         raise DataError(f"{words}, found {shown(type(result).__name__)}" + (f" {values.shape}" if values.ndim else ""))
-    return Scored(values)
+    return ForeignScores(values)
 
 
 def _choice(names: Sequence[Any], count: int | None, label: Label) -> Any:
@@ -103,7 +103,7 @@ def _choice(names: Sequence[Any], count: int | None, label: Label) -> Any:
     return known[place] if names and count is None else place
 
 
-def _shap(result: Any, label: Label) -> Scored:
+def _shap(result: Any, label: Label) -> ForeignScores:
     """``Explanation``: values (pieces,) or (pieces, outputs), the pieces in ``data``."""
     values, data = result.values, result.data
     names = getattr(result, "output_names", None)
@@ -115,10 +115,10 @@ def _shap(result: Any, label: Label) -> Scored:
     if numbers.ndim == 2:
         known = list(map(str, names)) if isinstance(names, (list, tuple, np.ndarray)) else []
         numbers = numbers[:, _choice(known, numbers.shape[1], label)]
-    return Scored(numbers, list(map(str, data)))
+    return ForeignScores(numbers, list(map(str, data)))
 
 
-def _lime(result: Any, label: Label) -> Scored:
+def _lime(result: Any, label: Label) -> ForeignScores:
     """``Explanation``: weights of words, each counted at every place where the word stands (unless ``bow=False``).
 
     Words beyond its ``num_features``, and punctuation, which it parts words by, weigh nothing in its linear model.
@@ -133,15 +133,15 @@ def _lime(result: Any, label: Label) -> Scored:
         for start in np.atleast_1d(text.string_position(feature)).tolist():
             spans.append((start, start + size))
             values.append(weight)
-    return Scored(np.array(values, dtype=np.float64), spans=spans, raw=text.raw_string(), whole=True)
+    return ForeignScores(np.array(values, dtype=np.float64), spans=spans, raw=text.raw_string(), whole=True)
 
 
-def _ferret(result: Any, label: Label) -> Scored:
+def _ferret(result: Any, label: Label) -> ForeignScores:
     """``Explanation``: tokens and scores of the target that was explained."""
-    return Scored(array_of(result.scores), list(result.tokens))
+    return ForeignScores(array_of(result.scores), list(result.tokens))
 
 
-def _inseq(result: Any, label: Label) -> Scored:
+def _inseq(result: Any, label: Label) -> ForeignScores:
     """The attribution of a generated text to its source, or to its prompt: summed over what was generated.
 
     Where there is a vector a piece, its length is taken, inseq's own default.
@@ -159,10 +159,10 @@ def _inseq(result: Any, label: Label) -> Scored:
     if numbers.ndim == 3:
         numbers = np.linalg.norm(numbers, axis=-1)
     numbers = np.nansum(numbers, axis=-1) if numbers.ndim == 2 else numbers
-    return Scored(numbers, [one if isinstance(one, str) else one.token for one in pieces])
+    return ForeignScores(numbers, [one if isinstance(one, str) else one.token for one in pieces])
 
 
-def _interpreto(result: Any, label: Label) -> Scored:
+def _interpreto(result: Any, label: Label) -> ForeignScores:
     """``AttributionOutput``: attributions (labels, elements)."""
     numbers = array_of(result.attributions)
     if numbers.ndim == 2:
@@ -171,26 +171,26 @@ def _interpreto(result: Any, label: Label) -> Scored:
         place = explained.index(label) if label in explained else label
         numbers = numbers[_choice([], len(numbers), place)]
     if not all(isinstance(one, str) for one in result.elements):
-        return Scored(numbers)
-    return Scored(numbers, list(result.elements))
+        return ForeignScores(numbers)
+    return ForeignScores(numbers, list(result.elements))
 
 
-def _captum_llm(result: Any, label: Label) -> Scored:
+def _captum_llm(result: Any, label: Label) -> ForeignScores:
     """captum's ``LLMAttributionResult``: the whole answer's attribution to the prompt's tokens."""
-    return Scored(array_of(result.seq_attr), list(result.input_tokens))
+    return ForeignScores(array_of(result.seq_attr), list(result.input_tokens))
 
 
-def _captum_record(result: Any, label: Label) -> Scored:
+def _captum_record(result: Any, label: Label) -> ForeignScores:
     """captum's ``VisualizationDataRecord``."""
-    return Scored(array_of(result.word_attributions), list(result.raw_input_ids))
+    return ForeignScores(array_of(result.word_attributions), list(result.raw_input_ids))
 
 
-def _explainer(result: Any, label: Label) -> Scored:
+def _explainer(result: Any, label: Label) -> ForeignScores:
     """An explainer of transformers-interpret, which keeps what it last gave."""
     return read_result(result.word_attributions, label)
 
 
-READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Label], Scored]], ...] = (
+READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Label], ForeignScores]], ...] = (
     (_has("seq_attr", "input_tokens"), _captum_llm),
     (_has("word_attributions", "raw_input_ids"), _captum_record),
     (_has("sequence_attributions"), _inseq),

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from eraser_hub.explain.networks.systems import Hyper
 from eraser_hub.explain.transformers.devices import doubled
-from eraser_hub.explain.transformers.multiple_choice import ChoiceModel, Choices
+from eraser_hub.explain.transformers.multiple_choice import ChoiceModel, CutChoices
 from eraser_hub.explain.transformers.pieces import Window
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
 from eraser_hub.explain.transformers.words import load_tokenizer, not_opened
@@ -159,7 +159,7 @@ def _training_rows(model: SequenceModel, part: Labelled, label_names: Sequence[s
     examples = []
     for one, name in zip(*part, strict=True):
         encoded, label = model.encode(one), label_names.index(name)
-        if isinstance(encoded, Choices):
+        if isinstance(encoded, CutChoices):
             choices = [_row(window, model.tokenizer) for window in encoded.whole()]
             examples.append([{**{name: [row[name] for row in choices] for name in choices[0]}, "labels": label}])
         else:

@@ -13,10 +13,10 @@ from torch.nn import functional
 
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.networks.answers import best_answer
-from eraser_hub.explain.networks.files import CLASSES, Source, embedders_from, network_of, save_network
+from eraser_hub.explain.networks.files import CLASSES, VectorSource, embedders_from, network_of, save_network
 from eraser_hub.explain.networks.readings import batch_of, read
 from eraser_hub.explain.networks.systems import LeiHyper, NetworkHyper, hyper_of
-from eraser_hub.explain.networks.token_network import Example, Shape, TokenNetwork
+from eraser_hub.explain.networks.token_network import Shape, TaughtReading, TokenNetwork
 from eraser_hub.explain.transformers.devices import device_for, doubled
 from eraser_hub.records.errors import DataError
 
@@ -29,7 +29,7 @@ from .recipe import Recipe
 from .unfinished import saving
 
 
-class NetworkObjective(Objective[Example]):
+class NetworkObjective(Objective[TaughtReading]):
     """A network over words, trained on labelled instances by its own loss.
 
     Args:
@@ -44,22 +44,22 @@ class NetworkObjective(Objective[Example]):
             for part in (data.train, data.validation)
         )
 
-    def _example(self, one: Instance, label: str, data: Data) -> Example:
+    def _example(self, one: Instance, label: str, data: Data) -> TaughtReading:
         reading = read(one, self.network.embedder.lexicon, data.uses_query, self.network.shape.apart).reading
         number = data.label_names.index(label)
         if not is_marked(one):
-            return Example(reading, number)
+            return TaughtReading(reading, number)
         flags = np.asarray([flag for document in one.rationale or () for flag in document] + [False])
-        return Example(reading, number, flags[reading.token])
+        return TaughtReading(reading, number, flags[reading.token])
 
-    def examples(self, epoch: int) -> Sequence[Example]:
+    def examples(self, epoch: int) -> Sequence[TaughtReading]:
         self.network.epoch = epoch
         return self.training if self.draw is None else [self.training[number] for number in self.draw(epoch)]
 
-    def size(self, example: Example) -> int:
+    def size(self, example: TaughtReading) -> int:
         return len(example.reading.words)
 
-    def loss(self, batch: Sequence[Example]) -> Tensor:
+    def loss(self, batch: Sequence[TaughtReading]) -> Tensor:
         return self.network.loss(batch_of([one.reading for one in batch], self.device), batch)
 
     def validate(self) -> dict[str, float]:
@@ -83,10 +83,10 @@ class AnswerObjective(NetworkObjective):
     p(start) p(end) there.
     """
 
-    def _example(self, one: Instance, label: str, data: Data) -> Example:
+    def _example(self, one: Instance, label: str, data: Data) -> TaughtReading:
         span = span_of(one.tokens, label)
         assert span is not None  # the others were left out
-        return Example(read(one, self.network.embedder.lexicon, True, True).reading, span=span)
+        return TaughtReading(read(one, self.network.embedder.lexicon, True, True).reading, span=span)
 
     def validate(self) -> dict[str, float]:
         order = sorted(self.validation, key=lambda one: -self.size(one))
@@ -154,7 +154,9 @@ def fit_network(recipe: Recipe, data: Data, folder: Path, say: Say) -> tuple[Tok
     instances = data.train[0]
     _check_rationales(recipe.model, hyper, instances, say)
     torch.manual_seed(recipe.seed)
-    source = Source(recipe.encoder, Path(recipe.embeddings) if recipe.embeddings else None, recipe.trust_remote_code)
+    source = VectorSource(
+        recipe.encoder, Path(recipe.embeddings) if recipe.embeddings else None, recipe.trust_remote_code
+    )
     new_embedder = embedders_from(source, hyper, instances, recipe.seed, say)
     network = network_of(recipe.model, hyper, shape_of(recipe.model, data), new_embedder)
     if not data.validation[0]:

@@ -33,7 +33,7 @@ def answers_of(instance: Instance) -> list[list[str]]:
 
 
 @dataclass(slots=True)
-class Choices(Encoded):
+class CutChoices(Encoded):
     """A question and its answers, cut into sub-words."""
 
     instance: Instance
@@ -76,7 +76,7 @@ class ChoiceModel(SequenceModel):
         super().__init__(network, tokenizer, uses_query=True, **more)
         self.label_names = ()
 
-    def encode(self, instance: Instance) -> Choices:  # type: ignore[override]
+    def encode(self, instance: Instance) -> CutChoices:  # type: ignore[override]
         answers = answers_of(instance)
         if self.label_names and len(answers) != len(self.label_names):
             raise DataError(
@@ -91,7 +91,7 @@ class ChoiceModel(SequenceModel):
         ]
         if len(question.ids) + max(map(len, cut)) + self.words.pair.size > self.window:
             self.notes.count("questions cut at their end")
-        return Choices(instance, question, cut)
+        return CutChoices(instance, question, cut)
 
     def rows_for(self, size: int, batch_size: int) -> int:
         return max(1, super().rows_for(size, batch_size) // max(len(self.label_names), 1))
@@ -114,7 +114,7 @@ class ChoiceModel(SequenceModel):
         torch = self.torch
         rows = []
         embedding = self.network.get_input_embeddings()
-        choices = [one for one in encoded if isinstance(one, Choices)]
+        choices = [one for one in encoded if isinstance(one, CutChoices)]
         for one, target in zip(choices, targets, strict=True):
             windows = one.whole()
             inputs = self.tensors(windows)

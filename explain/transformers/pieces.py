@@ -24,7 +24,7 @@ from .words import Template
 
 if TYPE_CHECKING:
     from .sequence_model import SequenceModel
-    from .words import Words
+    from .words import CutWords
 
 OVERLAP = 4  # a window starts three quarters of its length after the one before it
 BLOCK = 1 << 18  # places that are looked through in one step: what numpy makes of them stays within some MiB
@@ -233,7 +233,7 @@ class Pieces(Encoded):
                 yield _view(windows)
 
 
-def blank_window(words: Words) -> Window:
+def blank_window(words: CutWords) -> Window:
     """The input where nothing is left and the tokenizer adds no special token (GPT-2): one token that starts a text."""
     return Window(codes_of([words.blank], 0, 1), np.full(1, -1))
 

@@ -20,7 +20,7 @@ from eraser_hub.records.errors import DataError
 from .devices import device_for, doubled, half_type, half_words, heads_in_float32, placed, whole
 from .gradients import PLAIN, Known, attention_scores, gradient_scores, gradients_ahead, p_of_masked_elements
 from .pieces import Pieces, Window, padded, window_of
-from .words import Words
+from .words import CutWords
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
 GRADIENT_METHODS = (*PLAIN, "integrated-gradients")
@@ -60,7 +60,7 @@ class SequenceModel(Adapter):
         if self.half:
             heads_in_float32(self.network, self.device.type)
             self.notes.say(half_words(self.half, self.device))
-        self.tokenizer, self.words, self.uses_query = tokenizer, Words(tokenizer), uses_query
+        self.tokenizer, self.words, self.uses_query = tokenizer, CutWords(tokenizer), uses_query
         self.query_last = query_last
         self.description = description or type(network).__name__
         names = getattr(network.config, "id2label", None) or {}

@@ -53,7 +53,7 @@ class Template:
         return len(self.before) + len(self.between) + len(self.after)
 
 
-class Words:
+class CutWords:
     """Words to sub-words by any tokenizer that takes words, each word cut once and remembered."""
 
     def __init__(self, tokenizer: Any) -> None:

@@ -19,7 +19,7 @@ from eraser_hub.__main__ import _register, app
 from eraser_hub.asking.alignment import Quote, key_of
 from eraser_hub.asking.cache import Cache
 from eraser_hub.asking.questions import Question
-from eraser_hub.asking.run import AskJob, Plan, ask, plan_of
+from eraser_hub.asking.run import AskJob, AskPlan, ask, plan_of
 from eraser_hub.asking.settings import AskSettings
 from eraser_hub.conversion import HUB_DATASETS
 
@@ -52,7 +52,7 @@ def spans_of(question: Question, chance: random.Random) -> Iterator[Gold]:
 class GoldServer:
     """Answers each question of a plan with its label and its gold quotes, each mangled in one way."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: AskPlan) -> None:
         self.labels: dict[str, str] = {}
         self.gold: dict[str, dict[str, Gold]] = {}
         self.texts: dict[str, list[str]] = {}

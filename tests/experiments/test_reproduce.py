@@ -14,7 +14,7 @@ from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments import fast, measured
 from eraser_hub.experiments.measured import answer, file_name, with_interval
-from eraser_hub.experiments.plan import Plan
+from eraser_hub.experiments.plan import ReproducePlan
 from eraser_hub.experiments.reproduce import reproduce
 from eraser_hub.experiments.rows import HUMAN, TABLES, PrintedRows, Row
 from eraser_hub.records.errors import DataError
@@ -56,7 +56,7 @@ def only(monkeypatch):
 
 
 def plan(hub, table, **more):
-    return Plan(table, str(hub / "hub" / "eraser"), CONFIG, fast=True, **more)
+    return ReproducePlan(table, str(hub / "hub" / "eraser"), CONFIG, fast=True, **more)
 
 
 def test_printed_figures_stand_where_the_papers_have_them():
@@ -181,7 +181,7 @@ def test_human_rationales_under_models(hub, tmp_path, only):
 
 def test_annotators_of_the_release(samples, tmp_path):
     HUB_DATASETS["eraser"].build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
-    own = Plan("eraser-2", str(tmp_path / "hub" / "eraser"), "movies", corpora=str(samples / "eraser"))
+    own = ReproducePlan("eraser-2", str(tmp_path / "hub" / "eraser"), "movies", corpora=str(samples / "eraser"))
     (table,) = reproduce(own, tmp_path / "out", print).tables
     ((_, cells),) = table.rows
     assert (

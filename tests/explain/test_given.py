@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from eraser_hub.commands.explain import explain as explain_verb
 from eraser_hub.explain import Instance, explain_instances, explain_texts, open_model
 from eraser_hub.explain.dataset import open_split
-from eraser_hub.explain.given import GivenRationales, GivenScores, HumanRationales
+from eraser_hub.explain.given import GivenRationales, GivenScores, GoldRationales
 from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.work import Job
@@ -189,7 +189,7 @@ def test_instances_without_a_human_rationale_are_left_out_and_counted(job, hub, 
         explain(replace(job, dataset=str(data), rationales="human"), SPANS_OF_HUMANS, tmp_path / "p.jsonl")
     whole = open_split(hub, "movies", "val").instances()
     some = [replace(one, rationale=None) if number % 3 else one for number, one in enumerate(whole)]
-    given = HumanRationales()
+    given = GoldRationales()
     assert [one.id for one in given.put_on_all(some)] == [one.id for one in some[::3]]
     assert given.check(some, partly=False) == "14 of 21 instances without a human rationale, left out"
 

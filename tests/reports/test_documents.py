@@ -13,7 +13,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.reports.documents import CHUNK_TOKENS, browse, embedded_json, pack, unpack
 from eraser_hub.reports.marks import MarkedDocument, MarkedInstance, mark
 from eraser_hub.reports.page import ReportContent, write_files, write_report
-from eraser_hub.reports.report_tables import Block, Cell, Note, Row, Section
+from eraser_hub.reports.report_tables import Block, Note, Section, ShownCell, ShownRow
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -93,7 +93,7 @@ def test_hostile_text_stays_text(tmp_path, row, instance):
     section = Section(
         "a",
         hostile,
-        [Block((hostile, hostile), (Row(hostile, (Cell(hostile),)),), hostile)],
+        [Block((hostile, hostile), (ShownRow(hostile, (ShownCell(hostile),)),), hostile)],
         [],
         [Note(hostile)],
         [hostile],

@@ -21,7 +21,7 @@ from eraser_hub.explain.networks.embedders import WordEmbedder
 from eraser_hub.explain.networks.matching import AnswerPointer
 from eraser_hub.explain.networks.readings import batch_of, read
 from eraser_hub.explain.networks.systems import SYSTEMS
-from eraser_hub.explain.networks.token_network import Example, Shape
+from eraser_hub.explain.networks.token_network import Shape, TaughtReading
 from eraser_hub.explain.networks.vocabulary import Vocabulary
 from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import ExplainSettings, settings_for
@@ -133,7 +133,7 @@ def test_gradients_are_those_of_finite_differences():
     instances = [asked(number)[0] for number in (1, 4)]
     batch = batch_of([reading(network, one) for one in instances], torch.device("cpu"))
     examples = [
-        Example(reading(network, one), span=span) for one, span in zip(instances, ((2, 3), (0, 0)), strict=True)
+        TaughtReading(reading(network, one), span=span) for one, span in zip(instances, ((2, 3), (0, 0)), strict=True)
     ]
     loss = network.loss(batch, examples)
     with torch.no_grad():

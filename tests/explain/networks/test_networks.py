@@ -23,7 +23,7 @@ from eraser_hub.explain.networks.layers import AdditiveAttention, Recurrent, poo
 from eraser_hub.explain.networks.network_model import NetworkModel
 from eraser_hub.explain.networks.readings import batch_of, erased, read
 from eraser_hub.explain.networks.systems import SYSTEMS
-from eraser_hub.explain.networks.token_network import Example, Shape, TokenNetwork
+from eraser_hub.explain.networks.token_network import Shape, TaughtReading, TokenNetwork
 from eraser_hub.explain.networks.vocabulary import Vocabulary
 from eraser_hub.explain.settings import settings_for
 
@@ -335,7 +335,7 @@ def test_rationales_train_only_where_there_are_any():
 
     gold = np.array([True, False, False, True, False])
     logits = torch.linspace(-1, 1, 10, dtype=torch.float64).view(2, 5)
-    both = rationale_loss(logits, batch, [Example(reading, 0, gold), Example(reading, 1)])
+    both = rationale_loss(logits, batch, [TaughtReading(reading, 0, gold), TaughtReading(reading, 1)])
     p = torch.sigmoid(logits[0, :4])
     expected = -(torch.log(p[0]) + torch.log(1 - p[1]) + torch.log(1 - p[2]) + torch.log(p[3])) / 4
     assert float(both) == pytest.approx(float(expected), rel=1e-12)
@@ -387,7 +387,7 @@ def test_an_encoder_of_blind_selections_does_not_hear_the_generator(supervision)
     readings = [reading_of(network, one) for one in some_texts()]
     batch, examples = (
         batch_of(readings, torch.device("cpu")),
-        [Example(one, number % 2) for number, one in enumerate(readings)],
+        [TaughtReading(one, number % 2) for number, one in enumerate(readings)],
     )
     for network.epoch in (0, 1):
         network.zero_grad()

@@ -18,7 +18,7 @@ from eraser_hub.explain.settings import METHODS, ExplainSettings
 from eraser_hub.explain.transformers.multiple_choice import ChoiceModel
 from eraser_hub.explain.transformers.question_answering import AnswerModel
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
-from eraser_hub.explain.transformers.words import Words
+from eraser_hub.explain.transformers.words import CutWords
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 from eraser_hub.records.errors import DataError
 
@@ -375,7 +375,7 @@ def test_a_tokenizer_that_cuts_words_by_their_neighbours():
             return self.inner(words, pair, **more)
 
     inner = word_tokenizer(["good", "bad", "film", "a", "b"])
-    words = Words(Sticky(inner))
+    words = CutWords(Sticky(inner))
     bad = inner.convert_tokens_to_ids("bad")
     assert words.cut(["good", "film"])[0] == (bad,)
     assert words.cut(["good"])[0] == (inner.convert_tokens_to_ids("good"),)
