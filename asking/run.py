@@ -13,10 +13,10 @@ from typing import Any
 import orjson
 
 from eraser_hub.explain.dataset import Split, open_split
-from eraser_hub.explain.outputs import Partial, check_format, refuse_other, run_path, write_predictions
+from eraser_hub.explain.outputs import Partial, check_format, refuse_other, write_predictions
 from eraser_hub.metrics.fields import AGAIN_FIELD
-from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.run_record import write_run
 
 from .again import Asker, as_json, erased_fields, standard_error
 from .answers import ANSWERED, OUTCOMES, Answer
@@ -260,8 +260,7 @@ def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header:
         "signature": report.signature, **header, "instances": outcomes.total(), "outcomes": outcomes, "quotes": statuses,
         "notes": notes,
     }  # fmt: skip
-    with replacing(run_path(out)) as beside:
-        beside.write_bytes(orjson.dumps(facts, option=orjson.OPT_INDENT_2) + b"\n")
+    write_run(out, facts)
     return report
 
 

@@ -31,6 +31,7 @@ from eraser_hub.metrics.fields import (
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.locks import exclusive
+from eraser_hub.records.run_record import read_run, run_path
 
 ROW_GROUP = 100  # predictions that are written to Parquet together
 FORMATS = (".jsonl", ".parquet")
@@ -44,11 +45,6 @@ RATIONALE = [
 def partial_path(out: Path) -> Path:
     """Where a run's finished chunks lie until it is complete."""
     return out.with_name(out.name + ".partial")
-
-
-def run_path(out: Path) -> Path:
-    """The file that tells how a result was made: ``OUT.run.json``."""
-    return out.with_name(out.name + ".run.json")
 
 
 def check_format(out: Path, partial: Path | None = None) -> None:
@@ -86,12 +82,10 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
     # a run that was stopped between result and record left its chunks, whose header `Partial` compares
     if not out.is_file() or (not run_path(out).exists() and (partial or partial_path(out)).exists()):
         return
-    try:
-        before = orjson.loads(run_path(out).read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        before = {}
-    kept = {key: before.get(key) for key in header} if isinstance(before, dict) else {}
-    words = differences(kept, header)
+    before = dict[str, Any]()
+    with suppress(DataError):  # a damaged record says nothing, so all differs
+        before = read_run(out)
+    words = differences({key: before.get(key) for key in header}, header)
     if words:
         raise DataError(
             f"--out: a result that was made otherwise lies here: {'; '.join(words)}; --force replaces it", file=out

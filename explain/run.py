@@ -16,10 +16,10 @@ import orjson
 
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import preset
-from eraser_hub.records.atomic import replacing
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import operator_path
+from eraser_hub.records.run_record import read_run, write_run
 
 from .adapter import Adapter, Notes
 from .attribution import ALL_ZERO
@@ -39,7 +39,6 @@ from .outputs import (
     partial_path,
     refuse_other,
     refuse_stopped,
-    run_path,
     write_predictions,
 )
 from .ray_engine import explain_on_ray
@@ -437,16 +436,15 @@ def _write_run(path: Path, report: RunReport, plan: ExplainPlan, operator: str) 
         "signature": header["settings"].signature(Path(plan.job.model).name), **header, "instances": report.instances,
         "counts": report.notes.counts, "maxima": report.notes.maxima, "notes": report.notes.words,
     }  # fmt: skip
-    with replacing(run_path(path)) as beside:
-        beside.write_bytes(orjson.dumps(facts, option=orjson.OPT_INDENT_2) + b"\n")
+    write_run(path, facts)
 
 
 def _report_of(results: Mapping[str, Path], plan: ExplainPlan) -> RunReport | None:
     """The report of results that are complete and were made like this; None where any is not there."""
     for operator, path in results.items():
         try:
-            record = orjson.loads(run_path(path).read_bytes()) if path.is_file() else {}
-        except (OSError, orjson.JSONDecodeError):
+            record = read_run(path) if path.is_file() else {}
+        except DataError:
             return None
         if any(record.get(key) != value for key, value in orjson.loads(orjson.dumps(plan.header(operator))).items()):
             return None

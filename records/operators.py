@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import orjson
-
-from .errors import DataError
+from .run_record import signature_of_run
 
 INFILL = "infill"
 ERASE_MODES = ("remove", "mask", "pad", INFILL)
@@ -24,23 +22,6 @@ def operator_files(path: Path) -> list[Path]:
     no such file is."""
     files = [] if path.exists() else [operator_path(path, operator) for operator in ERASE_MODES]
     return [file for file in files if file.is_file()] or [path]
-
-
-def signature_of_run(results: Path) -> str:
-    """What the run that wrote the predictions says of itself, in RESULTS.run.json beside them; "" for nothing.
-
-    Raises:
-        DataError: that file is no JSON.
-    """
-    path = Path(f"{results}.run.json")
-    if not path.is_file():
-        return ""
-    try:
-        run = orjson.loads(path.read_bytes())
-    except ValueError as error:
-        raise DataError(f"not JSON: {error}", file=path) from None
-    signature = run.get("signature") if isinstance(run, dict) else None
-    return signature if isinstance(signature, str) else ""
 
 
 def operator_of(results: Path) -> str:

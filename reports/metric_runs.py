@@ -22,7 +22,7 @@ from eraser_hub.metrics.fields import (
 from eraser_hub.records.built import label_name
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.operators import signature_of_run
+from eraser_hub.records.run_record import signature_of_run
 
 from .report_inputs import ReportedSplit, Rows, System, read_split
 from .system_scores import ReportSettings, SystemScores, of_runs
@@ -130,9 +130,8 @@ def _run_scorer(scores: SystemScores, path: Path, split: ReportedSplit, options:
 
 def method_of(path: Path) -> list[str]:
     """What the run that wrote the predictions says of itself; nothing where it said nothing."""
-    from eraser_hub.scoring.result import run_signature
-
-    return list(map(str, run_signature(path).values()))
+    signature = signature_of_run(path)
+    return [signature] if signature else []
 
 
 def score_pairs(system: System, split: ReportedSplit, rows: Rows, settings: ReportSettings) -> SystemScores:

@@ -10,7 +10,7 @@ import orjson
 from eraser_hub.metrics.agreement_scores import PRF, SOFT, suffix
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.operators import signature_of_run
+from eraser_hub.records.run_record import signature_of_run
 
 from .quotes import BLOCK as QUOTES
 from .score import Scored
@@ -64,7 +64,7 @@ def _iou(flat: dict[str, object], threshold: float, main: float) -> dict[str, ob
 
 
 def run_signature(results: Path) -> dict[str, object]:
-    """What the run that wrote the predictions says of itself, in RESULTS.run.json beside them."""
+    """What the run that wrote the predictions says of itself, as score files have it."""
     signature = signature_of_run(results)
     return {"run": signature} if signature else {}
 

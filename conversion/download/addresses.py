@@ -11,9 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from eraser_hub.records.errors import DataError, first_line
-
-# what a run says of itself stands beside what it wrote
-BESIDE = ".run.json"
+from eraser_hub.records.run_record import BESIDE
 
 
 def is_remote(address: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,11 @@ import orjson
 
 from eraser_hub.explain.given import Given
 from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.outputs import differences, run_path
+from eraser_hub.explain.outputs import differences
 from eraser_hub.metrics.fields import AOPC_BOUNDS
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.predictions import instances
+from eraser_hub.records.run_record import read_run, run_path
 
 OPTION = "--aopc-bounds-from"
 DECISIVE = ("beam", "erase", "paper", "target", "units")  # settings that decide what the bounds are
@@ -49,13 +49,12 @@ class KnownBounds(Given):
             self._bounds[str(one.annotation_id)] = bounds.lower, bounds.upper
 
     def _record(self) -> dict[str, Any]:
-        path = run_path(self.path)
+        record = read_run(self.path)
         try:
-            record = json.loads(path.read_bytes())
             return {key: dict(record[key]) for key in ("settings", "data", "model")}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             words = f"{OPTION}: expected a result of `explain` with its record, found {shown(str(error))}"
-            raise DataError(words, file=path) from error
+            raise DataError(words, file=run_path(self.path)) from error
 
     def put_on(self, instance: Instance) -> Instance:
         """The instance with its bounds.

@@ -13,11 +13,12 @@ pytest.importorskip("torch")
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
-from eraser_hub.explain.outputs import partial_path, run_path
+from eraser_hub.explain.outputs import partial_path
 from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.work import Job
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.run_record import run_path
 
 _register()  # the verbs, which the entry point loads by name
 WAYS = ("remove", "mask", "infill")

@@ -21,12 +21,13 @@ from typer.testing import CliRunner
 
 from eraser_hub.explain.dataset import open_split
 from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.outputs import Partial, partial_path, run_path
+from eraser_hub.explain.outputs import Partial, partial_path
 from eraser_hub.explain.run import explain, explain_draws, model_digest
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.train.baselines import fit_baseline, stratified
 from eraser_hub.explain.work import Job
 from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.run_record import run_path
 
 SETTINGS = ExplainSettings(method="occlusion", chunk=4, random_draws=2)
 ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}

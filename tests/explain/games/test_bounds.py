@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
 from eraser_hub.explain.games.costs import inputs_of
-from eraser_hub.explain.outputs import run_path
 from eraser_hub.explain.run import explain, explain_draws
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.work import Job
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.run_record import run_path
 
 from ..conftest import instance
 
