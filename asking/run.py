@@ -15,7 +15,7 @@ import orjson
 from eraser_hub.explain.dataset import Split, open_split
 from eraser_hub.explain.outputs import Partial, check_format, refuse_other, write_predictions
 from eraser_hub.metrics.fields import AGAIN_FIELD
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
 from eraser_hub.records.run_record import write_run
 
 from .again import Asker, as_json, erased_fields, standard_error
@@ -29,7 +29,6 @@ from .questions import Question, examples, questions
 from .settings import AskSettings
 
 OnProgress = Callable[[int], None]
-MOST_TOLD = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +204,7 @@ async def _asked(plan: AskPlan, asker: Asker, partial: Partial, concurrency: int
                 return
             except UnreachableError as error:
                 failures.append(f"instance {shown(question.instance.id)}: {error}")
-                if len(failures) > MOST_TOLD + concurrency:
+                if len(failures) > MOST_SHOWN + concurrency:
                     return
                 continue
             facts = {
@@ -225,7 +224,10 @@ async def _asked(plan: AskPlan, asker: Asker, partial: Partial, concurrency: int
 
 
 def _failure_words(failures: Sequence[str], kept: int, out: Path) -> str:
-    told = [*failures[:MOST_TOLD], *([f"… and {len(failures) - MOST_TOLD} more"] if len(failures) > MOST_TOLD else [])]
+    told = [
+        *failures[:MOST_SHOWN],
+        *([f"… and {len(failures) - MOST_SHOWN} more"] if len(failures) > MOST_SHOWN else []),
+    ]
     return "\n".join([f"{out}: not written: instances without an answer; {kept} are kept: --resume goes on", *told])
 
 
@@ -240,9 +242,9 @@ def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header:
     if not outcomes:
         raise DataError(f"split {plan.job.split}: no instances to ask about", file=plan.job.dataset)
     bill = client.bill
-    notes = [f"{words} ({count} times)" for words, count in (*reasons.most_common(MOST_TOLD), *bill.notes.items())]
-    if len(reasons) > MOST_TOLD:
-        notes.append(f"… and {len(reasons) - MOST_TOLD} more reasons: {out.name}.run.json counts outcomes")
+    notes = [f"{words} ({count} times)" for words, count in (*reasons.most_common(MOST_SHOWN), *bill.notes.items())]
+    if len(reasons) > MOST_SHOWN:
+        notes.append(f"… and {len(reasons) - MOST_SHOWN} more reasons: {out.name}.run.json counts outcomes")
     if plan.job.prompt is None and family_of(plan.split.config) == GENERIC:
         notes.append(
             f"no prompt is made for the config {plan.split.config}: a general one is used (--prompt gives another)"

@@ -22,7 +22,7 @@ from eraser_hub.metrics.fields import HEADLINE
 from eraser_hub.metrics.pool import Finalize, Pool, Statistics
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings, few, intervals
 from eraser_hub.metrics.results import signature
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
 
 from .operators import operator_notes, runs_by_operator, sensitivity, unlike_ways
 from .paired_tests import ADJUSTMENTS, ALPHA, RESAMPLES, Pair, holm, is_exact, paired_bootstrap, randomisation
@@ -30,7 +30,6 @@ from .quotes import BLOCK as QUOTES
 from .score import score
 from .settings import Inputs, ScoreSettings
 
-MOST_SHOWN = 10
 ADJUSTED = {"holm": "p Holm", "bh": "p BH", "none": "p alone"}
 Result = Statistics | Mapping[str, Any]
 

@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from eraser_hub.metrics.clusters import Clusters
 from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, References, Words, blank, concatenate
-from eraser_hub.metrics.flatten_rows import ReferenceFlattener
+from eraser_hub.metrics.flatten_rows import REFERENCE_FIELDS, ReferenceFlattener
 from eraser_hub.metrics.joining import DocumentLengths, by_documents
 from eraser_hub.metrics.offences import Offences, Rows, cut
 from eraser_hub.metrics.token_rows import as_eraser_row
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from eraser_hub.conversion.eraser.checked import Checked
     from eraser_hub.conversion.eraser.format import Annotations
 
-COLUMNS = ("annotation_id", "classification", "documents", "evidences")
 TOKEN_COLUMNS = ("id", "label", "tokens", "rationale_mask")
 Listed = tuple[np.ndarray, np.ndarray]
 
@@ -231,7 +230,7 @@ def _of_dataset(inputs: Inputs, columns: Sequence[str]) -> Gold:
     tokens = inputs.holds_tokens
     names = {"classification": "label"} if tokens else {}
     for table in batches(
-        files, [*dict.fromkeys((*(TOKEN_COLUMNS if tokens else COLUMNS), *(names.get(n, n) for n in columns)))]
+        files, [*dict.fromkeys((*(TOKEN_COLUMNS if tokens else REFERENCE_FIELDS), *(names.get(n, n) for n in columns)))]
     ):
         part = None if tokens else references_from_arrow(table, labels.names)
         if part is None:

@@ -10,10 +10,12 @@ from eraser_hub.metrics.token_rows import runs
 from eraser_hub.records.errors import DataError
 from eraser_hub.reports.documents import browse, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
+from eraser_hub.reports.metric_runs import score_pair_file
 from eraser_hub.reports.pair_marks import lost_partners, marked_pair, pairs_of, pairs_with
 from eraser_hub.reports.report import make_report
 from eraser_hub.reports.report_inputs import named_systems, read_split
 from eraser_hub.reports.system_scores import ReportSettings
+from eraser_hub.scoring.settings import Inputs
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,16 @@ def predictions_for(rows):
             }
         )
     return out
+
+
+@pytest.mark.parametrize(("level", "resamples"), [(0.95, None), (None, 20), (0.9, 20), (None, None)])
+def test_a_level_or_a_number_of_resamples_gives_intervals(bilingual, tmp_path, level, resamples):
+    path = tmp_path / "p.jsonl"
+    rows = predictions_for(read_split(bilingual, "senti_en", "test").rows)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    inputs = Inputs(None, "test", path, dataset=bilingual, config="senti_en")
+    scores, _ = score_pair_file(inputs, ReportSettings(level, resamples))
+    assert ("map" in scores.intervals) == (level is not None or resamples is not None)
 
 
 @pytest.mark.parametrize("config", ["senti_en", "senti_ch", "similarity_en", "similarity_ch", "mrc_en", "mrc_ch"])
