@@ -287,11 +287,16 @@ def _build_config(
         table = pa.Table.from_arrays(columns, schema=RECORDS)
         files.write(f"documents/{config.name}.records.parquet", RECORDS, [table])
     _keep_annotators(corpus, files)
-    for path in corpus.licenses:
-        copy = folder / built_name(config.name, path.name)
-        copy.parent.mkdir(exist_ok=True)
-        shutil.copyfile(path, copy)
-        parts.notes += license_notes(config.name, config.license, path)
+    parts.notes += _keep_licenses(corpus, folder)
+    entry = _entry(corpus, files, parts, others, skipped)
+    return BuiltConfig(entry, files.digests, [*map(str, skipped), *parts.notes])
+
+
+def _entry(
+    corpus: CorpusFolder, files: _Files, parts: _Parts, others: dict[str, Any], skipped: Sequence[Skipped]
+) -> dict[str, Any]:
+    """What release.json holds of the config; ``others``: of its documents."""
+    config = corpus.config
     version = content_version(
         [
             str(SCHEMA),
@@ -301,7 +306,7 @@ def _build_config(
             *(files.digests[name] for name in sorted(files.digests)),
         ]
     )
-    entry = {
+    return {
         "version": version,
         "download_size": parts.file_bytes,
         "documents": others,
@@ -314,7 +319,17 @@ def _build_config(
         **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
         **({"licenses": [path.name for path in corpus.licenses]} if corpus.licenses else {}),
     }
-    return BuiltConfig(entry, files.digests, [*map(str, skipped), *parts.notes])
+
+
+def _keep_licenses(corpus: CorpusFolder, folder: Path) -> list[str]:
+    """Take over a release's licence files; a line for each that reads otherwise than the card."""
+    name, notes = corpus.config.name, list[str]()
+    for path in corpus.licenses:
+        copy = folder / built_name(name, path.name)
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, copy)
+        notes += license_notes(name, corpus.config.license, path)
+    return notes
 
 
 def _keep_annotators(corpus: CorpusFolder, files: _Files) -> None:
