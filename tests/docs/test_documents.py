@@ -24,7 +24,8 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from ..source_copy import ROOT, copy_source
+
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
 BLOCK = re.compile(r"(?:^`([\w./-]+)`:\n\n)?^(````?)(\w+)\n(.*?)^\2$", re.MULTILINE | re.DOTALL)
 PLACE = re.compile(r"`((?:\w+/)+\w+\.py)(?::(\w+))?`")
@@ -125,14 +126,8 @@ def fault(step: Step, clone: Path, environment: dict[str, str]) -> str:
 
 
 def copy_of_the_project(clone: Path) -> None:
-    """What `git clone` and `pip install -e .` give: the tracked files, importable as the package that they are."""
-    tracked = subprocess.run(
-        ["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
-    )
-    for name in filter(None, tracked.stdout.decode().split("\0")):
-        if (ROOT / name).is_file():
-            (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, clone / name)
+    """What `git clone` and `pip install -e .` give: the project's files, importable as the package that they are."""
+    copy_source(clone)
     settings = configparser.ConfigParser()
     settings.read(clone / "setup.cfg")
     for line in settings["options"]["package_dir"].strip().splitlines():

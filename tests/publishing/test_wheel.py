@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from ..source_copy import ROOT, copy_source
+
 SMOKE = """
 import json, os, subprocess, sys
 from pathlib import Path
@@ -71,7 +72,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     if reachable.returncode:
         pytest.skip("skipped: no package registry")
-    built = run([sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)], folder)
+    copy_source(folder / "source")  # a build writes into the folder that it is of
+    built = run([sys.executable, "-m", "build", "--outdir", str(folder), str(folder / "source")], folder)
     assert built.returncode == 0, built.stderr[-2000:] + built.stdout[-2000:]
     (path,) = folder.glob("*.whl")
     return path
