@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import ast
-import configparser
 import importlib
 import os
 import re
@@ -125,18 +124,6 @@ def fault(step: Step, clone: Path, environment: dict[str, str]) -> str:
     return ""
 
 
-def copy_of_the_project(clone: Path) -> None:
-    """What `git clone` and `pip install -e .` give: the project's files, importable as the package that they are."""
-    copy_source(clone)
-    settings = configparser.ConfigParser()
-    settings.read(clone / "setup.cfg")
-    for line in settings["options"]["package_dir"].strip().splitlines():
-        package, folder = (part.strip() for part in line.split("="))
-        place = clone / package.replace(".", "/")
-        if not place.exists():
-            place.symlink_to(clone / folder)
-
-
 def environment_of(clone: Path) -> dict[str, str]:
     return {
         **os.environ,
@@ -150,7 +137,7 @@ def environment_of(clone: Path) -> dict[str, str]:
 def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder `hub` that `make quickstart` leaves."""
     clone = tmp_path_factory.mktemp("quickstart")
-    copy_of_the_project(clone)
+    copy_source(clone)
     done = subprocess.run(
         ["eraser-hub", "quickstart"], cwd=clone, env=environment_of(clone), capture_output=True, text=True, check=False
     )
@@ -163,7 +150,7 @@ def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "page", [page for page in PAGES if any(block.does_something for block in blocks(page))], ids=lambda page: page.name
 )
 def test_page_as_typed(page: Path, quickstart: Path, tmp_path: Path) -> None:
-    copy_of_the_project(tmp_path)
+    copy_source(tmp_path)
     shutil.copytree(quickstart, tmp_path / "hub")
     environment = environment_of(tmp_path)
     faults = []

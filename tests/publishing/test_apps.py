@@ -296,7 +296,7 @@ def test_each_card_shows_a_small_picture(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("app", ["metrics/app.py", "reports/templates/board_app.py"])
+@pytest.mark.parametrize("app", ["metrics/app.py", "eraser_hub/reports/templates/board_app.py"])
 def test_an_app_without_gradio_says_what_to_install(app):
     code = f"import runpy, sys; sys.modules['gradio'] = None; runpy.run_path({str(ROOT / app)!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False)

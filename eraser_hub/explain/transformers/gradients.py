@@ -26,8 +26,7 @@ from .devices import doubled, whole
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from .pieces import Pieces, Window
-    from .sequence_model import SequenceModel
+    from .pieces import Pieces, Window, WindowModel
 
 # scores of a window's places, by its key and the explained column
 Known: TypeAlias = dict[tuple[bytes, int], NDArray[np.float64]]
@@ -44,7 +43,7 @@ class Differentiable(Protocol):
     description: str
 
 
-def batches(model: SequenceModel, windows: Sequence[Window]) -> Iterator[list[int]]:
+def batches(model: WindowModel, windows: Sequence[Window]) -> Iterator[list[int]]:
     """Window numbers in batches of like length, longest first."""
     return model.batches([len(window.code) for window in windows], FULL_LENGTH_ROWS)
 
@@ -103,7 +102,7 @@ def _of_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
     return products.abs() if method == "simple-gradient" else products
 
 
-def output_of(model: SequenceModel, embedded: Any, inputs: dict[str, Any]) -> Any:
+def output_of(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
     """The network's output with ``embedded`` in the place of its input embeddings.
 
     The ids go in as well, since a network may look at more in them than their embeddings: one that classifies at the last
@@ -228,7 +227,7 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
     return products.sum(dim=-1)
 
 
-def baseline_of(model: SequenceModel, ids: Any) -> Any:
+def baseline_of(model: WindowModel, ids: Any) -> Any:
     """Embeddings from which integrated gradients start, by the paper's choice; None for zeros.
 
     ``pads``: padding between the first and the last token (paper 002's code), with the model's own ids in place of the
@@ -245,7 +244,7 @@ def baseline_of(model: SequenceModel, ids: Any) -> Any:
 
 
 def gradients_ahead(
-    model: SequenceModel, encoded: Sequence[Pieces], columns: Sequence[int | None], method: str
+    model: WindowModel, encoded: Sequence[Pieces], columns: Sequence[int | None], method: str
 ) -> tuple[dict[bytes, NDArray[np.float64]], Known]:
     """Probabilities of whole windows out of the passes that their gradients take, and these gradients' scores.
 
@@ -284,7 +283,7 @@ def gradients_ahead(
 
 
 def gradient_scores(
-    model: SequenceModel, encoded: Sequence[Pieces], targets: Sequence[int], method: str, steps: int, known: Known
+    model: WindowModel, encoded: Sequence[Pieces], targets: Sequence[int], method: str, steps: int, known: Known
 ) -> list[NDArray[np.float64]]:
     """Scores for the probability of each instance's explained class.
 
@@ -343,7 +342,7 @@ def gradient_scores(
 
 
 def ends_of(
-    model: SequenceModel,
+    model: WindowModel,
     window: Window,
     target: int,
     p_of_baseline: Callable[[], Any],
@@ -367,7 +366,7 @@ def ends_of(
 
 
 def p_of_masked_elements(
-    model: SequenceModel,
+    model: WindowModel,
     one: Pieces,
     column: int,
     keep: NDArray[np.float64],
@@ -397,7 +396,7 @@ def p_of_masked_elements(
     return np.asarray(p.mean(axis=0))
 
 
-def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[NDArray[np.float64]]:
+def attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDArray[np.float64]]:
     """Attention of the last layer from the CLS token to each sub-word, the mean over heads, summed to words.
 
     A model without CLS token (one that classifies at the last token) gives the last token's attention. A sub-word in
@@ -438,7 +437,7 @@ def attention_scores(model: SequenceModel, encoded: Sequence[Pieces]) -> list[ND
     ]
 
 
-def _attention_of(model: SequenceModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def _attention_of(model: WindowModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """The row of the CLS token, or of the last one, in a window's attention matrix, shape (places, places).
 
     By paper 002's choice in reading comprehension: the mean of the question's rows, as shares of the passage's columns.

@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.explain.adapter import Adapter, Encoded, View
+from eraser_hub.explain.adapter import Encoded, View
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
 from .devices import device_for, doubled, half_type, half_words, heads_in_float32, placed, whole
 from .gradients import PLAIN, Known, attention_scores, gradient_scores, gradients_ahead, p_of_masked_elements
-from .pieces import Pieces, Window, padded, window_of
+from .pieces import Pieces, Window, WindowModel, padded, window_of
 from .words import CutWords
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
 GRADIENT_METHODS = (*PLAIN, "integrated-gradients")
 
 
-class SequenceModel(Adapter):
+class SequenceModel(WindowModel):
     """A sequence classifier.
 
     With a query the input is the pair (query, documents); without one, two documents (premise and hypothesis, two

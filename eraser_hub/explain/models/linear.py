@@ -9,17 +9,31 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.explain.adapter import Notes
 from eraser_hub.explain.attribution import points_of
 from eraser_hub.explain.instances import Instance
+from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 
-if TYPE_CHECKING:
-    from .sklearn_model import PipelineModel
+
+class LinearPipeline(Protocol):
+    """What the scores need of an adapter around a vectoriser and a linear classifier.
+
+    Attributes:
+        steps: the pipeline's steps: a fitted vectoriser first, an estimator with coefficients last.
+        joiner: what stands between tokens.
+    """
+
+    steps: list[Any]
+    joiner: str
+    uses_query: bool
+    choices: Choices
+    notes: Notes
 
 
 def occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator[tuple[int, Sequence[int]]]:
@@ -61,7 +75,7 @@ def occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator
                 yield feature, places[start : start + size]
 
 
-def weights_of(model: PipelineModel, column: int) -> NDArray[np.float64]:
+def weights_of(model: LinearPipeline, column: int) -> NDArray[np.float64]:
     """w_c for an output column; a binary model keeps one row of coefficients, for its second class."""
     coefficients = np.asarray(model.steps[-1].coef_, dtype=np.float64)
     if len(coefficients) == 1:
@@ -70,7 +84,7 @@ def weights_of(model: PipelineModel, column: int) -> NDArray[np.float64]:
 
 
 def coefficient_scores(
-    model: PipelineModel, instance: Instance, column: int, method: str = "coefficients", steps: int = 0
+    model: LinearPipeline, instance: Instance, column: int, method: str = "coefficients", steps: int = 0
 ) -> NDArray[np.float64]:
     """Each document token's share of w_c · x, shape (tokens,)."""
     query = list(instance.query) if model.uses_query else []
@@ -94,7 +108,7 @@ def coefficient_scores(
 
 
 def gradient_scores(
-    model: PipelineModel, instance: Instance, column: int, method: str, steps: int
+    model: LinearPipeline, instance: Instance, column: int, method: str, steps: int
 ) -> NDArray[np.float64]:
     """Gradient methods where each token is one unit of its word's count: d p_c / d x_t, shape (tokens,).
 

@@ -8,23 +8,20 @@ a handful of Python statements each.
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.explain.adapter import Encoded, View
+from eraser_hub.explain.adapter import Adapter, Encoded, View
 from eraser_hub.explain.erasure import Erased, kept_rows
 from eraser_hub.explain.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .words import Template
-
-if TYPE_CHECKING:
-    from .sequence_model import SequenceModel
-    from .words import CutWords
+from .words import CutWords, Template
 
 OVERLAP = 4  # a window starts three quarters of its length after the one before it
 BLOCK = 1 << 18  # places that are looked through in one step: what numpy makes of them stays within some MiB
@@ -111,12 +108,40 @@ class Frame:
     most: int
 
 
+class WindowModel(Adapter):
+    """A network that reads windows of sub-words: what `Pieces` and the gradients need of it.
+
+    Attributes:
+        network: the torch module.
+        tokenizer: its tokenizer of transformers.
+        words: the tokenizer, word by word.
+        window: the longest input, in sub-words.
+        query_last: whether the query stands behind the text.
+        half: the half-precision type of forward passes, or None.
+    """
+
+    network: Any
+    tokenizer: Any
+    words: CutWords
+    window: int
+    query_last: bool
+    half: Any
+
+    @abstractmethod
+    def tensors(self, windows: Sequence[Window]) -> dict[str, Any]:
+        """Return padded model inputs on the device."""
+
+    @abstractmethod
+    def inside(self, window: Window, places: int) -> slice:
+        """Return where a window stands in a padded row of so many places."""
+
+
 @dataclass(slots=True)
 class Pieces(Encoded):
     """An instance cut into sub-words."""
 
     instance: Instance
-    model: SequenceModel
+    model: WindowModel
     query: NDArray[np.int64]
     ids: NDArray[np.int64]  # sub-words of all documents, one after the other
     owner: NDArray[np.int64]  # the token that each belongs to
