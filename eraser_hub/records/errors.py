@@ -7,7 +7,10 @@ is a ValueError.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from os import PathLike
+
+from .rules import Rule
 
 MOST_SHOWN = 10
 # an error's longest line, and its most lines: a hostile name or value must not flood a terminal
@@ -66,6 +69,7 @@ class DataError(ValueError):
 
     Args:
         message: what was expected and what was found, e.g. ``"expected an integer, found '3'"``.
+        rule: the id of the rule that is broken, one of `Rule`; programs tell errors apart by it, not by the words.
         file: the file that holds it.
         line: the 1-based line in that file.
         instance: the annotation id, where it is known.
@@ -76,12 +80,20 @@ class DataError(ValueError):
         self,
         message: str,
         *,
+        rule: Rule = "input",
         file: str | PathLike[str] | None = None,
         line: int | None = None,
         instance: object | None = None,
         field: str | None = None,
     ) -> None:
-        self.message, self.file, self.line, self.instance, self.field = message, file, line, instance, field
+        self.message, self.rule, self.file, self.line, self.instance, self.field = (
+            message,
+            rule,
+            file,
+            line,
+            instance,
+            field,
+        )
         super().__init__(message)
 
     def __str__(self) -> str:
@@ -96,14 +108,11 @@ class DataError(ValueError):
 
     def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
         """The same offence with the place that holds it, for who knows that while its finder did not."""
-        return DataError(self.message, file=file, line=line, instance=self.instance, field=self.field)
+        return DataError(self.message, rule=self.rule, file=file, line=line, instance=self.instance, field=self.field)
 
     def __reduce__(self) -> tuple[object, ...]:  # keyword-only arguments do not survive the default pickling
-        return _restore, (type(self), self.message, self.file, self.line, self.instance, self.field)
-
-
-def _restore(cls: type[DataError], message: str, file, line, instance, field) -> DataError:
-    return cls(message, file=file, line=line, instance=instance, field=field)
+        fields = {name: getattr(self, name) for name in ("rule", "file", "line", "instance", "field")}
+        return partial(type(self), **fields), (self.message,)
 
 
 def summary(errors: Sequence[DataError], total: int | None = None) -> str:
@@ -125,7 +134,7 @@ class DataErrors(DataError):
 
     def __init__(self, errors: Sequence[DataError], total: int | None = None) -> None:
         self.errors, self.total = list(errors), len(errors) if total is None else total
-        super().__init__(summary(self.errors, self.total))
+        super().__init__(summary(self.errors, self.total), rule=self.errors[0].rule if self.errors else "input")
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.errors, self.total)

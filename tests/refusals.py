@@ -1,0 +1,57 @@
+"""What a test asserts of an error: its fields, not its words."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class Caught:
+    """What `refused` caught: ``error``, and ``first``, the offence whose fields were compared."""
+
+    error: Any = None
+    first: Any = None
+
+
+@contextlib.contextmanager
+def refused(
+    rule: str,
+    *mentions: object,
+    file: str | Path | None = None,
+    line: int | None = None,
+    instance: object | None = None,
+    field: str | None = None,
+    total: int | None = None,
+    type: type[BaseException] = ValueError,
+) -> Iterator[Caught]:
+    """Expect an error of a rule; of several together, the first.
+
+    Args:
+        rule: one of `eraser_hub.records.rules.Rule`.
+        mentions: values of the data that the message has to show, such as an option, an id or what was found.
+        file: the file that is named, or the end of its path.
+        line, instance, field: the other fields, compared where they are given.
+        total: how many offences there are.
+        type: the error's class.
+    """
+    seen = Caught()
+    with pytest.raises(type) as caught:
+        yield seen
+    error: Any = caught.value
+    seen.error = error
+    offences = getattr(error, "errors", None) or getattr(error, "offences", None) or [error]
+    seen.first = first = offences[0]
+    assert getattr(first, "rule", None) == rule, f"{getattr(first, 'rule', None)}: {error}"
+    if file is not None:
+        assert str(first.file) == str(file) or Path(str(first.file)).match(str(file)), error
+    for name, expected in (("line", line), ("instance", instance), ("field", field)):
+        if expected is not None:
+            assert getattr(first, name) == expected, f"{name} {getattr(first, name)!r}: {error}"
+    if total is not None:
+        assert getattr(error, "total", len(offences)) == total
+    text = str(error)
+    assert not (lost := [str(value) for value in mentions if str(value) not in text]), f"{lost}: {text}"
