@@ -1,1 +1,1 @@
-"""Side-by-side measurements: `make bench`, or `python -m benchmarks NAME` for one. Ratios, not seconds: machines differ."""
+"""Side-by-side measurements, `make bench` or `python -m benchmarks NAME`. Ratios, not seconds: machines differ."""

@@ -17,7 +17,8 @@ NAMES = ("conversion", "scoring", "perturbation", "explain", "peers", "asking", 
 def gather() -> Path:
     """Join the results of all benchmarks into RESULTS.md."""
     parts = [
-        "# Measurements\n\nWritten by `make bench`. Both sides of every ratio ran alternately, in one run, on the machine that is named.\n"
+        "# Measurements\n\nWritten by `make bench`. "
+        "Both sides of every ratio ran alternately, in one run, on the machine that is named.\n"
     ]
     for name in NAMES:
         part = FOLDER / f"results_{name}.md"

@@ -1,5 +1,6 @@
-"""Quotes of real documents, mangled by a seed, and where they are aligned; sentences that stand elsewhere, and where not; and how
-long a run takes beside the bare client (`throughput`).
+"""Quotes of real documents, mangled by a seed, and where they are aligned; sentences of elsewhere, and where not.
+
+And how long a run takes beside the bare client (`throughput`).
 
 python -m benchmarks.asking             real corpora (ERASER_CORPORA); writes benchmarks/results_asking.md
 """
@@ -79,8 +80,8 @@ def main() -> None:
     lines = [
         "## asking: quotes brought back to their tokens",
         "",
-        f"{QUOTES:,} quotes of gold evidence ({', '.join(NAMES)}), mangled, seed {SEED}, threshold {THRESHOLD}; and sentences of "
-        "other documents of the same corpus, which do not stand in the text.",
+        f"{QUOTES:,} quotes of gold evidence ({', '.join(NAMES)}), mangled, seed {SEED}, threshold {THRESHOLD}; and "
+        "sentences of other documents of the same corpus, which do not stand in the text.",
         "",
         "| quote | quotes | its offsets | overlaps them | one of several places | missed | elsewhere |",
         "|---|---|---|---|---|---|---|",
@@ -100,9 +101,10 @@ def main() -> None:
     lines += [
         "",
         f"Recall {(total['offsets'] + total['other place']) / total.total():.4f}, precision "
-        f"{(total['offsets'] + total['other place']) / aligned:.4f} (offsets equal, or one of the equal texts' places). Of "
-        f"{told[NOT_THERE].total():,} sentences that are not there {false} were aligned ({false / told[NOT_THERE].total():.3%}). "
-        f"{seconds / 2 / QUOTES * 1e3:.2f} ms a quote, documents of {size / 2 / QUOTES:,.0f} characters on average.",
+        f"{(total['offsets'] + total['other place']) / aligned:.4f} (offsets equal, or one of the equal texts' "
+        f"places). Of {told[NOT_THERE].total():,} sentences that are not there {false} were aligned "
+        f"({false / told[NOT_THERE].total():.3%}). {seconds / 2 / QUOTES * 1e3:.2f} ms a quote, documents of "
+        f"{size / 2 / QUOTES:,.0f} characters on average.",
         "",
         *table(),
     ]

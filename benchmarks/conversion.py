@@ -2,8 +2,9 @@
 
     least = orjson.loads of every line of the .jsonl files + pyarrow's write_table of the finished tables
 
-The tables are written in two ways: as pyarrow does by itself (snappy), and with compression="zstd". Bars: at most 3 times
-that; peak memory under 1 GiB; Parquet no larger than a .tar.gz of the release's files; the first row in under a second.
+The tables are written in two ways: as pyarrow does by itself (snappy), and with compression="zstd". Bars: at most 3
+times that; peak memory under 1 GiB; Parquet no larger than a .tar.gz of the release's files; the first row in under a
+second.
 
     python -m benchmarks.conversion [--configs esnli,fever] [--work FOLDER] [--rounds 3]
 """
@@ -81,7 +82,7 @@ def build(raw: Path, out: Path, config: str) -> dict[str, float]:
 
 
 def first_row(raw: Path, built: Path, config: str) -> dict[str, float]:
-    """Seconds, after the imports, until the first row of the slowest split: of the built folder, and of the raw files."""
+    """Seconds, after the imports, until the slowest split's first row: of the built folder, and of the raw files."""
     import importlib
 
     import datasets
@@ -156,15 +157,16 @@ def write_results(row: list[str], rounds: int, load: float) -> None:
     table = [list(HEAD), ["---"] * len(HEAD), *(rows[config] for config in SHAPES if config in rows)]
     lines = "\n".join("| " + " | ".join(each) + " |" for each in table)
     RESULTS.write_text(
-        "## Conversion\n\n`python -m benchmarks.conversion`: made-up corpora of the papers' full sizes, each build in a process of "
-        f"its own, the median of {rounds}. *least* is orjson on every line of the .jsonl files plus `pq.write_table(table)` of the "
-        'finished tables, or the same with `compression="zstd"`; a build also reads docs/, counts tokens, makes the derived columns, checks '
-        "spans, sorts rows by document, compresses harder and verifies what it wrote. By the clock a build has two threads (one "
-        "makes rows, one compresses), least has one; CPU is user and system time of all. "
-        "The first row is that of the slowest split, after the imports (torch and scipy too, which datasets imports "
-        "where they are installed), by `load_dataset(.., streaming=True)` and by `Eraser(..).as_streaming_dataset(..)`. The bars: "
-        f"3, 1 GiB, 1, and a second ({platform.machine()}, {os.cpu_count()} cores, load average {load:.1f} before the last "
-        f"run began, Python {platform.python_version()}).\n\n{lines}\n",
+        "## Conversion\n\n`python -m benchmarks.conversion`: made-up corpora of the papers' full sizes, each build "
+        f"in a process of its own, the median of {rounds}. *least* is orjson on every line of the .jsonl files plus "
+        '`pq.write_table(table)` of the finished tables, or the same with `compression="zstd"`; a build also reads '
+        "docs/, counts tokens, makes the derived columns, checks spans, sorts rows by document, compresses harder "
+        "and verifies what it wrote. By the clock a build has two threads (one makes rows, one compresses), least "
+        "has one; CPU is user and system time of all. The first row is that of the slowest split, after the imports "
+        "(torch and scipy too, which datasets imports where they are installed), by `load_dataset(.., "
+        "streaming=True)` and by `Eraser(..).as_streaming_dataset(..)`. The bars: 3, 1 GiB, 1, and a second "
+        f"({platform.machine()}, {os.cpu_count()} cores, load average {load:.1f} before the last run began, Python "
+        f"{platform.python_version()}).\n\n{lines}\n",
         encoding="utf-8",
     )
 

@@ -29,12 +29,9 @@ import numpy as np
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 ROUNDS, LEAST_SECONDS, MOST_ROUNDS = 3, 3.0, 15  # short rows are measured more often
 SAMPLE = 30  # inputs that are run one at a time, out of all, and scaled
-FRAME = [
-    "the", "film", "was", "a", "long", "and", "quiet", "story", "of", "two", "people", "who", "never", "meet",
-    "with", "bright", "colours", "good", "music", "some", "dull", "scenes", "many", "odd", "turns", "an",
-    "ending", "that", "nobody", "could", "expect", "unbelievably", "well", "played", "by", "everyone", "in",
-    "it",
-]  # fmt: skip
+TEXT = """the film was a long and quiet story of two people who never meet with bright colours good music some dull
+    scenes many odd turns an ending that nobody could expect unbelievably well played by everyone in it"""
+FRAME = TEXT.split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +155,8 @@ def transformer(which: str, shape: Shape) -> tuple[Any, Single]:
 
     network, tokenizer = network_and_tokenizer(which)
     model = SequenceModel(network, tokenizer, window=shape.window, device="cpu")
-    long = {"truncation": True, "max_length": model.window, "stride": model.window // 4, "padding": True,
-            "return_overflowing_tokens": True}  # fmt: skip
+    long = {"max_length": model.window, "stride": model.window // 4}
+    long |= dict.fromkeys(("truncation", "padding", "return_overflowing_tokens"), True)
 
     def single(texts: list[list[str]]) -> None:
         with torch.inference_mode():
@@ -256,9 +253,8 @@ def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], 
     figures: dict[str, Any] = {**compared(seconds, passes), "inputs": len(asked)}
     if which != "logistic regression":
         sizes = [view.sizes[number] for batch in batches for view, number in batch]  # of what ran: equal ones once
-        figures["ceiling"] = (
-            f"{statistics.median(seconds['single']) / (sum(operations(model.network, size) for size in sizes) / peak):.1f}"
-        )
+        least = sum(operations(model.network, size) for size in sizes) / peak
+        figures["ceiling"] = f"{statistics.median(seconds['single']) / least:.1f}"
     return figures
 
 
@@ -334,8 +330,9 @@ def integrated(which: str, shape: Shape, clock: Callable[[], float], steps: int 
 def line(which: str, shape: Shape, method: str, figures: dict[str, Any]) -> str:
     """A row of the table."""
     return (
-        f"| {which} | {shape.name} | {method} | {figures['inputs']} | {figures['passes']} | {figures['per_second']:.0f} | "
-        f"{100 * figures['of_bare']:.0f} % | {figures['over_single']:.1f} | {figures['ceiling']} |"
+        f"| {which} | {shape.name} | {method} | {figures['inputs']} | {figures['passes']} "
+        f"| {figures['per_second']:.0f} | {100 * figures['of_bare']:.0f} % | {figures['over_single']:.1f} "
+        f"| {figures['ceiling']} |"
     )
 
 
@@ -351,11 +348,12 @@ def summary(lines: Sequence[str]) -> str:
 
     return (
         f"At least 5 times faster than one at a time: {named(fast)}. Less: {named(slow)}. Where the last column "
-        "is below 5 no batching in float32 can reach it here, one long input saturates a processor; where it is above, the "
-        "bare model's own batches stay below the rate of large matrix products (attention, activations and norms between "
-        f"them). Below 90 % of the bare model's rate: {named(short)}. The linear model counts words "
-        "by number where the bare pipeline splits strings: hence more than 100 %. Integrated gradients: a pass is forward "
-        "and backward, the points of one integral after the other; its bare model makes the same passes and sums nothing up."
+        "is below 5 no batching in float32 can reach it here, one long input saturates a processor; where it is above, "
+        "the bare model's own batches stay below the rate of large matrix products (attention, activations and norms "
+        f"between them). Below 90 % of the bare model's rate: {named(short)}. The linear model counts words "
+        "by number where the bare pipeline splits strings: hence more than 100 %. Integrated gradients: a pass is "
+        "forward and backward, the points of one integral after the other; its bare model makes the same passes and "
+        "sums nothing up."
     )
 
 
@@ -385,20 +383,21 @@ def main(words: Sequence[str] | None = None) -> None:
     peak = matrix_rate(clock)
     lines = [
         "## explain\n",
-        "The whole of `explain` (encoding, scores, erasing, sorting, results) against the bare model on the same padded "
-        "batches, made ready beforehand, and against tokenizing and running one input after the other, equal ones too "
-        f"({SAMPLE} of them, scaled). Command: `python -m benchmarks.explain"
-        f"{'' if options.threads == 1 else f' --threads {options.threads}'}`.\n",
+        "The whole of `explain` (encoding, scores, erasing, sorting, results) against the bare model on the same "
+        "padded batches, made ready beforehand, and against tokenizing and running one input after the other, equal "
+        f"ones too ({SAMPLE} of them, scaled). Command: `python -m "
+        f"benchmarks.explain{'' if options.threads == 1 else f' --threads {options.threads}'}`.\n",
         f"{platform.machine()}, {threads} thread{'s' if threads > 1 else ''}, "
-        f"{'processor' if threads == 1 else 'wall'} time, medians of {ROUNDS} to {MOST_ROUNDS} rounds (of ratios: each round's own), torch {torch.__version__}, large "
-        f"matrix products {peak / 1e9:.0f} GFLOP/s. MiniLM: 6 layers of width 384; tiny: 2 layers of width 128 (random "
-        "weights). Erasure: comprehensiveness and sufficiency at kd, five AOPC bins and ten random rationales. LIME: N 1000. \"At "
-        'most" is what one at a time takes, divided by the time of the passes\' multiplications alone at that rate: no '
-        "batching in float32 on this processor can be faster.\n",
+        f"{'processor' if threads == 1 else 'wall'} time, medians of {ROUNDS} to {MOST_ROUNDS} rounds (of ratios: each "
+        f"round's own), torch {torch.__version__}, large matrix products {peak / 1e9:.0f} GFLOP/s. MiniLM: 6 layers of "
+        "width 384; tiny: 2 layers of width 128 (random weights). Erasure: comprehensiveness and sufficiency at kd, "
+        "five AOPC bins and ten random rationales. LIME: N 1000. "
+        '"At most" is what one at a time takes, divided by the time of the passes'
+        "' multiplications alone at that rate: no batching in float32 on this processor can be faster.\n",
         "| model | texts | method | inputs | passes | passes/s | of the bare model's rate | times faster than one at a "
         "time | at most |",
         "|---|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    ]
     print(*lines[-2:], sep="\n")
     for which, shape, method, more in ROWS:
         if not wanted(which, shape.name, method):

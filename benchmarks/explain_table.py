@@ -28,46 +28,44 @@ ROOT = Path(__file__).resolve().parent.parent
 DRAWS = 10
 LINEAR = ("coefficients", "occlusion", "lime", "random")
 NEURAL = ("input-x-gradient", "attention", "random", "lime", "gradient")
-EVERY_LINEAR = (
-    "random", "coefficients", "occlusion", "shapley", "integrated-gradients", "kernel-shap", "gradient", "input-x-gradient", "lime",
-)  # fmt: skip
-EVERY_NEURAL = (
-    "random", "occlusion", "lime", "gradient", "simple-gradient", "input-x-gradient", "integrated-gradients", "deeplift",
-    "attention", "shapley", "kernel-shap",
-)  # fmt: skip
-EVERY_OPTION = ("--units", "sentences", "--aopc-bounds", "--leave-one-out")
-MANY_DRAWS = ("--beam", "2", "--soft-draws", "20", "--infidelity", "10", "--sensitivity", "2", "--lime-samples", "1000")
-FEW_DRAWS = (
-    "--beam", "1", "--soft-draws", "10", "--infidelity", "5", "--sensitivity", "1", "--lime-samples", "100", "--steps", "10",
-    "--shapley-draws", "2", "--shap-samples", "100",
-)  # fmt: skip
-EVERY_SCORE = (
-    ("agreement", "auprc"), ("agreement", "token_macro_f1"),
-    *(("faithfulness", key) for key in (
-        "comprehensiveness", "sufficiency", "comprehensiveness_aopc", "sufficiency_aopc", "naopc_comprehensiveness",
-        "naopc_sufficiency", "soft_comprehensiveness", "soft_sufficiency", "tau_loo", "infidelity_normalized",
-        "sensitivity_max",
-    )),
-)  # fmt: skip
+EVERY_LINEAR = """random coefficients occlusion shapley integrated-gradients kernel-shap gradient input-x-gradient
+    lime"""
+EVERY_NEURAL = """random occlusion lime gradient simple-gradient input-x-gradient integrated-gradients deeplift
+    attention shapley kernel-shap"""
+EVERY_OPTION = "--units sentences --aopc-bounds --leave-one-out"
+MANY_DRAWS = "--beam 2 --soft-draws 20 --infidelity 10 --sensitivity 2 --lime-samples 1000"
+FEW_DRAWS = """--beam 1 --soft-draws 10 --infidelity 5 --sensitivity 1 --lime-samples 100 --steps 10 --shapley-draws 2
+    --shap-samples 100"""
+
+
+def pairs_of(**keys: str) -> list[tuple[str, str]]:
+    """(part of a score file, key in it)."""
+    return [(part, key) for part, names in keys.items() for key in names.split()]
+
+
+EVERY_SCORE = pairs_of(
+    agreement="auprc token_macro_f1",
+    faithfulness="""comprehensiveness sufficiency comprehensiveness_aopc sufficiency_aopc naopc_comprehensiveness
+        naopc_sufficiency soft_comprehensiveness soft_sufficiency tau_loo infidelity_normalized sensitivity_max""",
+)
 HEAD = ("AUPRC", "token F1", "comprehensiveness", "sufficiency", "AOPC compr.", "AOPC suff.")
-KEYS = (
-    ("agreement", "auprc"), ("agreement", "token_macro_f1"), ("faithfulness", "comprehensiveness"),
-    ("faithfulness", "sufficiency"), ("faithfulness", "comprehensiveness_aopc"), ("faithfulness", "sufficiency_aopc"),
-)  # fmt: skip
+KEYS = pairs_of(
+    agreement="auprc token_macro_f1",
+    faithfulness="comprehensiveness sufficiency comprehensiveness_aopc sufficiency_aopc",
+)
 
 
 def call(*words: str | Path) -> str:
-    """Run the command line, show the call, and return what it printed on stdout."""
-    print("$ eraser-hub", *words, flush=True)
-    process = subprocess.run(
-        [sys.executable, "-m", "eraser_hub", *map(str, words)], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "160"},
-    )  # fmt: skip
-    return process.stdout
+    """Run the command line, of texts (split at blanks) and paths; show the call, return what it printed on stdout."""
+    parts = [part for word in words for part in (word.split() if isinstance(word, str) else [str(word)])]
+    print("$ eraser-hub", *parts, flush=True)
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "160"}
+    command = [sys.executable, "-m", "eraser_hub", *parts]
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
 
 
 def subset(corpus: Path, target: Path, every: int, shortest: int) -> None:
-    """A corpus folder with the so many shortest of validation, or each so-many-th (classes stand one after the other in the file)."""
+    """A corpus folder with the so many shortest of validation, or each so-many-th, as the classes stand in blocks."""
 
     def tokens(line: str) -> int:
         review = corpus / "docs" / json.loads(line)["annotation_id"]
@@ -82,16 +80,16 @@ def subset(corpus: Path, target: Path, every: int, shortest: int) -> None:
 
 
 def explained(
-    hub: Path, model: Path, method: str, work: Path, more: Sequence[str] = (), number: int = DRAWS
+    hub: Path, model: Path, method: str, work: Path, more: Sequence[str | Path] = (), number: int = DRAWS
 ) -> list[Path]:
     """Predictions of one method: one file, or several draws of chance."""
     out = work / f"{method}.jsonl"
     several = method == "random" and number > 1
     files = [work / f"random.draw-{draw:02d}.jsonl" for draw in range(1, number + 1)] if several else [out]
     if not all(file.exists() for file in files):
-        draws = ("--draws", str(number)) if several else ()
-        call("explain", "--dataset", hub, "--config", "movies", "--split", "val", "--model", model, "--method", method,
-             "--out", out, "--resume", "--quiet", *draws, *more)  # fmt: skip
+        draws = f"--draws {number}" if several else ""
+        options = f"--config movies --split val --method {method} --resume --quiet {draws}"
+        call(f"explain {options} --dataset", hub, "--model", model, "--out", out, *more)
     return files
 
 
@@ -101,8 +99,8 @@ def scored(hub: Path, files: Sequence[Path]) -> list[dict[str, dict[str, Any]]]:
     for file in files:
         target = file.with_suffix(".scores.json")
         if not target.exists():
-            call("score", "--dataset", hub, "--config", "movies", "--split", "val", "--results", file, "--score-file",
-                 target, "--confidence-level", "0.95")  # fmt: skip
+            options = "--config movies --split val --confidence-level 0.95"
+            call(f"score {options} --dataset", hub, "--results", file, "--score-file", target)
         scores.append(json.loads(target.read_text("utf-8")))
     return scores
 
@@ -131,10 +129,10 @@ def table(
 def every_score(hub: Path, model: Path, methods: Sequence[str], work: Path, more: Sequence[str] = ()) -> list[str]:
     """Markdown lines: a row for each score, a column for each method; one draw of chance."""
     work.mkdir(parents=True, exist_ok=True)
-    columns, known = [], list[str]()
+    columns, known = [], list[str | Path]()
     for method in methods:
-        (out,) = explained(hub, model, method, work, (*EVERY_OPTION, *known, *more), 1)
-        known = known or ["--aopc-bounds-from", str(out)]  # the first method's bounds are those of all
+        (out,) = explained(hub, model, method, work, (EVERY_OPTION, *known, *more), 1)
+        known = known or ["--aopc-bounds-from", out]  # the first method's bounds are those of all
         columns.append(scored(hub, [out])[0])
     lines = ["| score | " + " | ".join(methods) + " |", "|---|" + "---|" * len(methods)]
     for part, key in EVERY_SCORE:
@@ -150,8 +148,13 @@ def every_score(hub: Path, model: Path, methods: Sequence[str], work: Path, more
 def built(corpora: Path, work: Path) -> Path:
     """The folder of the dataset with movies."""
     if not (work / "hub" / "eraser" / "README.md").exists():
-        call("build", "eraser", "--source", corpora, "--config", "movies", "--out", work / "hub")
+        call("build eraser --config movies --source", corpora, "--out", work / "hub")
     return work / "hub" / "eraser"
+
+
+def section(heading: str, lines: Sequence[str], figures: Path) -> list[str]:
+    """A table below its heading, and what training printed."""
+    return [f"### {heading}", "", *lines, "", *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]
 
 
 def linear(corpora: Path, work: Path, every: bool = False) -> list[str]:
@@ -159,16 +162,15 @@ def linear(corpora: Path, work: Path, every: bool = False) -> list[str]:
     hub = built(corpora, work)
     model, figures = work / "logistic-regression", work / "logistic-regression.txt"
     if not figures.exists():
-        printed = call("train", "--dataset", hub, "--config", "movies", "--model", "logistic-regression", "--regimes",
-                     "--out", model)  # fmt: skip
+        options = "--config movies --model logistic-regression --regimes"
+        printed = call(f"train {options} --dataset", hub, "--out", model)
         figures.write_text("\n".join(printed.splitlines()[1:]) + "\n", "utf-8")
     lines = (
-        every_score(hub, model, EVERY_LINEAR, work / "every", MANY_DRAWS)
+        every_score(hub, model, EVERY_LINEAR.split(), work / "every", [MANY_DRAWS])
         if every
         else table(hub, model, LINEAR, work / "linear")
     )
-    return ["### Logistic regression over counted words, movies validation (200 reviews)", "", *lines, "",
-            *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]  # fmt: skip
+    return section("Logistic regression over counted words, movies validation (200 reviews)", lines, figures)
 
 
 def transformer(corpora: Path, work: Path, options: argparse.Namespace) -> list[str]:
@@ -179,20 +181,19 @@ def transformer(corpora: Path, work: Path, options: argparse.Namespace) -> list[
     encoder = Path(next(iter(package.submodule_search_locations))) / "model"
     model, figures, hub = work / "minilm", work / "minilm.txt", built(corpora, work)
     if not figures.exists():
-        printed = call("train", "--dataset", hub, "--config", "movies", "--model", encoder, "--window", "256",
-                       "--batch-size", "12", "--learning-rate", "5e-5", "--max-steps", str(options.steps), "--out", model)  # fmt: skip
+        fitting = f"--config movies --window 256 --batch-size 12 --learning-rate 5e-5 --max-steps {options.steps}"
+        printed = call(f"train {fitting} --dataset", hub, "--model", encoder, "--out", model)
         figures.write_text("\n".join(printed.splitlines()[1:]) + "\n", "utf-8")
     name = f"shortest-{options.shortest}" if options.shortest else f"every-{options.every}"
     subset(corpora / "movies", work / name / "corpora" / "movies", options.every, options.shortest)
     some = built(work / name / "corpora", work / name)
-    more = ("--window", "256", "--precision", options.precision)
+    more = f"--window 256 --precision {options.precision}"
     if options.every_score:
-        lines = every_score(some, model, EVERY_NEURAL, work / f"{name}-scores", (*more, *FEW_DRAWS))
+        lines = every_score(some, model, EVERY_NEURAL.split(), work / f"{name}-scores", [more, FEW_DRAWS])
     else:
-        lines = table(some, model, NEURAL, work / f"neural-{name}", (*more, "--lime-samples", "500"), options.draws)
+        lines = table(some, model, NEURAL, work / f"neural-{name}", [more, "--lime-samples 500"], options.draws)
     which = f"the {options.shortest} shortest reviews" if options.shortest else f"every {options.every}th review"
-    return [f"### MiniLM fine-tuned for {options.steps} steps, {which} of movies validation", "", *lines, "",
-            *(f"- {line}" for line in figures.read_text("utf-8").splitlines())]  # fmt: skip
+    return section(f"MiniLM fine-tuned for {options.steps} steps, {which} of movies validation", lines, figures)
 
 
 def pairs(work: Path) -> list[str]:
@@ -202,19 +203,19 @@ def pairs(work: Path) -> list[str]:
 
     hub = work / "hub" / "bilingual_perturbation"
     if not (hub / "README.md").exists():
-        call("build", "bilingual_perturbation", "--source", ROOT / "samples" / "bilingual_perturbation", "--out",
-             work / "hub")  # fmt: skip
+        samples = ROOT / "samples" / "bilingual_perturbation"
+        call("build bilingual_perturbation --source", samples, "--out", work / "hub")
     model = work / "senti_ch"
     if not (model / "model.skops").exists():
-        call("train", "--dataset", hub, "--config", "senti_ch", "--split", "test", "--model", "logistic-regression",
-             "--features", "characters", "--out", model)  # fmt: skip
+        options = "--config senti_ch --split test --model logistic-regression --features characters"
+        call(f"train {options} --dataset", hub, "--out", model)
     references = list(load_dataset(str(hub), "senti_ch", split="test", streaming=True))
     lines = ["### Character n-grams, the bundled senti_ch pairs", "", "| method | MAP |", "|---|---|"]
     for method in LINEAR:
         out = work / f"senti_ch.{method}.jsonl"
         if not out.exists():
-            call("explain", "--dataset", hub, "--config", "senti_ch", "--split", "test", "--model", model, "--method",
-                 method, "--out", out, "--resume", "--quiet", "--lime-samples", "1000")  # fmt: skip
+            options = f"--config senti_ch --split test --method {method} --resume --quiet --lime-samples 1000"
+            call(f"explain {options} --dataset", hub, "--model", model, "--out", out)
         predictions = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
         metric = evaluate.load(str(ROOT / "metrics" / "perturbation_map.py"), keep_in_memory=True)
         score = metric.compute(predictions=predictions, references=references)

@@ -1,7 +1,7 @@
 """Do tests call equal systems different, and do intervals hold the truth, as often as they say?
 
-rejection   two simple systems on real corpora, exchanged document by document: every difference is chance, and a test at .05
-            is to find one in five cases of a hundred
+rejection   two simple systems on real corpora, exchanged document by document: every difference is chance, and a test
+            at .05 is to find one in five cases of a hundred
 stars       how many of these comparisons put a star anywhere
 coverage    samples of a made-up population whose scores are known: a 95 % interval is to hold them in 95 of a hundred
 
@@ -123,8 +123,10 @@ def rejections(name: str, random: np.random.Generator) -> list[str]:
 
 # ------------------------------------------------------------------------------------------------------------- coverage
 def _population(documents: int, most: float, random: np.random.Generator) -> list[Statistics]:
-    """Agreement and faithfulness of annotations on so many documents, 1 + Poisson(``most``) on each; those of a document are
-    alike, as hard as it is."""
+    """Agreement and faithfulness of annotations on so many documents, 1 + Poisson(``most``) on each.
+
+    Those of a document are alike, as hard as it is.
+    """
     predictions, references = [], []
     for at in range(documents):
         hard = random.normal()
@@ -186,7 +188,7 @@ def coverage(kind: str, population: Sequence[Statistics], random: np.random.Gene
     return lines
 
 
-# ---------------------------------------------------------------------------------------------------------------- report
+# --------------------------------------------------------------------------------------------------------------- report
 def main() -> int:
     start, random = perf_counter(), np.random.default_rng(0)
     tests = [line for name in NAMES if (CORPORA / name).is_dir() for line in rejections(name, random)]
@@ -200,15 +202,15 @@ def main() -> int:
         f"{perf_counter() - start:.0f} s.",
         "",
         f"Two systems, each with its own skill in each document, exchanged document by document, {EXCHANGES} times "
-        f"({ALONE} by annotations), {RESAMPLES} resamples: the share of tests at .05 that reject, over the headline scores; and of "
-        "comparisons with any raw p at most .05 among all scores, with any star.",
+        f"({ALONE} by annotations), {RESAMPLES} resamples: the share of tests at .05 that reject, over the headline "
+        "scores; and of comparisons with any raw p at most .05 among all scores, with any star.",
         "",
         "| corpus | annotations | clusters | by annotations | by clusters | paired bootstrap | any raw p | any star |",
         "|---|---|---|---|---|---|---|---|",
         *tests,
         "",
-        f"Coverage of 95 % BCa intervals, {SAMPLES} samples of n documents, {RESAMPLES} resamples (independent: one annotation a "
-        "document; clustered: five on average). Macro F1 has a class of 10 %.",
+        f"Coverage of 95 % BCa intervals, {SAMPLES} samples of n documents, {RESAMPLES} resamples (independent: one "
+        "annotation a document; clustered: five on average). Macro F1 has a class of 10 %.",
         "",
         "| annotations | n | mean | macro F1 | IOU | AUPRC |",
         "|---|---|---|---|---|---|",

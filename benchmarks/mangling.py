@@ -1,4 +1,4 @@
-"""Quotes as language models spoil them: what a reader takes for the same words, what is a little wrong, and what is invented."""
+"""Quotes as language models spoil them: the same words to a reader, a little wrong, or invented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up ERASER corpora of the papers' full sizes: the numbers are the papers' (ERASER, Tables 1, 2 and 5), the text is not.
+"""Made-up ERASER corpora of the papers' full sizes: the papers' numbers (ERASER, Tables 1, 2 and 5), not their text.
 
 Words are made of syllables and drawn by Zipf's law, so that they compress about as English does.
 

@@ -1,11 +1,11 @@
-"""``explain``'s token scores beside other libraries': one MiniLM, the same texts, as many passes, one thread, CPU seconds.
+"""``explain``'s token scores beside other libraries': one MiniLM, the same texts and passes, one thread, CPU seconds.
 
-python -m benchmarks.peers          whichever of captum, ferret, ICE, interpreto, lime, shap and transformers-interpret are
-                               installed
+python -m benchmarks.peers          whichever of captum, ferret, ICE, interpreto, lime, shap and
+                                    transformers-interpret are installed
 python -m benchmarks.peers lime     the rows of some methods, printed only
 
-Each side scores every text for the label that the model predicts, which it has to find out itself. Texts are made here, of
-common English words. The others take one text at a time; `explain` takes them as a chunk, as it always does.
+Each side scores every text for the label that the model predicts, which it has to find out itself. Texts are made here,
+of common English words. The others take one text at a time; `explain` takes them as a chunk, as it always does.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def ours(model: Model, method: str) -> Explain:
 
 
 def by_captum(model: Model, method: str) -> Explain:
-    """The loop of captum's tutorials: embeddings in, the label's probability out; words as features where inputs are perturbed."""
+    """The loop of captum's tutorials: embeddings in, a probability out; words as features to perturb inputs."""
     import torch
     from captum import attr
 
@@ -306,11 +306,11 @@ def head(versions: dict[str, str], load: float) -> list[str]:
     return [
         "## peers: token scores beside other libraries",
         "",
-        f"`python -m benchmarks.peers`: MiniLM (float32, one thread), {shorts} texts of {short} words and {longs} of {long}; {STEPS} steps, "
-        f"{SAMPLES} samples, batches of {BATCH} (ours: its own), words masked; integrated gradients with their convergence delta where "
-        "the library tells it (ours, captum). CPU seconds a text of eraser-hub, and the others' as "
-        f"multiples of them (above 1: eraser-hub is faster); medians of {RUNS}, in turn, of who takes over {SLOW} times as long one text once; "
-        f"load {load:.1f} at the start.",
+        f"`python -m benchmarks.peers`: MiniLM (float32, one thread), {shorts} texts of {short} words and {longs} of "
+        f"{long}; {STEPS} steps, {SAMPLES} samples, batches of {BATCH} (ours: its own), words masked; integrated "
+        "gradients with their convergence delta where the library tells it (ours, captum). CPU seconds a text of "
+        f"eraser-hub, and the others' as multiples of them (above 1: eraser-hub is faster); medians of {RUNS}, in "
+        f"turn, of who takes over {SLOW} times as long one text once; load {load:.1f} at the start.",
         "",
         "| method | texts | eraser-hub, s | " + " | ".join(f"{n} {v}".strip() for n, v in versions.items()) + " |",
         "|---|---|---|" + "---|" * len(PEERS),

@@ -4,14 +4,15 @@
     python -m benchmarks.pins measure --out FOLDER
     python -m benchmarks.pins compare OLD/pins.json NEW/pins.json [--diff 20] [--common] [--quiet]
 
-`run` walks a fixed list of journeys: commands of `PYTHON -m eraser_hub`, and a few Python snippets that use public names
-alone. PYTHON's `eraser_hub` must be that of DIR (an editable install of DIR in a virtual environment of its own does).
-Most journeys run in a process forked from a warm one, which holds the libraries but nothing of the checkout; those marked
-fresh, which start processes themselves, run in a new interpreter. `--only` takes shell patterns of names; what these
-journeys read from others is run too. `--corpora` adds the journeys on real corpora, and on the reference scorer's golden
-predictions where `--golden` (by default `../golden/eraser_metrics` beside the corpora) has them.
+`run` walks a fixed list of journeys: commands of `PYTHON -m eraser_hub`, and a few Python snippets that use public
+names alone. PYTHON's `eraser_hub` must be that of DIR (an editable install of DIR in a virtual environment of its own
+does). Most journeys run in a process forked from a warm one, which holds the libraries but nothing of the checkout;
+those marked fresh, which start processes themselves, run in a new interpreter. `--only` takes shell patterns of names;
+what these journeys read from others is run too. `--corpora` adds the journeys on real corpora, and on the reference
+scorer's golden predictions where `--golden` (by default `../golden/eraser_metrics` beside the corpora) has them.
 
-`measure` digests once more what a run has left (when the rules below have changed). FOLDER is emptied first, and keeps everything:
+`measure` digests once more what a run has left (when the rules below have changed). FOLDER is emptied first, and keeps
+everything:
 
     pins.json         journey -> exit status, digests of stdout and stderr, of every file, of every Parquet column
     timings.json      seconds per journey
@@ -24,11 +25,11 @@ Every other file that is UTF-8 is digested after normalisation, like stdout and 
 
 Normalised, because it varies with the place, the hour and the release, and with nothing else:
 
-- absolute paths of FOLDER, DIR, the corpora, the golden files and PYTHON's environment: <OUT>, <CHECKOUT>, <CORPORA>, ..
+- absolute paths of FOLDER, DIR, the corpora, the golden files, PYTHON's environment: <OUT>, <CHECKOUT>, <CORPORA>, ..
 - rates and durations where a unit of time follows (`12.3 instances/s`, `(.., 0.1 s)`): <RATE>, <SECONDS>
 - dates with a time of day: <TIME>
 - `eraser_hub.__version__` behind the project's name (`eraser-hub:1.0.0`, `"eraser_hub": "1.0.0"`) and at the end of a
-  signature (`|version:1.0.0`): <VERSION>
+  signature (`|version:1.0.0`): <VERSION>; the first two numbers of a dataset's version (`1.0.1234567`): <RELEASE>
 
 Journeys run with one thread, a fixed PYTHONHASHSEED (the caller's, if set), no network, no colours, 120 columns, UTC.
 What may differ between two runs of one checkout is named in EXCLUDED, with the reason.
@@ -65,11 +66,8 @@ from typing import Any
 LIMIT_SECONDS = 300
 TEXT_BATCH = 256
 # imported once, before the journeys are forked off; those that are not installed are passed over
-WARM = (
-    "typer", "rich.console", "rich.table", "numpy", "pyarrow.parquet", "orjson", "msgspec", "jinja2", "yaml", "tqdm",
-    "datasets", "evaluate", "torch", "transformers", "sklearn.linear_model", "scipy.stats", "skops.io", "lime",
-    "matplotlib.pyplot",
-)  # fmt: skip
+WARM = """typer rich.console rich.table numpy pyarrow.parquet orjson msgspec jinja2 yaml tqdm datasets evaluate torch
+    transformers sklearn.linear_model scipy.stats skops.io lime matplotlib.pyplot"""
 
 
 @dataclass(frozen=True)
@@ -98,12 +96,11 @@ HUMAN = "journeys/build-human/hub/human_rationales"
 HUBS = {"eraser": ERASER, "bilingual": BILINGUAL, "human": HUMAN}
 PREDICTIONS = "inputs/samples/predictions/eraser"
 MOVIES = f"--dataset {ERASER} --config movies"
+LINEAR = "journeys/train-movies/model"
 MOVIES_RAW = "--data-dir inputs/samples/eraser/movies --split val"
 OURS, BASELINE = f"{PREDICTIONS}/movies.val.jsonl", f"{PREDICTIONS}/movies.val.baseline.jsonl"
-VERBS = (
-    "build", "check", "stats", "export", "score", "compare", "train", "explain", "report", "highlight", "board",
-    "publish", "serve", "quickstart",
-)  # fmt: skip
+VERBS = "build check stats export score compare train explain report highlight board publish serve quickstart"
+CONFIGS = "boolq cose cose_simplified esnli esnli_flat evidence_inference fever movies multirc"
 
 
 @dataclass(frozen=True)
@@ -138,7 +135,7 @@ def helps() -> Iterator[Journey]:
     """What the command line says of itself."""
     yield Journey("help", "--help")
     yield Journey("version", "--version")
-    for verb in VERBS:
+    for verb in VERBS.split():
         yield Journey(f"help-{verb}", f"{verb} --help")
 
 
@@ -202,28 +199,26 @@ SCORE_VARIANTS = {
 
 def scores() -> Iterator[Journey]:
     """score for every file of sample predictions, in every variant; compare."""
-    for config in (
-        "boolq", "cose", "cose_simplified", "esnli", "esnli_flat", "evidence_inference", "fever", "movies", "multirc",
-    ):  # fmt: skip
+    for config in CONFIGS.split():
         results = f"--results {PREDICTIONS}/{config}.val.jsonl --score-file @/scores.json"
-        raw = f"--data-dir inputs/samples/eraser/{config} --split val {results}"
+        folder = f"inputs/samples/eraser/{config}"
+        raw = f"--data-dir {folder} --split val {results}"
         for variant, options in SCORE_VARIANTS.items():
             yield Journey(f"score-{config}-{variant}", f"score {raw} {options}")
         yield Journey(
             f"score-{config}-dataset", f"score --dataset {ERASER} --config {config} --split validation {results}"
         )
-        yield Journey(
-            f"score-{config}-annotations",
-            f"score --data-dir inputs/samples/eraser/{config} --annotations inputs/samples/eraser/{config}/val.jsonl {results}",
-        )
+        annotated = f"score --data-dir {folder} --annotations {folder}/val.jsonl {results}"
+        yield Journey(f"score-{config}-annotations", annotated)
     raw = f"score {MOVIES_RAW} --score-file @/scores.json"
     everything = "--per-instance --by classification --confidence-level 0.95 --n-resamples 100 --random-baseline 2"
     yield Journey("score-movies-2-processes", f"{raw} --results {OURS} --num-proc 2 {everything}", fresh=True)
     yield Journey("score-movies-baseline", f"{raw} --results {BASELINE} {everything}")
     yield Journey("score-movies-aopc", f"{raw} --results {OURS} --aopc-thresholds 0.05 --aopc-thresholds 0.5")
     for policy in ("zero", "one", "reference"):
-        yield Journey(f"score-multirc-auprc-{policy}", f"score --data-dir inputs/samples/eraser/multirc --split val "
-                      f"--results {PREDICTIONS}/multirc.val.jsonl --auprc-policy {policy} --score-file @/scores.json")  # fmt: skip
+        words = f"--results {PREDICTIONS}/multirc.val.jsonl --auprc-policy {policy} --score-file @/scores.json"
+        words = f"score --data-dir inputs/samples/eraser/multirc --split val {words}"
+        yield Journey(f"score-multirc-auprc-{policy}", words)
     pair = f"--results {OURS} --results {BASELINE} --n-resamples 200"
     yield Journey("compare-text", f"compare {MOVIES_RAW} {pair} --seed 5")
     yield Journey(
@@ -336,8 +331,8 @@ def pages() -> Iterator[Journey]:
     )
     ours = "journeys/report-movies/report/ours.scores.json"
     yield Journey("board-published", "board --out @/board")
-    yield Journey("board-scores", f"board --scores {ours} --scores LIME@movies=journeys/score-movies-plain/scores.json "
-                  "--out @/board --space @/space --title Ours")  # fmt: skip
+    scores = f"--scores {ours} --scores LIME@movies=journeys/score-movies-plain/scores.json"
+    yield Journey("board-scores", f"board {scores} --out @/board --space @/space --title Ours")
     submitted = f"--submission ours={OURS} {MOVIES} --split validation"
     yield Journey("board-submission", f"board {submitted} --no-published --out @/board")
 
@@ -433,7 +428,7 @@ USAGE_FAULTS = {
     "explain-suffix": f"explain {MOVIES} --model journeys/train-movies/model --out @/p.csv",
     "explain-split": f"explain {MOVIES} --model journeys/train-movies/model --split vall --out @/p.jsonl --quiet",
     "explain-model": f"explain {MOVIES} --model nowhere --out @/p.jsonl --quiet",
-    "explain-attention": f"explain {MOVIES} --model journeys/train-movies/model --method attention --out @/p.jsonl --quiet",
+    "explain-attention": f"explain {MOVIES} --model {LINEAR} --method attention --out @/p.jsonl --quiet",
     "train-model": f"train {MOVIES} --model logistic --out @/model",
     "highlight-id": f"highlight {MOVIES} --id nobody",
     "report-predictions": f"report {MOVIES} --predictions nowhere.jsonl --out @/report",
@@ -447,7 +442,8 @@ TINY_NETWORK = """
 import glob, json, torch, transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 texts = [open(name, encoding="utf-8").read() for name in sorted(glob.glob("inputs/samples/eraser/movies/docs/*"))]
-texts += [json.loads(line)["context"] for line in open("inputs/samples/bilingual_perturbation/senti_ch", encoding="utf-8")]
+pairs = open("inputs/samples/bilingual_perturbation/senti_ch", encoding="utf-8")
+texts += [json.loads(line)["context"] for line in pairs]
 words = sorted({word for text in texts for word in text.split()} | {sign for text in texts for sign in text})
 words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
 made = Tokenizer(models.WordPiece({word: place for place, word in enumerate(words)}, unk_token="[UNK]"))
@@ -485,12 +481,14 @@ for hub, name in (("journeys/build-eraser/hub", "eraser"), ("journeys/build-bili
             streamed = list(load_dataset(name, config, split=split, streaming=True))
             assert streamed == list(rows)
             for column in rows.column_names:
-                print("   ", column, rows.features[column], hashlib.sha256(repr(list(rows[column])).encode()).hexdigest())
+                digest = hashlib.sha256(repr(list(rows[column])).encode()).hexdigest()
+                print("   ", column, rows.features[column], digest)
     os.chdir("../../..")
 """,
     "python-builders": """
 import eraser_hub
-for kind, folder, config in (("Eraser", "eraser", "movies"), ("BilingualPerturbation", "bilingual_perturbation", "senti_ch"),
+for kind, folder, config in (("Eraser", "eraser", "movies"),
+                             ("BilingualPerturbation", "bilingual_perturbation", "senti_ch"),
                              ("HumanRationales", "human_rationales", "sst")):
     builder = getattr(eraser_hub, kind)(config, data_dir=f"inputs/samples/{folder}", cache_dir=f"cache/{kind}")
     builder.download_and_prepare()
@@ -507,7 +505,8 @@ chinese = load_dataset("journeys/build-bilingual/hub/bilingual_perturbation", "s
 lines = lambda path: [json.loads(line) for line in open("inputs/samples/predictions/" + path, encoding="utf-8")]
 ours, pairs = lines("eraser/movies.val.jsonl"), lines("bilingual_perturbation/senti_ch.jsonl")
 curve = [{"annotation_id": "a", "occlusion_rate": rate, "trial": 0, "p_full": 0.9, "p_empty": 0.4,
-          "p_rationale": 0.9 - 0.5 * rate**0.5, "p_complement": 0.4 + 0.5 * rate**2} for rate in (0, 0.25, 0.5, 0.75, 1)]
+          "p_rationale": 0.9 - 0.5 * rate**0.5, "p_complement": 0.4 + 0.5 * rate**2}
+         for rate in (0, 0.25, 0.5, 0.75, 1)]
 people = [{"annotation_id": "a", "annotators": [[0, 1, 1, 0, 0], [0, 1, 1, 1, 0], [0, 0, 1, 0, 0]], "language": "en"},
           {"annotation_id": "b", "annotators": [[1, 0, 0, 1], [1, 0, 0, 0], [1, 0, 1, 0]], "language": "zh"}]
 drawn = {"confidence_level": 0.95, "n_resamples": 100, "seed": 1}
@@ -544,7 +543,7 @@ rows = load_dataset("journeys/build-eraser/hub/eraser", "movies", split="validat
 instance = json.loads(open("inputs/samples/predictions/eraser/movies.val.jsonl", encoding="utf-8").readline())
 print(eraser_hub.highlight(rows[0], instance, label_names=rows.features["classification"].names)._repr_html_())
 """,
-}  # fmt: skip
+}
 
 
 def snippets() -> Iterator[Journey]:
@@ -679,16 +678,22 @@ def make_inputs(out: Path, samples: Path) -> None:
 # --- running ---------------------------------------------------------------------------------------------------------
 
 
+SWITCHES = """HF_HUB_OFFLINE HF_DATASETS_DISABLE_PROGRESS_BARS HF_HUB_DISABLE_PROGRESS_BARS PYTHONSAFEPATH NO_COLOR
+    PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS MKL_NUM_THREADS OPENBLAS_NUM_THREADS"""
+SETTINGS = "TOKENIZERS_PARALLELISM=false COLUMNS=120 TERM=dumb TZ=UTC LC_ALL=C.UTF-8"
+PLACES = {"TMPDIR": "tmp", "HF_HOME": "cache/hf", "MPLCONFIGDIR": "cache/mpl"}
+
+
 def environment(out: Path) -> dict[str, str]:
     """The environment of every journey: nothing of the caller's but where programs are."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     return {
-        **kept, **threads, "TMPDIR": str(out / "tmp"), "HF_HOME": str(out / "cache/hf"), "MPLCONFIGDIR": str(out / "cache/mpl"),
-        "HF_HUB_OFFLINE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "TOKENIZERS_PARALLELISM": "false", "PYTHONSAFEPATH": "1", "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
-        "COLUMNS": "120", "TERM": "dumb", "NO_COLOR": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
-    }  # fmt: skip
+        **kept,
+        **dict.fromkeys(SWITCHES.split(), "1"),
+        **dict(setting.split("=") for setting in SETTINGS.split()),
+        "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
+        **{name: str(out / place) for name, place in PLACES.items()},
+    }
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -731,7 +736,7 @@ def walk(asked: argparse.Namespace) -> int:
         print(f"expected eraser_hub of {asked.checkout}, found {spec and spec.origin}", file=sys.stderr)
         return 2
     journeys = [Journey(**values) for values in json.loads(Path("plan.json").read_text("utf-8"))]
-    for name in WARM:
+    for name in WARM.split():
         try:
             importlib.import_module(name)
         except ImportError:
@@ -823,7 +828,10 @@ def normalise(text: str, places: dict[str, Path], version: str) -> str:
     text = re.sub(r"\d[\d,.]*(?= [a-z ]+/s\b)", "<RATE>", text)
     text = re.sub(r"\d[\d,.]*(?= s\))", "<SECONDS>", text)
     text = re.sub(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?", "<TIME>", text)
-    return re.sub(rf"(eraser[-_]hub\W{{1,6}}|\|version:){re.escape(version)}(?![\d.])", r"\1<VERSION>", text)
+    named = rf"(eraser[-_]hub\W{{1,6}}|\|version:|VERSION = \"){re.escape(version)}(?![\d.])"
+    text = re.sub(named, r"\1<VERSION>", text)
+    # a dataset's version: the package's first two numbers, and one out of the contents
+    return re.sub(rf"(?<![\d.]){re.escape(version.rpartition('.')[0])}\.(?=\d{{3,}}\b)", "<RELEASE>.", text)
 
 
 def file_digest(path: Path, journey: str, name: str, places: dict[str, Path], version: str) -> str:

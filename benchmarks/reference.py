@@ -3,7 +3,8 @@
 python -m benchmarks.reference CHECKOUT PYTHON [SHAPE ..]     CHECKOUT: a folder that holds rationale_benchmark/;
                                PYTHON: the interpreter of an environment that it runs in (scikit-learn 1.2.2)
 
-Start-up is the same command on one instance of movies' shape. The shapes are those of `benchmarks.scoring`; ours scores them in one process.
+Start-up is the same command on one instance of movies' shape. The shapes are those of `benchmarks.scoring`; ours scores
+them in one process.
 """
 
 from __future__ import annotations

@@ -92,7 +92,8 @@ def main() -> int:
     text = (
         f"## A report of {asked.instances:,} instances\n\n`python -m benchmarks.reports` "
         f"({platform.machine()}, Python {platform.python_version()}, headless Chromium)\n\n"
-        f"| instances | tokens each | systems | page | first opening | slowest of {ROUNDS} | against a page of 10 | bar |\n"
+        f"| instances | tokens each | systems | page | first opening | slowest of {ROUNDS} | "
+        "against a page of 10 | bar |\n"
         "|---|---|---|---|---|---|---|---|\n"
         f"| {asked.instances:,} | {asked.tokens} | 2 | {size / 1e6:.1f} MB | {first:.2f} s | {worst:.2f} s | "
         f"{ratio:.1f} times as long | {BAR:.0f} s: {'held' if worst < BAR else 'MISSED'} |\n"

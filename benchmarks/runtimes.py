@@ -3,9 +3,9 @@
 python -m benchmarks.runtimes       torch.compile where there is a C++ compiler, ONNX Runtime where onnx, onnxscript and
                                     onnxruntime are installed
 
-Per shape of a batch the processor's time of PyTorch as it is, and the others' as multiples of it (above 1: faster), in turn,
-medians; their greatest difference in p; and what making them takes. Batches that `explain` runs have many shapes, so that
-both are made for any (dynamic) shape.
+Per shape of a batch the processor's time of PyTorch as it is, and the others' as multiples of it (above 1: faster), in
+turn, medians; their greatest difference in p; and what making them takes. Batches that `explain` runs have many shapes,
+so that both are made for any (dynamic) shape.
 """
 
 from __future__ import annotations
@@ -57,10 +57,8 @@ def by_onnx(module: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         axes = {0: torch.export.Dim("inputs", min=2, max=64), 1: torch.export.Dim("pieces", min=2, max=512)}
-        torch.onnx.export(
-            module, batch, path, dynamo=True, input_names=["input_ids", "attention_mask"], output_names=["logits"],
-            dynamic_shapes=(axes, axes), verbose=False,
-        )  # fmt: skip
+        names = {"input_names": ["input_ids", "attention_mask"], "output_names": ["logits"]}
+        torch.onnx.export(module, batch, path, dynamo=True, dynamic_shapes=(axes, axes), verbose=False, **names)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])

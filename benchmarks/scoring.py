@@ -7,8 +7,8 @@ Each shape is generated (random text, spans, scores), both sides score it altern
 1e-9; of a large shape both score its first PART instances, as the plain side takes minutes for the whole. esnli_train
 has hard and soft rationales and class scores (full and erased); esnli_train_aopc has ten class scores per instance more
 (five thresholds). Both repeat the texts and scores of their first BODIES instances under new ids. The parse floor is
-orjson.loads on every line of the prediction file. Times are CPU seconds, and seconds by the clock. Peak memory is that of processes of their own,
-above what they hold before they start.
+orjson.loads on every line of the prediction file. Times are CPU seconds, and seconds by the clock. Peak memory is that
+of processes of their own, above what they hold before they start.
 """
 
 from __future__ import annotations
@@ -252,16 +252,17 @@ def table(rows: dict[str, dict[str, float]]) -> str:
     lines = [
         "## Scoring",
         "",
-        f"`python -m benchmarks.scoring`, {os.cpu_count()} cores, CPU seconds. Ratio: time of the plain implementation over ours, both"
-        f" on the first {PART:,} instances at most (column part); they give the same numbers to 1e-9. What holds against ERASER's own"
-        " scorer `python -m benchmarks.reference` prints. Ours: the whole"
-        " shape (clock: by the clock; files over 256 MiB are shared by two processes). Floor: our time over that of `orjson.loads` on every line of the predictions, both on the whole."
-        " Memory: our peak above what the process held before, its share of what the parsed predictions take (process: the"
-        " whole process at its peak; where two share a file, each of them). esnli_train has hard and soft"
-        " rationales and full and erased class scores; esnli_train_aopc has those at five thresholds besides.",
+        f"`python -m benchmarks.scoring`, {os.cpu_count()} cores, CPU seconds. Ratio: time of the plain "
+        f"implementation over ours, both on the first {PART:,} instances at most (column part); they give the same "
+        "numbers to 1e-9. What holds against ERASER's own scorer `python -m benchmarks.reference` prints. Ours: the "
+        "whole shape (clock: by the clock; files over 256 MiB are shared by two processes). Floor: our time over "
+        "that of `orjson.loads` on every line of the predictions, both on the whole. Memory: our peak above what the "
+        "process held before, its share of what the parsed predictions take (process: the whole process at its peak; "
+        "where two share a file, each of them). esnli_train has hard and soft rationales and full and erased class "
+        "scores; esnli_train_aopc has those at five thresholds besides.",
         "",
-        "| shape | instances | MB | ours (s) | clock (s) | floor | peak (MiB) | share of parsed | process (MiB) | part | plain (s) "
-        "| ratio |",
+        "| shape | instances | MB | ours (s) | clock (s) | floor | peak (MiB) | share of parsed | process (MiB) | part "
+        "| plain (s) | ratio |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     ratios = []

@@ -1,4 +1,7 @@
-"""A server of the OpenAI kind that takes its time: python slow_server.py SECONDS prints its port and answers until it is killed."""
+"""A server of the OpenAI kind that takes its time.
+
+python slow_server.py SECONDS       prints its port and answers until it is killed
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import sys
 
 
 async def serve(latency: float) -> None:
-    """Answer POST with the first label of the schema and two runs of words of the prompt, after the latency; say the port."""
+    """Answer POST, after the latency, by the schema's first label and two runs of the prompt's words; say the port."""
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

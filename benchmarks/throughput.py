@@ -1,6 +1,6 @@
-"""``ask`` beside the bare openai client: the same prompts, as many at a time, a server that takes its time in a process of its own.
+"""``ask`` beside the bare openai client: the same prompts, as many at a time, a server in a process of its own.
 
-python -m benchmarks.throughput         real corpora (ERASER_CORPORA); `python -m benchmarks.asking` prints the same, among others
+python -m benchmarks.throughput         real corpora (ERASER_CORPORA); `python -m benchmarks.asking` prints it too
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _bare_client(endpoint: str, prompts: Sequence[Messages], concurrency: int) -
 
 
 def measure(job: AskJob, concurrency: int, latency: float, runs: int, folder: Path) -> tuple[list[Took], list[Took]]:
-    """What the bare client and `ask` took, run by run in turn; prompts are made beforehand for the former, nothing for the latter."""
+    """What the bare client and `ask` took, run by run in turn; prompts are made beforehand for the former alone."""
     settings = AskSettings("scripted")
     plan = plan_of(job, settings)
     prompts = [plan.messages(question) for question in plan.questions()]
@@ -100,10 +100,10 @@ def table() -> list[str]:
     lines = [
         "## throughput: asking a server that takes its time",
         "",
-        f"{INSTANCES:,} instances, {CONCURRENCY} at a time, a server with {LATENCY * 1e3:.0f} ms of latency in a process of its own: ideal "
-        f"{ideal:.2f} s. `ask` reads the data, asks, keeps each answer, aligns quotes and writes predictions; the bare openai client "
-        f"sends the same prompts, made beforehand, and reads nothing. In turn, {RUNS} times, medians; {os.cpu_count()} cores, load "
-        f"{os.getloadavg()[0]:.1f} at the start.",
+        f"{INSTANCES:,} instances, {CONCURRENCY} at a time, a server with {LATENCY * 1e3:.0f} ms of latency in a "
+        f"process of its own: ideal {ideal:.2f} s. `ask` reads the data, asks, keeps each answer, aligns quotes and "
+        "writes predictions; the bare openai client sends the same prompts, made beforehand, and reads nothing. In "
+        f"turn, {RUNS} times, medians; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start.",
         "",
         "| corpus | bare client, s | x ideal | ask, s | x ideal | ask / bare | CPU s bare | CPU s ask |",
         "|---|---|---|---|---|---|---|---|",

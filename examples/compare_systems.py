@@ -1,4 +1,4 @@
-"""Compare two systems for a paper: paired tests on the documents that both answered, corrected over the scores one reports.
+"""Compare two systems for a paper: paired tests on documents that both answered, corrected over the scores one reports.
 
 python examples/compare_systems.py --hub hub --config movies --split validation ours=ours.jsonl theirs=theirs.jsonl
 

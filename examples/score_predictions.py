@@ -2,7 +2,8 @@
 
 python examples/score_predictions.py --hub hub --config movies --split validation
 
-In place of `my_model` put what your model says of a row. The scores are those of `eraser-hub score` on the same predictions.
+In place of `my_model` put what your model says of a row. The scores are those of `eraser-hub score` on the same
+predictions.
 """
 
 from __future__ import annotations

@@ -54,15 +54,14 @@ def main() -> None:
     )
     train, validation = (masked_windows(parts[name], tokenizer, asked.max_length) for name in ("train", "validation"))
     print(f"{len(train)} windows to train on, {len(validation)} to validate")
+    fitting = {"max_steps": asked.steps, "per_device_train_batch_size": 8, "learning_rate": 5e-4, "warmup_steps": 10}
+    quiet = {"save_strategy": "no", "report_to": [], "disable_tqdm": True, "logging_steps": 10**9}
     trainer = transformers.Trainer(
         model,
-        transformers.TrainingArguments(
-            str(asked.out), max_steps=asked.steps, per_device_train_batch_size=8, learning_rate=5e-4, warmup_steps=10,
-            save_strategy="no", report_to=[], disable_tqdm=True, logging_steps=10**9,
-        ),
+        transformers.TrainingArguments(str(asked.out), **fitting, **quiet),
         train_dataset=train,
         data_collator=transformers.DataCollatorWithPadding(tokenizer),
-    )  # fmt: skip
+    )
     trainer.train()
     trainer.save_model(str(asked.out))
     tokenizer.save_pretrained(asked.out)

@@ -1,9 +1,10 @@
-"""Train a transformer with a rationale loss beside the task loss: L = CE(label) + weight * CE(is this sub-word evidence?).
+"""Train a transformer with a rationale loss beside the task loss: L = CE(label) + weight * CE(is a sub-word evidence?).
 
 python examples/train_with_rationales.py --dataset hub/eraser --config movies --model FOLDER_OR_NAME --out model
 
-The encoder has two heads: one reads the first sub-word and says the label, one reads every sub-word and says whether people
-marked it. `align` gives the sub-words' labels (-100 leaves out the query and special tokens), and `Collator` pads them.
+The encoder has two heads: one reads the first sub-word and says the label, one reads every sub-word and says whether
+people marked it. `align` gives the sub-words' labels (-100 leaves out the query and special tokens), and `Collator`
+pads them.
 
 transformers' Trainer needs `pip install "accelerate>=1.1"` beside the extra [explain].
 """
@@ -44,7 +45,7 @@ class TwoHeads(nn.Module):
 
 
 def windows_of(rows: Any, tokenizer: Any, max_length: int) -> list[dict[str, Any]]:
-    """Each window of each row that holds rationale, with the row's label: others would teach a label without its evidence."""
+    """Each window of each row that holds rationale, with the row's label: others would teach it without evidence."""
     return [
         {**asdict(window), "classes": row["classification"]}
         for row in rows
@@ -80,15 +81,14 @@ def main() -> None:
     train, validation = (windows_of(parts[name], tokenizer, asked.max_length) for name in ("train", "validation"))
     print(f"{len(train)} windows to train on, {len(validation)} to validate")
     collator = eraser_hub.Collator(tokenizer)
+    fitting = {"max_steps": asked.steps, "per_device_train_batch_size": 8, "learning_rate": 5e-4, "warmup_steps": 10}
+    quiet = {"save_strategy": "no", "report_to": [], "disable_tqdm": True, "logging_steps": 10**9}
     trainer = transformers.Trainer(
         model,
-        transformers.TrainingArguments(
-            str(asked.out), max_steps=asked.steps, per_device_train_batch_size=8, learning_rate=5e-4, warmup_steps=10,
-            save_strategy="no", report_to=[], remove_unused_columns=False, disable_tqdm=True, logging_steps=10**9,
-        ),
+        transformers.TrainingArguments(str(asked.out), remove_unused_columns=False, **fitting, **quiet),
         train_dataset=train,
         data_collator=lambda windows: collate(collator, windows),
-    )  # fmt: skip
+    )
     trainer.train()
     trainer.save_model(str(asked.out))
     model.eval()

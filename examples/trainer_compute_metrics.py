@@ -1,9 +1,10 @@
-"""Watch agreement with human rationales while transformers' Trainer trains: `eraser_agreement` as its `compute_metrics`.
+"""Watch agreement with human rationales while transformers' Trainer trains: `compute_metrics` by `eraser_agreement`.
 
 python examples/trainer_compute_metrics.py --dataset hub/eraser --config movies --model FOLDER_OR_NAME --out model
 
-The model marks evidence, sub-word by sub-word. `RationaleMetrics` brings its logits back to the dataset's tokens (a token is as
-likely evidence as its likeliest sub-word) and scores them against the rows, after each epoch and by `trainer.evaluate()`.
+The model marks evidence, sub-word by sub-word. `RationaleMetrics` brings its logits back to the dataset's tokens (a
+token is as likely evidence as its likeliest sub-word) and scores them against the rows, after each epoch and by
+`trainer.evaluate()`.
 
 transformers' Trainer needs `pip install "accelerate>=1.1"` beside the extra [explain].
 """
@@ -34,7 +35,7 @@ class RationaleMetrics:
         self.metric = evaluate.load(metric)
 
     def __call__(self, evaluated: transformers.EvalPrediction) -> dict[str, float]:
-        """The module's scores; the Trainer puts `eval_` before their names. Its signature is a string, which no log takes."""
+        """The module's scores; the Trainer puts `eval_` before their names. Its signature, a string, no log takes."""
         windows = iter(torch.tensor(evaluated.predictions).softmax(-1)[..., 1].numpy())
         instances = [self._instance(row, each, windows) for row, each in zip(self.rows, self.alignments, strict=True)]
         scores = self.metric.compute(predictions=instances, references=self.rows)
@@ -92,17 +93,18 @@ def main() -> None:
         batch = collator(windows)
         return {name: batch[name] for name in ("input_ids", "attention_mask", "labels")}
 
+    fitting = {"num_train_epochs": asked.epochs, "per_device_train_batch_size": 8, "learning_rate": 5e-4}
+    quiet = {"save_strategy": "no", "report_to": [], "disable_tqdm": True}
     trainer = transformers.Trainer(
         transformers.AutoModelForTokenClassification.from_pretrained(asked.model, num_labels=2),
         transformers.TrainingArguments(
-            str(asked.out), num_train_epochs=asked.epochs, per_device_train_batch_size=8, learning_rate=5e-4,
-            eval_strategy="epoch", save_strategy="no", report_to=[], remove_unused_columns=False, disable_tqdm=True,
+            str(asked.out), eval_strategy="epoch", remove_unused_columns=False, **fitting, **quiet
         ),
         train_dataset=train,
         eval_dataset=validation,
         data_collator=collate,
         compute_metrics=RationaleMetrics(parts["validation"], aligned["validation"], asked.metric),
-    )  # fmt: skip
+    )
     trainer.train()
     trainer.save_model(str(asked.out))
     final = trainer.evaluate()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
-from pathlib import Path
 
-from tests.conftest import private_caches
+from tests.conftest import pytest_unconfigure as remove_caches
 
-from .attack import PLANS, Table, Verdict, attack, one_case, other_attacks, stock
+from .attack import PLANS, Table, Verdict, attack, drawn, one_case, other_attacks, stock
 from .findings import findings
 
 
@@ -23,39 +21,24 @@ def main() -> int:
     options.add_argument("--case", type=int, help="run this one case of --verb again and print everything")
     options.add_argument("--faults", help="write every fault to this file")
     options.add_argument("--findings", help="write one fault of each kind, by owner, to this file")
-    options.add_argument("--clean", help="write the mutators of each verb that had no fault to this file")
     options.add_argument("--quiet", action="store_true", help="the table alone")
     given = options.parse_args()
-    caches = tempfile.TemporaryDirectory()
-    private_caches(Path(caches.name))
     with stock() as home:
         if given.case is not None:
             print(told(one_case(home, given.verb[0], given.case, given.seed), given.seed, whole=True))
             return 0
         say = None if given.quiet else said(given.seed)
-        table = attack(home, given.cases, given.seed, given.verb or (), say=say) if given.cases else Table()
+        cases = drawn(given.cases, given.seed, given.verb or ())
+        table = attack(home, cases, given.seed, say=say) if given.cases else Table()
         other_attacks(home, table, given.seed, given.kills, given.requests, say=say)
     print(table)
     if given.faults:
         with open(given.faults, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write("\n\n".join(told(fault, given.seed) for fault in table.faults) + "\n")
-    if given.clean:
-        with open(given.clean, "w", encoding="utf-8") as file:
-            file.write(clean_names(table))
     if given.findings:
         with open(given.findings, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{table}\n{findings(table.faults, given.seed)}\n")
     return 1 if table.faults else 0
-
-
-def clean_names(table: Table) -> str:
-    """For each verb the mutators all of whose cases were without fault, as `test_attack.CLEAN` lists them."""
-    lines = []
-    for verb in table.counts:
-        faulty = {name.split("/")[1] for (one, name), clean in table.names.items() if one == verb and not clean}
-        names = {name.split("/")[1] for one, name in table.names if one == verb} - faulty
-        lines.append(f'    "{verb}": "{" ".join(sorted(names))}",\n')
-    return "".join(lines)
 
 
 def said(seed: int):
@@ -63,8 +46,11 @@ def said(seed: int):
 
     def say(verdict: Verdict) -> None:
         if verdict.fault:
-            line = f"{verdict.kind}: {verdict.verb} {verdict.name} (--seed {seed} --case {verdict.number}): {verdict.fault}"
-            print(line[:240].encode("ascii", "backslashreplace").decode(), flush=True)
+            case = f"{verdict.verb} {verdict.name} (--seed {seed} --case {verdict.number})"
+            print(
+                f"{verdict.kind}: {case}: {verdict.fault}"[:240].encode("ascii", "backslashreplace").decode(),
+                flush=True,
+            )
 
     return say
 
@@ -72,11 +58,9 @@ def said(seed: int):
 def told(verdict: Verdict, seed: int, whole: bool = False) -> str:
     """A fault with all that reproduces it."""
     outcome = verdict.outcome
-    lines = [
-        f"== {verdict.kind}: {verdict.verb} {verdict.name}  [{verdict.row}]  --seed {seed} --verb {verdict.verb} --case {verdict.number}",
-        verdict.fault,
-        verdict.story,
-    ]
+    again = f"--seed {seed} --verb {verdict.verb} --case {verdict.number}"
+    head = f"== {verdict.kind}: {verdict.verb} {verdict.name}  [{verdict.row}]  {again}"
+    lines = [head, verdict.fault, verdict.story]
     if outcome is not None:
         lines.append(f"exit status {outcome.rc}")
         most = None if whole else 1500
@@ -90,4 +74,7 @@ def told(verdict: Verdict, seed: int, whole: bool = False) -> str:
     return "\n".join(line for line in lines if line)
 
 
-sys.exit(main())
+try:
+    sys.exit(main())
+finally:
+    remove_caches()

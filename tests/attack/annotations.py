@@ -7,24 +7,21 @@ from functools import partial
 from pathlib import Path
 
 from .cases import Expect, World, mutates, puts
-from .values import GONE, VALUES, also, any_place, misspelt, replace
+from .values import GONE, VALUES, also, any_place, misspelt, odd, replace
 
 put = partial(puts, "gold")
-# fmt: off
-put("ids", "odd_evidences", "raw annotations", "*.evidences", None, {}, "", "x", 3, [1, 2], ["x"], [[3]], [{}],
-    [""], GONE)
-put("ids", "odd_gold_start", "bad gold", "*.evidences.*.0.start_token", -1, 3_000, 1.5, "0", 2**70, None, True,
-    field="_token")  # a span that is reversed is told at either end
-put("ids", "odd_gold_end", "bad gold", "*.evidences.*.0.end_token", 0, 10_000, 2.5, "3", 2**70, None, field="_token")
-put("ids", "gold_of_no_document", "bad gold", "*.evidences.*.0.docid", "nowhere", "", None, 3,
-    "../../../etc/passwd", "a\x00b", "a" * 300)
-put("ids", "no_evidence_in_one", "empty gold", "*.evidences", [])
-put("ids", "odd_annotation_id", "raw annotations", "*.annotation_id", None, [], {}, 1.5, True)
-put("labels", "odd_gold_label", "raw annotations", "*.classification", "neither", "", 1, None, [], {}, True, 0.5)
-put("files", "odd_docids", "raw annotations", "*", *(also(docids=odd) for odd in (
-    ["nowhere"], "nowhere", [3], {}, 3, [None], [[]], ["a\x00"])), field="docids")
-put("ids", "any_value_in_gold", "anything", "*.*", *VALUES, GONE)
-# fmt: on
+odd_ids, odd_tokens = partial(put, "ids"), partial(put, "ids", field="_token")  # a reversed span is told at either end
+odd_ids("odd_evidences", "raw annotations", "*.evidences", *odd("None {} '' 'x' 3 [1,2] ['x'] [[3]] [{}] [''] GONE"))
+odd_tokens("odd_gold_start", "bad gold", "*.evidences.*.0.start_token", *odd("-1 3_000 1.5 '0' 2**70 None True"))
+odd_tokens("odd_gold_end", "bad gold", "*.evidences.*.0.end_token", *odd("0 10_000 2.5 '3' 2**70 None"))
+STRANGE_DOCIDS = odd(r"'nowhere' '' None 3 '../../../etc/passwd' 'a\x00b' 'a'*300")
+odd_ids("gold_of_no_document", "bad gold", "*.evidences.*.0.docid", *STRANGE_DOCIDS)
+odd_ids("no_evidence_in_one", "empty gold", "*.evidences", [])
+odd_ids("odd_annotation_id", "raw annotations", "*.annotation_id", None, [], {}, 1.5, True)
+put("labels", "odd_gold_label", "raw annotations", "*.classification", *odd("'neither' '' 1 None [] {} True 0.5"))
+ODD_DOCIDS = [also(docids=docids) for docids in odd(r"['nowhere'] 'nowhere' [3] {} 3 [None] [[]] ['a\x00']")]
+put("files", "odd_docids", "raw annotations", "*", *ODD_DOCIDS, field="docids")
+odd_ids("any_value_in_gold", "anything", "*.*", *VALUES, GONE)
 
 
 @mutates("gold", "ids")
@@ -84,18 +81,18 @@ def document_in_broken_utf8(world: World) -> Expect:
 
 @mutates("corpus files")
 def document_of_anything(world: World) -> Expect:
-    odd = (
+    texts = (
         b"",
         b"\n\n\n",
         b" ",
         b"a  b\n\nc",
-        "\ufeffa b c d e".encode(),
+        b"\xef\xbb\xbfa b c d e",
         b"\x00" * 9,
         b"a\r\nb\rc",
         b"a " * 200_000,
         b"\x12 a",
     )
-    world.files[any_document(world)] = world.random.choice(odd)
+    world.files[any_document(world)] = world.random.choice(texts)
     return Expect("anything")
 
 

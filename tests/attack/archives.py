@@ -13,6 +13,8 @@ from .cases import Expect, World, mutates
 from .material import CORPORA, json_lines
 
 ARCHIVE = "archives/movies.tar.gz"
+PLACES = ("http://[::1", "ftp://127.0.0.1/x", "file:///etc/passwd", "/x")
+SPARSE = {"size": "9999999999999", "numblocks": "1", "map": "0,9999999999"}
 PAGE = b"<!DOCTYPE html><html><body>Please log in</body></html>"
 
 
@@ -50,26 +52,26 @@ def sound_archive(world: World) -> Expect:
 def no_archive(world: World) -> Expect:
     whole = packed(members("movies"))
     inner = gzip.decompress(whole)
-    odd = (
-        PAGE, b"", whole[: len(whole) // 2], whole[: len(whole) - 20], gzip.compress(PAGE), gzip.compress(b""), whole[10:], b"\x1f\x8b",
-        gzip.compress(inner[: len(inner) // 2]), b"PK\x03\x04" + whole, whole[:40] + b"\x00" * 40 + whole[80:],
-    )  # fmt: skip
+    cut = (whole[: len(whole) // 2], whole[: len(whole) - 20], gzip.compress(PAGE), gzip.compress(b""), whole[10:])
+    torn = (gzip.compress(inner[: len(inner) // 2]), b"PK\x03\x04" + whole, whole[:40] + b"\x00" * 40 + whole[80:])
+    odd = (PAGE, b"", *cut, b"\x1f\x8b", *torn)
     world.files[ARCHIVE] = world.random.choice(odd)
     return Expect("damaged archive", words=("movies.tar.gz",))
 
 
 @mutates("archives")
 def hostile_member(world: World) -> Expect:
-    deep = "movies/" + "d/" * 3000 + "x"
+    plain = ["movies/docs/" + "n" * 300, "movies/\x1b[31m", "movies/\udcff", "movies/" + "d/" * 3000 + "x"]
+    links = [("movies/link", "/etc/passwd"), ("movies/docs", ".."), ("movies/loop", "loop")]
+    things = [("fifo", tarfile.FIFOTYPE), ("device", tarfile.CHRTYPE), ("val.jsonl", tarfile.DIRTYPE)]
     odd = (
-        (member("../outside.txt"), b"x"), (member("/tmp/attack-outside.txt"), b"x"), (member(deep), b"x"),
-        (member("movies/link", tarfile.SYMTYPE, "/etc/passwd"), b""), (member("movies/hard", tarfile.LNKTYPE, "../../etc/passwd"), b""),
-        (member("movies/fifo", tarfile.FIFOTYPE), b""), (member("movies/device", tarfile.CHRTYPE), b""),
-        (member("movies/docs", tarfile.SYMTYPE, ".."), b""), (member("movies/val.jsonl", tarfile.DIRTYPE), b""),
-        (member("movies/val.jsonl/x"), b"x"), (member("movies/loop", tarfile.SYMTYPE, "loop"), b""),
-        (member("movies/docs/" + "n" * 300), b"x"), (member("movies/\x1b[31m"), b"x"), (member("movies/docs/val0"), b"other words"),
-        (member("other/val.jsonl"), b"{}\n"), (member("MOVIES/val.jsonl"), b"{}\n"), (member("movies/\udcff"), b"x"),
-    )  # fmt: skip
+        *((member(name), b"x") for name in ("../outside.txt", "/tmp/attack-outside.txt", "movies/val.jsonl/x", *plain)),
+        *((member(name, tarfile.SYMTYPE, target), b"") for name, target in links),
+        (member("movies/hard", tarfile.LNKTYPE, "../../etc/passwd"), b""),
+        *((member(f"movies/{name}", kind), b"") for name, kind in things),
+        *((member(name), b"{}\n") for name in ("other/val.jsonl", "MOVIES/val.jsonl")),
+        (member("movies/docs/val0"), b"other words"),
+    )
     world.files[ARCHIVE] = packed(members("movies"), world.random.choice(odd), first=world.random.random() < 0.5)
     return Expect("anything")
 
@@ -80,11 +82,7 @@ def lying_size(world: World) -> Expect:
     info = member("movies/docs/huge")
     way = world.random.randrange(4)
     if way == 0:
-        info.pax_headers = {
-            "GNU.sparse.size": "9999999999999",
-            "GNU.sparse.numblocks": "1",
-            "GNU.sparse.map": "0,9999999999",
-        }
+        info.pax_headers = {f"GNU.sparse.{key}": value for key, value in SPARSE.items()}
     elif way == 1:
         info.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "99999999999"}
     elif way == 2:
@@ -106,7 +104,7 @@ def bytes_of_the_tar(world: World) -> Expect:
     return Expect("anything")
 
 
-# -------------------------------------------------------------------------------------------------------------- downloads
+# ------------------------------------------------------------------------------------------------------------ downloads
 class Answers:
     """A loopback server with one answer to every request; `good` changes it to the sound archive."""
 
@@ -161,10 +159,11 @@ def page_then_archive(world: World) -> Expect:
 def no_archive_served(world: World) -> Expect:
     whole = packed(members("esnli"))
     odd: tuple[tuple[int, dict[str, str], bytes], ...] = (
-        (200, {}, PAGE), (200, {"Content-Type": "text/html"}, PAGE), (200, {}, whole[: len(whole) // 2]), (404, {}, b""), (403, {}, PAGE),
-        (302, {"Location": "http://[::1"}, b""), (302, {"Location": "ftp://127.0.0.1/x"}, b""), (302, {"Location": "file:///etc/passwd"}, b""),
-        (302, {"Location": "/x"}, b""), (200, {"Content-Encoding": "gzip"}, whole), (302, {}, b""), (451, {"X": "\x1b[31m"}, b""),
-    )  # fmt: skip
+        *((200, headers, PAGE) for headers in ({}, {"Content-Type": "text/html"})),
+        *((200, {}, whole[: len(whole) // 2]), (200, {"Content-Encoding": "gzip"}, whole), (403, {}, PAGE)),
+        *((404, {}, b""), (302, {}, b""), (451, {"X": "\x1b[31m"}, b"")),
+        *((302, {"Location": place}, b"") for place in PLACES),
+    )
     status, headers, body = world.random.choice(odd)
     served(world, status, headers, body)
     world.notes.append(f"the server answers {status} {headers} and {len(body)} bytes, {body[:20]!r}")

@@ -8,38 +8,28 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from . import annotations, archives, boards, folders, imports, instances, objects, plans_of_verbs  # noqa: F401  (register)
+from . import annotations, archives, boards, folders, imports, instances, objects, plans_of_verbs  # noqa: F401
 from .cases import NO_INPUT, PLANS, Pair, sound
 from .judging import tell
 from .kills import kills, publish_kills
 from .material import stock_commands, write_stock
 from .runs import run_call, run_command, run_in_folder
 from .serving import requests
-from .workers import BATCH, Verdict, base_key, make_case, order, run_batch, sound_world
+from .workers import BATCH, Verdict, base_key, make_case, order, pair_of, run_batch, sound_world
 
-COLUMNS = (
-    "clean error",
-    "success",
-    "traceback",
-    "hang",
-    "wrong acceptance",
-    "wrong refusal",
-    "unclear",
-    "half-written",
-)
-FAULTS = COLUMNS[2:]
+FAULTS = ("traceback", "hang", "wrong acceptance", "wrong refusal", "unclear", "half-written")
+COLUMNS = ("clean error", "success", *FAULTS)
 # of a hundred cases; a case of score or of a module takes milliseconds, one of report or build a tenth of a second
-WEIGHTS = {
-    "score": 22, "compare": 4, "report": 3, "highlight": 4, "board": 4, "build": 8, "export": 3, "check": 4, "stats": 3,
-    "explain": 4, "train": 2, "publish": 2, "import": 6, "eraser_agreement": 12, "eraser_faithfulness": 8, "perturbation_map": 5,
-    "rationale_set_agreement": 5, "normalized_fidelity": 4, "annotator_agreement": 3, "quote_faithfulness": 3, "ask": 2, "reproduce": 1,
-}  # fmt: skip
+_WORDS = """score 22 compare 4 report 3 highlight 4 board 4 build 8 export 3 check 4 stats 3 explain 4 train 2
+    publish 2 import 6 eraser_agreement 12 eraser_faithfulness 8 perturbation_map 5 rationale_set_agreement 5
+    normalized_fidelity 4 annotator_agreement 3 quote_faithfulness 3 ask 2 reproduce 1"""
+WEIGHTS = dict(zip(_WORDS.split()[::2], map(int, _WORDS.split()[1::2]), strict=True))
 
 
 @contextmanager
@@ -84,16 +74,28 @@ def warm_up(home: Path, verbs: Sequence[str]) -> dict[str, Any]:
     return bases
 
 
-def drawn(cases: int, seed: int, verbs: Sequence[str], keep: Callable[[Pair], bool]) -> list[tuple[str, int]]:
-    """So many (verb, number), by the weights of the verbs, of the pairs that are kept."""
-    share = cases / sum(WEIGHTS[verb] for verb in verbs)
-    chosen = []
-    for verb in verbs:
-        every = order(verb, seed)
-        kept = [number for number, pair in enumerate(every) if keep(pair)]
-        wanted = max(1, round(WEIGHTS[verb] * share)) if kept else 0
-        chosen += [(verb, kept[at % len(kept)] + at // len(kept) * len(every)) for at in range(wanted)]
-    return chosen
+def drawn(cases: int, seed: int, verbs: Sequence[str] = ()) -> list[tuple[str, int]]:
+    """So many (verb, number), by the weights of the verbs; by default of all."""
+    share = cases / sum(WEIGHTS[verb] for verb in verbs or WEIGHTS)
+    wanted = {verb: max(1, round(WEIGHTS[verb] * share)) for verb in verbs or WEIGHTS}
+    return [(verb, number) for verb, count in wanted.items() for number in range(count)]
+
+
+def every_pair(seed: int) -> list[tuple[str, int]]:
+    """Every plan with every mutator that fits it, once."""
+    return [(verb, number) for verb in WEIGHTS for number in range(len(order(verb, seed)))]
+
+
+def every_kind(seed: int) -> list[tuple[str, int]]:
+    """Pairs in which every plan and every mutator comes at least once."""
+    chosen, seen, cases = list[tuple[str, int]](), set[Any](), every_pair(seed)
+    random.Random(seed).shuffle(cases)
+    for verb, number in cases:
+        pair = pair_of(verb, number, seed)
+        if not seen.issuperset((pair.plan, pair.mutator)):
+            seen.update((pair.plan, pair.mutator))
+            chosen.append((verb, number))
+    return sorted(chosen)
 
 
 class Table:
@@ -102,18 +104,13 @@ class Table:
     def __init__(self) -> None:
         self.counts: dict[str, Counter[str]] = {}
         self.faults: list[Verdict] = []
-        self.names: dict[tuple[str, str], bool] = {}
         self.start = time.monotonic()
-        self.busy: Counter[str] = Counter()
 
     def add(self, verdict: Verdict) -> None:
         counts = self.counts.setdefault(verdict.verb, Counter())
         counts["tried"] += 1
         counts[verdict.kind] += 1
-        clean = verdict.kind not in FAULTS
-        key = (verdict.verb, verdict.name)
-        self.names[key] = self.names.get(key, True) and clean
-        if not clean:
+        if verdict.kind in FAULTS:
             self.faults.append(verdict)
 
     def __str__(self) -> str:
@@ -132,43 +129,24 @@ class Table:
         return "\n".join(lines)
 
 
-def attack(
-    home: Path,
-    cases: int,
-    seed: int,
-    verbs: Sequence[str] = (),
-    keep: Callable[[Pair], bool] = lambda pair: True,
-    say: Any = None,
-) -> Table:
-    """Run so many cases of the verbs; ``keep`` chooses among the pairs of plan and mutator."""
-    verbs = list(verbs or WEIGHTS)
-    bases = warm_up(home, verbs)
+def attack(home: Path, cases: Sequence[tuple[str, int]], seed: int, say: Any = None) -> Table:
+    """Run the cases, each a verb and the number of a pair in its order."""
+    bases = warm_up(home, list(dict.fromkeys(verb for verb, _ in cases)))
     table = Table()
-    chosen = drawn(cases, seed, verbs, keep or (lambda pair: True))
-    for start in range(0, len(chosen), BATCH):
-        batch = chosen[start : start + BATCH]
-        for verdict in run_batch(batch, seed, home, bases):
+    for start in range(0, len(cases), BATCH):
+        for verdict in run_batch(cases[start : start + BATCH], seed, home, bases):
             table.add(verdict)
             if say is not None:
                 say(verdict)
     return table
 
 
-def other_attacks(
-    home: Path,
-    table: Table,
-    seed: int,
-    kill_count: int,
-    requests_count: int,
-    keep: Callable[[str], bool] = lambda name: True,
-    say: Any = None,
-) -> None:
-    """So many kills of each verb that writes, and so many requests to `serve` of the kinds kept, into the table."""
+def other_attacks(home: Path, table: Table, seed: int, kill_count: int, requests_count: int, say: Any = None) -> None:
+    """So many kills of each verb that writes, and so many requests to `serve`, into the table."""
     if kill_count:
         warm_up(home, [verb for verb in WEIGHTS if not verb.startswith(("publish", "compare"))])
-    for verdict in chain(
-        kills(home, kill_count, seed), publish_kills(home, kill_count, seed), requests(home, requests_count, seed, keep)
-    ):
+    killed = chain(kills(home, kill_count, seed), publish_kills(home, kill_count, seed))
+    for verdict in chain(killed, requests(home, requests_count, seed)):
         table.add(verdict)
         if say is not None:
             say(verdict)

@@ -8,27 +8,36 @@ from collections.abc import Sequence
 
 from .workers import Verdict
 
-# folder of the innermost frame of ours, or verb -> a heading
-OF_VERB = {
-    "score": "scoring", "compare": "scoring", "report": "reports/board/highlight", "board": "reports/board/highlight",
-    "highlight": "reports/board/highlight", "build": "conversion/build/download", "export": "conversion/build/download",
-    "check": "conversion/build/download", "stats": "conversion/build/download", "explain": "explain/train", "train": "explain/train",
-    "import": "conversion/build/download", "publish": "publishing/serve", "serve": "publishing/serve",
-}  # fmt: skip
-OF_FOLDER = {
-    "metrics": "metrics/modules", "scoring": "scoring", "reports": "reports/board/highlight", "explain": "explain/train",
-    "conversion": "conversion/build/download", "datasets_scripts": "conversion/build/download", "publishing": "publishing/serve",
-    "eraser_hub": "door", "records": "records (shared)",
-}  # fmt: skip
+_SHOWN, _BUILT = "reports/board/highlight", "conversion/build/download"
+# a heading -> its verbs, and the folders of ours in whose frames it failed
+VERBS = {
+    "scoring": "score compare",
+    _SHOWN: "report board highlight",
+    _BUILT: "build export check stats import",
+    "explain/train": "explain train",
+    "publishing/serve": "publish serve",
+}
+FOLDERS = {
+    "metrics/modules": "metrics",
+    "scoring": "scoring",
+    _SHOWN: "reports",
+    "explain/train": "explain",
+    _BUILT: "conversion datasets_scripts",
+    "publishing/serve": "publishing",
+    "door": "eraser_hub",
+    "records (shared)": "records",
+}
+OF_VERB, OF_FOLDER = (
+    {name: heading for heading, names in table.items() for name in names.split()} for table in (VERBS, FOLDERS)
+)
 
 
 def place(verdict: Verdict) -> str:
     """file:line of the innermost frame of ours in the traceback; "" without one."""
     trace = verdict.outcome.trace if verdict.outcome else ""
     folders = "|".join(OF_FOLDER)
-    frames = re.findall(
-        rf'File "(?:[^"]*?/)?(?:evaluate_modules/metrics/\w+/\w+/(\w+\.py)|({folders})/([^"]+))", line (\d+)', trace
-    )
+    ours = rf"evaluate_modules/metrics/\w+/\w+/(\w+\.py)|(?:eraser_hub/)?({folders})/([^\"]+)"
+    frames = re.findall(rf'File "(?:[^"]*?/)?(?:{ours})", line (\d+)', trace)
     frames = [frame for frame in frames if "attack" not in frame[2] and "__main__" not in frame[2]]
     if not frames:
         return ""

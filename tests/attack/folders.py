@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,37 +119,54 @@ def odd_release(draw: random.Random, content: bytes) -> bytes:
     return json.dumps(release).encode()
 
 
-CARDS = (
-    b"", b"\xff\xfe\x00", b"---\n", b"---\nconfigs: 3\n---\n", b"---\nconfigs: [3]\n---\n", b"---\n[1\n---\n", b"no card", b"---\n- x\n---\n",
-    b"---\nconfigs:\n- config_name: movies\n  data_files: x\n---\n", b"---\nconfigs:\n- config_name: 3\n---\n", b"---\nnull\n---\n",
-    b"---\nconfigs:\n- config_name: movies\n  data_files:\n  - split: validation\n    path: ../../*\n---\n", b"---\n\x00\n---\n",
-    b"---\ndataset_info: x\nconfigs:\n- config_name: movies\n---\n", b"---\n" + b"[" * 3000 + b"\n---\n",
-    b"---\na: &a [x]\nb: &b [*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b]\nconfigs: *c\n---\n", b"---\n!!python/object/apply:os.system ['true']\n---\n",
-)  # fmt: skip
+ALIASES = b"a: &a [x]\nb: &b [*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b]\nconfigs: *c"
+MOVIES = b"configs:\n- config_name: movies\n"
+YAML = (
+    *(b"configs: 3", b"configs: [3]", b"[1", b"- x", b"null", b"\x00", b"configs:\n- config_name: 3", b"[" * 3000),
+    *(MOVIES + b"  data_files: x", MOVIES + b"  data_files:\n  - split: validation\n    path: ../../*"),
+    *(b"dataset_info: x\n" + MOVIES, ALIASES, b"!!python/object/apply:os.system ['true']"),
+)
+CARDS = (b"", b"\xff\xfe\x00", b"---\n", b"no card", *(b"---\n" + text + b"\n---\n" for text in YAML))
 LOGIN = b"<html>login</html>"
-# fmt: off
-spoils("folders", "cut_split", "split", "damaged folder", half, one_of(b"", LOGIN, b"PAR1PAR1"), lambda draw,
-    old: old[4:])
-spoils("folders", "bytes_of_a_split", "split", "anything", scattered)
-spoils("folders", "columns_of_a_split", "split", "anything", odd_columns)
-spoils("folders", "cells_of_a_split", "split", "anything", odd_cells)
-spoils("folders", "card_of_anything", f"{ROOT}/README.md", "anything", one_of(*CARDS), half, scattered)
-spoils("folders", "card_in_broken_utf8", f"{ROOT}/README.md", "anything", lambda draw, old:
-    old.replace(b"configs", b"\xffconfigs", 1))
-spoils("folders", "labels_of_the_card", f"{ROOT}/README.md", "anything", lambda draw, old: old.replace(b"NEG", b"", 1),
-       lambda draw, old: old.replace(b"'1':", b"'7':", 1).replace(b'"1":', b'"7":', 1), lambda draw, old: old.replace(b"POS", b"NEG"),
-       lambda draw, old: old.replace(b"dataset_info", b"dataset_inf", 1))
-spoils("folders", "no_release", f"{ROOT}/release.json", "damaged folder", half, one_of(b"", b"[]", b'"x"', b"3", b"null", b"{}", b"\xff"),
-       lambda draw, old: json.dumps(nested(600)).encode(), needed_by="export")
-spoils("folders", "odd_release", f"{ROOT}/release.json", "anything", odd_release)
-spoils("folders", "no_documents", f"{ROOT}/documents/movies.parquet", "damaged folder", half, one_of(b"",
-    LOGIN), needed_by="export")
-spoils("other folders", "spoilt_other_folder", "hub/{config}/*", "anything", half, one_of(b"", b"\xff" * 50), scattered)
+CARD, RELEASE = f"{ROOT}/README.md", f"{ROOT}/release.json"
+
+
+def swapped(*pairs: tuple[bytes, bytes], count: int = 1) -> Change:
+    """The first of each old piece becomes the new one."""
+
+    def change(draw: random.Random, content: bytes) -> bytes:
+        for old, new in pairs:
+            content = content.replace(old, new, count)
+        return content
+
+    return change
+
+
+spoil = partial(spoils, "folders")
+spoil("cut_split", "split", "damaged folder", half, one_of(b"", LOGIN, b"PAR1PAR1"), lambda draw, old: old[4:])
+spoil("bytes_of_a_split", "split", "anything", scattered)
+spoil("columns_of_a_split", "split", "anything", odd_columns)
+spoil("cells_of_a_split", "split", "anything", odd_cells)
+spoil("card_of_anything", CARD, "anything", one_of(*CARDS), half, scattered)
+spoil("card_in_broken_utf8", CARD, "anything", swapped((b"configs", b"\xffconfigs")))
+LABELS = (
+    swapped((b"NEG", b"")),
+    swapped((b"'1':", b"'7':"), (b'"1":', b'"7":')),
+    swapped((b"POS", b"NEG"), count=-1),
+    swapped((b"dataset_info", b"dataset_inf")),
+)
+spoil("labels_of_the_card", CARD, "anything", *LABELS)
+NO_RELEASES = (half, one_of(*b'|[]|"x"|3|null|{}|\xff'.split(b"|")), lambda draw, old: json.dumps(nested(600)).encode())
+spoil("no_release", RELEASE, "damaged folder", *NO_RELEASES, needed_by="export")
+spoil("odd_release", RELEASE, "anything", odd_release)
+DOCUMENTS = f"{ROOT}/documents/movies.parquet"
+spoil("no_documents", DOCUMENTS, "damaged folder", half, one_of(b"", LOGIN), needed_by="export")
+BROKEN = (half, one_of(b"", b"\xff" * 50), scattered)
+spoils("other folders", "spoilt_other_folder", "hub/{config}/*", "anything", *BROKEN)
 spoils("models", "spoilt_model", "model/*", "anything", half, scattered, one_of(b"", b"{}", b"[" * 900))
 spoils("raw bytes", "any_raw_bytes", "{config}/*", "anything", scattered)
-spoils("raw bytes", "cut_raw_file", "{config}/*", "anything", half, one_of(b"", b"[" * 3000), lambda draw, old: b"\xff" + old,
-       lambda draw, old: old.replace(b":", b":[[1e400,", 1))
-# fmt: on
+CUT = (half, one_of(b"", b"[" * 3000), lambda draw, old: b"\xff" + old, swapped((b":", b":[[1e400,")))
+spoils("raw bytes", "cut_raw_file", "{config}/*", "anything", *CUT)
 
 
 @mutates("folders")

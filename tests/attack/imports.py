@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from .annotations import hostile_place
 from .cases import Expect, World, mutates, plans, puts
 from .material import CORPORA, import_rows, instances
-from .values import GONE, VALUES, also, any_place, replace
+from .values import GONE, VALUES, also, any_place, odd, replace
 
 ROWS = "rows.jsonl"
 YAML = "own/corpus.yaml"
@@ -37,23 +36,24 @@ import_plan("--text text --quotes quotes", "import_quotes", "import rows", "impo
 
 put, put_mask = partial(puts, "import rows", "any"), partial(puts, "import masks", "any")
 put_span, put_quote = partial(puts, "import spans", "any"), partial(puts, "import quotes", "any")
-# fmt: off
 put("odd_label", "wrong type", "*.label", None, "", [], {}, [None], [[]], 1.5, GONE)
 put("odd_id", "wrong type", "*.id", None, [], {}, 1.5, True, ["a"], GONE)
 put("labels_that_tie", "import counted", "*.label", ["good", "bad"], [1, 2], field="", words=("labels tie: 1",))
 put("unknown_column", "anything", "*", also(zebra=1), also(Tokens=["x"]))
-put_mask("odd_tokens", "wrong type", "*.tokens", None, 3, "a b", {}, ["a b"], [""], ["a", None], ["a\nb"], [[["a"]]], [1], GONE)
-put_mask("odd_mask", "wrong type", "*.mask", 3, "x y", {}, [0], [[0], [1]], [[2] * 99], ["*"], [[[0]]], GONE)
+NO_TOKENS = [*odd(r"None 3 {} [''] ['a',None] ['a\nb'] [[['a']]] [1] GONE"), "a b", ["a b"]]
+put_mask("odd_tokens", "wrong type", "*.tokens", *NO_TOKENS)
+put_mask("odd_mask", "wrong type", "*.mask", "x y", *odd("3 {} [0] [[0],[1]] [[2]*99] ['*'] [[[0]]] GONE"))
 put_mask("odd_mark", "wrong type", "*.mask.*.*", 2, -1, "1", None, 0.5, [], {}, field="mask")
 put_mask("nobody_marked", "import counted", "*.mask", None, [], "", [[], []], field="", words=("nobody marked",))
 put_mask("one_text_again", "import counted", "*", lambda row: {**row, "tokens": ["same"], "mask": [1]}, field="")
 put_span("odd_text", "wrong type", "*.text", None, 3, {}, [3], ["a", "b\nc"], GONE)
-put_span("odd_span", "wrong type", "*.spans", 3, "x", {"a": 1}, [[5, 2]], [[0, 999]], [["0", 2]], [[0.5, 2]], [[1, 2, 3]], [[-1, 2]], [{"start": 1}], GONE)
+NO_SPANS = odd("3 'x' {'a':1} [[5,2]] [[0,999]] [['0',2]] [[0.5,2]] [[1,2,3]] [[-1,2]] [{'start':1}] GONE")
+put_span("odd_span", "wrong type", "*.spans", *NO_SPANS)
 put_span("odd_query", "wrong type", "*.query", None, {}, 1.5, [None], GONE)
 put_span("half_a_word", "import counted", "*.spans", [[1, 3]], field="", words=("widened to whole tokens",))
 put_quote("odd_quotes", "wrong type", "*.quotes", 3, {"a": 1}, [3], [[3]], [None, 3], GONE)
-put_quote("invented_quote", "import counted", "*.quotes", ["nobody wrote this"], field="", words=("do not stand in the text: 1",))
-# fmt: on
+INVENTED = ("do not stand in the text: 1",)
+put_quote("invented_quote", "import counted", "*.quotes", ["nobody wrote this"], field="", words=INVENTED)
 
 
 @mutates("import rows", "any")
@@ -69,7 +69,7 @@ def an_id_twice(world: World) -> Expect:
     return Expect("wrong type", ROWS, len(world.instances), "id")
 
 
-# ----------------------------------------------------------------------------------------------------------- corpus.yaml
+# ---------------------------------------------------------------------------------------------------------- corpus.yaml
 def own_plan(line: str, name: str, outputs: str, **more: Any) -> None:
     """Register a verb over a corpus of one's own in the folder ``own``."""
 
@@ -85,20 +85,21 @@ def own_plan(line: str, name: str, outputs: str, **more: Any) -> None:
     plans(line.split()[0], "own corpus")(plan)
 
 
-# fmt: off
 own_plan("build eraser --source own --out out --no-progress", "build_own", "out/eraser out/.eraser")
 own_plan("score --data-dir own --split val --results p.jsonl --score-file s.json", "score_own", "s.json")
 own_plan("check eraser --dataset own", "check_own", "", verb_prints_errors=True)
 own_plan("stats eraser --dataset own", "stats_own", "")
 
-BAD: tuple[bytes, ...] = (
-    b"", b"[", b"- a\n", b"3\n", b"\x00", b"\xff", b"name: mine\n", b"labels: [NEG, POS]\n", b"name: mine\nlabels: []\n", b"[" * 3000,
-    b"name: mine\nlabels: [true, false]\n", b"name: mine\nlabels: [NEG, NEG]\n", b"name: movies\nlabels: [NEG, POS]\n",
-    b"name: ../mine\nlabels: [NEG, POS]\n", b"name: mine\nname: mine\nlabels: [NEG, POS]\n", b"name: &a mine\nlabels: [NEG, POS, *a]\n",
-    b"name: mine\nlabels: [NEG, POS]\ncolour: red\n", b"name: mine\nlabels: [NEG, POS]\nkd: 7\n", b"name: mine\nlabels: [NEG, POS]\nkd: .nan\n",
-    b"name: mine\nlabels: [NEG, POS]\nlanguage: no\n", b"name: mine\nlabels: [NEG, POS]\nlicense: [x]\n", b"!!python/object/apply:os.system ['true']\n",
+MINE = b"name: mine\nlabels: [NEG, POS]\n"
+KEYS = (b"colour: red", b"kd: 7", b"kd: .nan", b"language: no", b"license: [x]")
+LABELS = (b"[]", b"[true, false]", b"[NEG, NEG]")
+BAD = (
+    *(b"", b"[", b"- a\n", b"3\n", b"\x00", b"\xff", b"[" * 3000, b"!!python/object/apply:os.system ['true']\n"),
+    *(b"name: mine\n", b"labels: [NEG, POS]\n", b"name: mine\n" + MINE, b"name: &a mine\nlabels: [NEG, POS, *a]\n"),
+    *(b"name: mine\nlabels: %s\n" % labels for labels in LABELS),
+    *(MINE.replace(b"mine", name) for name in (b"movies", b"../mine")),
+    *(MINE + key + b"\n" for key in KEYS),
 )
-# fmt: on
 
 
 @mutates("own corpus")
@@ -129,11 +130,6 @@ def any_bytes_in_corpus_yaml(world: World) -> Expect:
 
 @mutates("own corpus")
 def spoilt_annotators(world: World) -> Expect:
-    make: tuple[Callable[[], bytes], ...] = (
-        lambda: b"",
-        lambda: b"PAR1",
-        lambda: b"<html>",
-        lambda: world.random.randbytes(300),
-    )
-    world.files["own/annotators/mine.parquet"] = world.random.choice(make)()
+    spoilt = (b"", b"PAR1", b"<html>", world.random.randbytes(300))
+    world.files["own/annotators/mine.parquet"] = world.random.choice(spoilt)
     return Expect("damaged folder", words=("mine.parquet",)) if world.argv[0] == "build" else Expect("anything")

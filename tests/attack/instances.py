@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 
 from .cases import Expect, World, mutates, puts
-from .values import GONE, VALUES, any_place, misspelt, nested, replace
+from .values import GONE, VALUES, any_place, misspelt, nested, odd, replace
 
 SPANS, SOFT, SENTENCES = "hard_rationale_predictions", "soft_rationale_predictions", "soft_sentence_predictions"
 ERASED = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
 PROBABILITIES = "|".join(("classification_scores", *ERASED))
-HARD, SCORED = f"rationales.*.{SPANS}", f"rationales.*.{SOFT}"
+HARD, SCORED, LINE_SCORES = f"rationales.*.{SPANS}", f"rationales.*.{SOFT}", f"*.rationales.*.{SENTENCES}"
 put = partial(puts, "instances")
 
 
@@ -46,66 +46,79 @@ def normalised(change: Callable[[str, dict[str, float]], Any]) -> Callable[[Any]
     return spoil
 
 
-# ------------------------------------------------------------------------------------------------------------ spans, soft
-# fmt: off
-put("spans", "odd_span", "bad spans", f"*.{HARD}", *([span(*odd)] for odd in (
-    (-1, 1), (2, 1), (1, 1), (0, 10_000), (0, 1.5), (True, 2), ("0", "1"), (0, 2**70), (None, 1), (math.nan, 2))))
-put("spans", "overlapping_spans", "bad spans", f"*.{HARD}", [span(0, 2), span(1, 3)], [span(0, 3), span(1, 2)])
-put("spans", "shape_of_spans", "bad spans", f"*.{HARD}", "0-2", 3, span(0, 1), [[0, 1]], [3], [None], [{}],
-    [{"start_token": 0}])
-put("spans", "same_span_twice", "identical spans", f"*.{HARD}", lambda old: old * 2, same=True)
-put("spans", "no_spans_in_one", "some empty lists", "*.rationales", without(SPANS, []))
-put("spans", "no_spans_anywhere", "some empty lists", "+.rationales", without(SPANS, []))
-put("spans", "no_hard_field", "block left out", "+.rationales", without(SPANS), words=(SPANS,))
-put("spans", "null_hard_field", "block left out", "+.rationales", without(SPANS, None), words=(SPANS,))
-put("soft", "odd_soft_scores", "soft scores", f"*.{SCORED}.*", math.nan, math.inf, -math.inf, None, "0.5", [],
-    {}, [0.5])
-put("sentences", "odd_sentence_scores", "soft scores", f"*.rationales.*.{SENTENCES}.*", math.nan, math.inf, None,
-    "0.5", [], {})
-put("soft", "wrong_length", "soft scores", f"*.{SCORED}", lambda old: old[:-1], lambda old: [*old, 0.5], [],
-    [0.5] * 5000)
-put("sentences", "wrong_sentence_length", "soft scores", f"*.rationales.*.{SENTENCES}", lambda old: [*old, 0.5], [],
-    [0.5] * 5000)
-put("soft", "shape_of_soft_scores", "soft scores", f"*.{SCORED}", "0.5", 0.5, {"0": 0.5}, lambda old: [old], True)
+# ---------------------------------------------------------------------------------------------------------- spans, soft
+ODD_SPANS = odd("(-1,1) (2,1) (1,1) (0,10_000) (0,1.5) (True,2) ('0','1') (0,2**70) (None,1) (nan,2)")
+NO_SPANS = odd("'0-2' 3 {'start_token':0,'end_token':1} [[0,1]] [3] [None] [{}] [{'start_token':0}]")
+put_spans = partial(put, "spans")
+put_spans("odd_span", "bad spans", f"*.{HARD}", *([span(*each)] for each in ODD_SPANS))
+put_spans("overlapping_spans", "bad spans", f"*.{HARD}", [span(0, 2), span(1, 3)], [span(0, 3), span(1, 2)])
+put_spans("shape_of_spans", "bad spans", f"*.{HARD}", *NO_SPANS)
+put_spans("same_span_twice", "identical spans", f"*.{HARD}", lambda old: old * 2, same=True)
+put_spans("no_spans_in_one", "some empty lists", "*.rationales", without(SPANS, []))
+put_spans("no_spans_anywhere", "some empty lists", "+.rationales", without(SPANS, []))
+put_spans("no_hard_field", "block left out", "+.rationales", without(SPANS), words=(SPANS,))
+put_spans("null_hard_field", "block left out", "+.rationales", without(SPANS, None), words=(SPANS,))
+ODD_SCORES, LONG = odd("nan inf -inf None '0.5' [] {} [0.5]"), [0.5] * 5000
+put_soft, put_sentences = partial(put, "soft"), partial(put, "sentences")
+put_soft("odd_soft_scores", "soft scores", f"*.{SCORED}.*", *ODD_SCORES)
+put_sentences("odd_sentence_scores", "soft scores", f"{LINE_SCORES}.*", *odd("nan inf None '0.5' [] {}"))
+put_soft("wrong_length", "soft scores", f"*.{SCORED}", lambda old: old[:-1], lambda old: [*old, 0.5], [], LONG)
+put_sentences("wrong_sentence_length", "soft scores", LINE_SCORES, lambda old: [*old, 0.5], [], LONG)
+put_soft("shape_of_soft_scores", "soft scores", f"*.{SCORED}", *odd("'0.5' 0.5 {'0':0.5}"), lambda old: [old], True)
 # the first document holds the evidence
-put("soft", "soft_scores_missing", "soft scores", "*.rationales", lambda old: old[1:], field="soft_")
-# ------------------------------------------------------------------------------------------------------ classes, thresholds
-put("classes", "odd_probability", "documents and labels", f"*.{PROBABILITIES}.*", -0.1, 1.1, math.nan, math.inf, None, "0.5",
-    [], True, 10**400, field="classification_scores")
-put("classes", "sum_off", "documents and labels", f"*.{PROBABILITIES}", lambda old: {k: p * 0.998 for k, p in old.items()},
-    lambda old: {k: p * 0.9 for k, p in old.items()})
-put("classes", "scores_without_the_label", "documents and labels", "*", normalised(lambda label, old: {}),
-    normalised(lambda label, old: {k: p for k, p in old.items() if k != label}),
-    normalised(lambda label, old: {k: 1 / (len(old) - 1) for k in old if k != label}), field="classification_scores")
-put("classes", "shape_of_probabilities", "documents and labels", f"*.{PROBABILITIES}", [0.5, 0.5], "0.5", 1,
-    [["NEG", 1.0]], True)
-put("classes", "odd_label", "documents and labels", "*.classification", "neither", "", "neg", 1, True, [], {},
-    0.5, "\x00")
-put("classes", "zero_in_the_original", "infinite KL", "*", lambda old: {
-    **old, "classification_scores": {k: float(k == old["classification"]) for k in old["classification_scores"]}})
-put("thresholds", "odd_thresholds", "thresholds", "*.thresholded_scores", lambda old: old[1:], lambda old: [*old, old[0]], "none", [1],
-    lambda old: {"0.01": old[0]}, [], field="threshold")
-put("thresholds", "odd_threshold", "thresholds", "*.thresholded_scores.*.threshold", None, "0.01", math.nan, [],
-    7, -1, GONE)
-put("thresholds", "odd_thresholded_scores", "thresholds", f"*.thresholded_scores.*.{'|'.join(ERASED)}", None, {}, "x",
-    {"NEG": math.nan}, {"NEG": 0.2}, [1], field="threshold")
-put("thresholds", "thresholds_in_another_order", "same thresholds", "*.thresholded_scores", lambda old:
-    old[::-1], same=True)
-put("thresholds", "threshold_within_1e_9", "same thresholds", "*.thresholded_scores.*.threshold", lambda old:
-    old + 1e-12, same=True)
-# ------------------------------------------------------------------------------------------------------------ ids, documents
-put("ids", "unknown_document", "documents and labels", "*.rationales.*.docid", "nowhere", "", 3, None, [],
-    "../../etc/passwd", "a" * 3000)
-put("ids", "document_twice", "documents and labels", "*.rationales", lambda old: [*old, copy.deepcopy(old[0])],
-    field="docid")
-put("ids", "odd_id", "instances", "*.annotation_id", None, [], {}, 1.5, True, "", "stranger", 10**40)
-put("ids", "wrong_type_of_rationales", "wrong type", "*.rationales", "x", 3, {}, [3], [[]], ["x"], True, {"docid": "x"})
-put("fields", "optional_field_null", "optional field",
-    f"1|2|3.classification|{PROBABILITIES}|thresholded_scores", None, GONE)
-put("fields", "optional_field_of_a_rationale", "optional field",
-    f"1|2|3.rationales.0.{SPANS}|{SOFT}|{SENTENCES}", None, GONE)
+put_soft("soft_scores_missing", "soft scores", "*.rationales", lambda old: old[1:], field="soft_")
+
+
+# -------------------------------------------------------------------------------------------------- classes, thresholds
+def times(factor: float) -> Callable[[dict[str, float]], dict[str, float]]:
+    return lambda old: {name: value * factor for name, value in old.items()}
+
+
+def certain(instance: Any) -> Any:
+    """The label has probability 1 in the original, the others 0."""
+    label, old = instance["classification"], instance["classification_scores"]
+    return {**instance, "classification_scores": {name: float(name == label) for name in old}}
+
+
+WITHOUT_THE_LABEL = (
+    normalised(lambda label, old: {}),
+    normalised(lambda label, old: {name: value for name, value in old.items() if name != label}),
+    normalised(lambda label, old: {name: 1 / (len(old) - 1) for name in old if name != label}),
+)
+ODD_NUMBERS = odd("-0.1 1.1 nan inf None '0.5' [] True 10**400")
+NO_SCORES = odd("[0.5,0.5] '0.5' 1 [['NEG',1.0]] True")
+put_class = partial(put, "classes")
+put_classes = partial(put, "classes", field="classification_scores")
+put_classes("odd_probability", "documents and labels", f"*.{PROBABILITIES}.*", *ODD_NUMBERS)
+put_class("sum_off", "documents and labels", f"*.{PROBABILITIES}", times(0.998), times(0.9))
+put_classes("scores_without_the_label", "documents and labels", "*", *WITHOUT_THE_LABEL)
+put_class("shape_of_probabilities", "documents and labels", f"*.{PROBABILITIES}", *NO_SCORES)
+ODD_LABELS = odd(r"'neither' '' 'neg' 1 True [] {} 0.5 '\x00'")
+put_class("odd_label", "documents and labels", "*.classification", *ODD_LABELS)
+put_class("zero_in_the_original", "infinite KL", "*", certain)
+put_list, put_threshold = partial(put, "thresholds", field="threshold"), partial(put, "thresholds")
+NO_LISTS = (lambda old: old[1:], lambda old: [*old, old[0]], "none", [1], lambda old: {"0.01": old[0]}, [])
+put_list("odd_thresholds", "thresholds", "*.thresholded_scores", *NO_LISTS)
+ODD_THRESHOLDS = odd("None '0.01' nan [] 7 -1 GONE")
+put_threshold("odd_threshold", "thresholds", "*.thresholded_scores.*.threshold", *ODD_THRESHOLDS)
+ODD_ERASED = odd("None {} 'x' {'NEG':nan} {'NEG':0.2} [1]")
+put_list("odd_thresholded_scores", "thresholds", f"*.thresholded_scores.*.{'|'.join(ERASED)}", *ODD_ERASED)
+put_same = partial(put, "thresholds", same=True)
+put_same("thresholds_in_another_order", "same thresholds", "*.thresholded_scores", lambda old: old[::-1])
+put_same("threshold_within_1e_9", "same thresholds", "*.thresholded_scores.*.threshold", lambda old: old + 1e-12)
+# ------------------------------------------------------------------------------------------------------- ids, documents
+STRANGERS = odd("'nowhere' '' 3 None [] '../../etc/passwd' 'a'*3000")
+put_id, put_field = partial(put, "ids"), partial(put, "fields")
+put_id("unknown_document", "documents and labels", "*.rationales.*.docid", *STRANGERS)
+put_docid = partial(put_id, field="docid")
+put_docid("document_twice", "documents and labels", "*.rationales", lambda old: [*old, copy.deepcopy(old[0])])
+put_id("odd_id", "instances", "*.annotation_id", *odd("None [] {} 1.5 True '' 'stranger' 10**40"))
+NO_RATIONALES = odd("'x' 3 {} [3] [[]] ['x'] True {'docid':'x'}")
+put_id("wrong_type_of_rationales", "wrong type", "*.rationales", *NO_RATIONALES)
+TOP, OF_RATIONALE = f"classification|{PROBABILITIES}|thresholded_scores", f"{SPANS}|{SOFT}|{SENTENCES}"
+put_field("optional_field_null", "optional field", f"1|2|3.{TOP}", None, GONE)
+put_field("optional_field_of_a_rationale", "optional field", f"1|2|3.rationales.0.{OF_RATIONALE}", None, GONE)
 put("any", "any_value_anywhere", "anything", "*.*", *VALUES)
-# fmt: on
 
 
 @mutates("instances", "spans")
@@ -167,7 +180,7 @@ def another_order(world: World) -> Expect:
     return Expect("same meaning", same=True)
 
 
-# -------------------------------------------------------------------------------------------------------------- fields
+# --------------------------------------------------------------------------------------------------------------- fields
 def owners(instance: dict[str, Any]) -> list[dict[str, Any]]:
     """The objects of an instance whose fields the format knows."""
     rationale = instance["rationales"][0]
@@ -239,19 +252,16 @@ def any_values_deep(world: World) -> Expect:
     return Expect("anything")
 
 
-# --------------------------------------------------------------------------------------------------------------- lines
-BAD_LINES: tuple[Callable[[bytes], bytes], ...] = (
-    lambda line: line[: len(line) // 2] + b"\n", lambda line: b"[1, 2]\n", lambda line: b"3\n", lambda line: b"null\n",
-    lambda line: b'"x"\n', lambda line: b"{\n", lambda line: b"\xff\xfe\n", lambda line: b"key: value\n", lambda line: b"\x00" * 40 + b"\n",
-    lambda line: line.replace(b'"', b"'", 2), lambda line: line.rstrip() + b",\n", lambda line: line.rstrip() + b" {}\n",
-    lambda line: b"<html><body>login</body></html>\n", lambda line: line.replace(b"a", b"\xc3(", 1),
-    lambda line: line.replace(b":", b": 1e", 1), lambda line: line.replace(b": ", b": 01, ", 1),
-)  # fmt: skip
+# ---------------------------------------------------------------------------------------------------------------- lines
+NO_OBJECTS = b'[1, 2]|3|null|"x"|{|\xff\xfe|key: value|<html><body>login</body></html>'.split(b"|")
+SWAPPED = ((b'"', b"'", 2), (b"a", b"\xc3(", 1), (b":", b": 1e", 1), (b": ", b": 01, ", 1))
 
 
 def damaged_line(world: World, lines: list[bytes], at: int) -> str:
     """A line that is no JSON object."""
-    lines[at] = world.random.choice(BAD_LINES)(lines[at])
+    line = lines[at]
+    damaged = [*NO_OBJECTS, b"\x00" * 40, line[: len(line) // 2], line.rstrip() + b",", line.rstrip() + b" {}"]
+    lines[at] = world.random.choice([*damaged, *(line.replace(*each).rstrip() for each in SWAPPED)]) + b"\n"
     return "no JSON"
 
 
@@ -268,10 +278,8 @@ def blank_line(world: World, lines: list[bytes], at: int) -> str:
 
 
 def deep_line(world: World, lines: list[bytes], at: int) -> str:
-    depth, name = (
-        world.random.choice((70, 500, 900, 1100, 5000, 100_000)),
-        world.random.choice(("zebra", "annotation_id", "query")),
-    )
+    depth = world.random.choice((70, 500, 900, 1100, 5000, 100_000))
+    name = world.random.choice(("zebra", "annotation_id", "query"))
     inside = json.dumps(nested(depth)) if depth < 600 else "[" * depth + "1" + "]" * depth
     lines[at] = f'{{"{name}": {inside}, '.encode() + lines[at][1:]
     return "nesting"

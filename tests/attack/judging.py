@@ -113,7 +113,7 @@ def judge(expect: Expect, world: World, outcome: Outcome, damage: str, base: Any
     return ("success" if outcome.rc == 0 else "clean error"), ""
 
 
-# ---------------------------------------------------------------------------------------------------------------- telling
+# -------------------------------------------------------------------------------------------------------------- telling
 def tell(origin: World, world: World, expect: Expect) -> str:
     """A reproduction in words: what the policy demands, the command, and what differs from the sound input."""
     lines = [f"5b: {POLICY[expect.row][1]}"]

@@ -141,7 +141,7 @@ def state(folder: Path, unit: str) -> Any:
 
 @dataclass
 class Reference:
-    """The unit's states before and after an undisturbed run, the files that no two runs write alike, and the run's length."""
+    """The unit's states before and after an undisturbed run, its length, the files that no two runs write alike."""
 
     old: dict[str, Any]
     new: dict[str, Any]
@@ -251,7 +251,7 @@ def kills(home: Path, count: int, seed: int, verbs: Sequence[str] = ()) -> Itera
 
 
 def publish_kills(home: Path, count: int, seed: int) -> Iterator[Verdict]:
-    """Kills of `publish` against a Hub on loopback: each repository's main is the old tree or the new; a rerun ends it."""
+    """Kills of `publish` to a Hub on loopback: each repository's main is the old tree or the new; a rerun ends it."""
     if not count:
         return
     from tests.publishing.loopback_hub import TOKEN, LoopbackHub

@@ -1,4 +1,4 @@
-"""The sound inputs that mutators spoil: tiny corpora, predictions for them, and what a round of the verbs makes of them."""
+"""The sound inputs that mutators spoil: tiny corpora, predictions for them, and what the verbs make of them."""
 
 from __future__ import annotations
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import io
-import math
 from functools import partial
 from typing import Any
 
 from .cases import Expect, World, mutates, puts
 from .material import json_lines
-from .values import GONE, VALUES, any_place, misspelt, nested, replace
+from .values import GONE, VALUES, any_place, misspelt, nested, odd, replace
 
 
 def rows_of(world: World) -> tuple[str, list[Any]]:
@@ -26,11 +25,10 @@ def another_container(world: World) -> Expect:
     import numpy as np
 
     side, rows = rows_of(world)
-    odd = [
-        np.array(3.0), np.array("x"), np.array(None), 3, "x", b"x", True, object(), print, {"a": 1}, {"a": [1], "b": [1, 2]},
-        [3], ["x"], [None], [[]], [rows], {1, 2}, range(3), [np.array(1)], np.zeros((2, 2)), [b"x"], iter([3]), ...,
-    ]  # fmt: skip
-    setattr(world, side, world.random.choice(odd))
+    things = [*map(np.array, (3.0, "x", None)), 3, "x", b"x", True, object(), print, {"a": 1}, {"a": [1], "b": [1, 2]}]
+    things += [range(3), iter([3]), {1, 2}, [rows], [np.array(1)], np.zeros((2, 2)), ...]
+    things += [[cell] for cell in (3, "x", None, [], b"x")]
+    setattr(world, side, world.random.choice(things))
     return Expect("object")
 
 
@@ -57,13 +55,13 @@ def odd_cell(world: World) -> Expect:
     import pandas as pd
     import torch
 
-    odd = [
-        np.array(1), np.array(1.5), np.array("x"), pd.NA, pd.NaT, np.ma.masked, np.ma.masked_array([1, 2], [True, False]), object(),
-        torch.tensor(1.0), torch.tensor([1]), torch.tensor([[1.0]]), b"x", {1}, range(2), 1j, np.float16(1), np.datetime64("2020"),
-        np.bool_(True), np.array([None, 1]), np.array([1, "x"], dtype=object), ..., (1, 2), frozenset(), bytearray(b"x"), np.array([]),
-    ]  # fmt: skip
+    masked = np.ma.masked_array([1, 2], [True, False])
+    cells = [*map(np.array, (1, 1.5, "x", [None, 1], [])), np.array([1, "x"], dtype=object), np.ma.masked, masked]
+    cells += [np.bool_(True), np.float16(1), np.datetime64("2020"), pd.NA, pd.NaT]
+    cells += map(torch.tensor, (1.0, [1], [[1.0]]))
+    cells += [object(), b"x", {1}, range(2), 1j, ..., (1, 2), frozenset(), bytearray(b"x")]
     container, key = any_place(world.random, rows_of(world)[1])
-    container[key] = world.random.choice(odd)
+    container[key] = world.random.choice(cells)
     return Expect("anything")
 
 
@@ -85,42 +83,46 @@ def deep_rows(world: World) -> Expect:
 
 @mutates("rows")
 def odd_setting(world: World) -> Expect:
-    bad: dict[str, tuple[Any, ...]] = {
-        "confidence_level": (0, 1, -1, 2, math.nan, "0.95", [0.5]), "ci_method": ("none", 3, None, []), "by": ("nowhere", 3, [], {}),
-        "n_resamples": (0, -1, 1.5, "10", None, [1]), "seed": (-1, 1.5, "x", [1]), "label_names": (3, "x", [1], {}, [None]),
-        "per_instance": ("x", [], 3),
-    }  # fmt: skip
+    bad = {
+        "confidence_level": odd("0 1 -1 2 nan '0.95' [0.5]"),
+        "ci_method": odd("'none' 3 None []"),
+        "by": odd("'nowhere' 3 [] {}"),
+        "n_resamples": odd("0 -1 1.5 '10' None [1]"),
+        "seed": odd("-1 1.5 'x' [1]"),
+        "label_names": odd("3 'x' [1] {} [None]"),
+        "per_instance": odd("'x' [] 3"),
+    }
     name = world.random.choice(list(bad))
     world.settings = {"confidence_level": 0.9, name: world.random.choice(bad[name])}
     world.clean = (ValueError, TypeError)
     return Expect("usage" if name in ("confidence_level", "ci_method", "by") else "anything")
 
 
-# ---------------------------------------------------------------------------------------------------- rows of the small four
-NUMBERS = (-0.1, 1.1, math.nan, math.inf, "0.5", None, [], 10**400, GONE)
-# fmt: off
-puts("normalized_fidelity rows", "", "odd_number", "documents and labels",
-    "*.p_full|p_rationale|p_complement|p_empty", *NUMBERS, field="p_")
-puts("rationale_set_agreement rows", "", "odd_number", "documents and labels",
-     "*.pred_proba|rationale_pred_proba|non_rationale_pred_proba.0", *NUMBERS[:-1], field="pred_proba")
-puts("rationale_set_agreement rows", "", "odd_indices", "bad spans", "*.rationale.0", [-1], [1.5], ["x"],
-    [None], "12", 3, [[1]], [10**30], [True])
-puts("annotator_agreement rows", "", "odd_mark", "wrong type", "*.annotators.0.0", 2, -1, 0.5, math.nan, "x",
-    None, [], field="annotators")
-puts("annotator_agreement rows", "", "odd_marks", "wrong type", "*.annotators", [], [[]], "x", 3, [[0, 1], [0]],
-    [[0, 1]], GONE)
-puts("perturbation_map rows", "", "odd_tokens", "wrong type", "*.rationale_tokens", "x", 3, [3], [[3]], ["x"],
-    [[None]], {}, [{}], GONE)
-quotes = partial(puts, "quote_faithfulness rows", "")
-quotes("odd_quotes", "wrong type", "*.quotes", "x", 3, [3], [["x"]], {"a": 1}, [None], GONE)
-quotes("odd_status", "wrong type", "*.quotes.0.status", "found", None, 3, [], {}, GONE)
-quotes("odd_place", "bad spans", "*.quotes.0", *({"status": "exact", "docid": "d", "start_token": start, "end_token": end}
-    for start, end in ((2, 1), (0, 0), (-1, 2), (0.5, 2), ("0", 2), (None, 2), (0, math.nan), ([], 1), (0, 10**40))), field="quotes")
-quotes("beyond_the_document", "bad spans", "*.quotes.0.end_token", 10**6, 10**12, field="quotes")
-quotes("unknown_document", "documents and labels", "*.quotes.0.docid", "nowhere", "", 3, [], {}, None, GONE, field="quotes")
-quotes("odd_answer", "wrong type", "*.asked_again", "x", 3, [3], [{}], [{"kind": "louder"}], [{"kind": "alone"}] * 2)
-quotes("odd_outcome", "wrong type", "*.outcome", 3, [], {}, "refusal", field="")
-# fmt: on
+# ----------------------------------------------------------------------------------------------- rows of the small four
+put_fidelity, put_set = partial(puts, "normalized_fidelity rows", ""), partial(puts, "rationale_set_agreement rows", "")
+put_mark = partial(puts, "annotator_agreement rows", "")
+put_tokens, put_quotes = partial(puts, "perturbation_map rows", ""), partial(puts, "quote_faithfulness rows", "")
+NUMBERS = odd("-0.1 1.1 nan inf '0.5' None [] 10**400 GONE")
+PARTS = "*.p_full|p_rationale|p_complement|p_empty"
+PROBABILITIES = "*.pred_proba|rationale_pred_proba|non_rationale_pred_proba.0"
+ODD_INDICES = odd("[-1] [1.5] ['x'] [None] '12' 3 [[1]] [10**30] [True]")
+put_fidelity("odd_number", "documents and labels", PARTS, *NUMBERS, field="p_")
+put_set("odd_number", "documents and labels", PROBABILITIES, *NUMBERS[:-1], field="pred_proba")
+put_set("odd_indices", "bad spans", "*.rationale.0", *ODD_INDICES)
+put_mark("odd_mark", "wrong type", "*.annotators.0.0", *odd("2 -1 0.5 nan 'x' None []"), field="annotators")
+put_mark("odd_marks", "wrong type", "*.annotators", *odd("[] [[]] 'x' 3 [[0,1],[0]] [[0,1]] GONE"))
+put_tokens("odd_tokens", "wrong type", "*.rationale_tokens", *odd("'x' 3 [3] [[3]] ['x'] [[None]] {} [{}] GONE"))
+put_quotes("odd_quotes", "wrong type", "*.quotes", *odd("'x' 3 [3] [['x']] {'a':1} [None] GONE"))
+put_quotes("odd_status", "wrong type", "*.quotes.0.status", *odd("'found' None 3 [] {} GONE"))
+ODD_SPANS = odd("(2,1) (0,0) (-1,2) (0.5,2) ('0',2) (None,2) (0,nan) ([],1) (0,10**40)")
+ODD_PLACES = [{"status": "exact", "docid": "d", "start_token": start, "end_token": end} for start, end in ODD_SPANS]
+put_quotes("odd_place", "bad spans", "*.quotes.0", *ODD_PLACES, field="quotes")
+put_quotes("beyond_the_document", "bad spans", "*.quotes.0.end_token", 10**6, 10**12, field="quotes")
+STRANGERS = odd("'nowhere' '' 3 [] {} None GONE")
+put_quotes("unknown_document", "documents and labels", "*.quotes.0.docid", *STRANGERS, field="quotes")
+ODD_ANSWERS = odd("'x' 3 [3] [{}] [{'kind':'louder'}] [{'kind':'alone'}]*2")
+put_quotes("odd_answer", "wrong type", "*.asked_again", *ODD_ANSWERS)
+put_quotes("odd_outcome", "wrong type", "*.outcome", 3, [], {}, "refusal", field="")
 
 
 @mutates("small rows")
@@ -160,7 +162,7 @@ def any_value_in_a_row(world: World) -> Expect:
     return Expect("anything")
 
 
-# ------------------------------------------------------------------------------------------------------- other containers
+# ----------------------------------------------------------------------------------------------------- other containers
 @mutates("objects")
 def sound_containers(world: World) -> Expect:
     """Dataset, IterableDataset, table, record batch, frame, tuple, generator of the same rows: the same scores."""
@@ -253,16 +255,14 @@ def odd_column(world: World) -> Expect:
     side, rows = rows_of(world)
     table, size = pa.Table.from_pylist(rows), len(rows)
     at = world.random.randrange(len(table.column_names))
-    odd = [
-        pa.nulls(size), pa.array(["x"] * size), pa.array([1.5] * size), pa.array([b"x"] * size), pa.array([[1]] * size),
-        pa.array([{"a": 1}] * size), pa.array([None, *[True] * (size - 1)]), pa.array(["x"] * size).dictionary_encode(),
-        pa.array([[None]] * size, pa.list_(pa.int8())), pa.array([[[]]] * size, pa.list_(pa.list_(pa.null()))),
-    ]  # fmt: skip
-    setattr(world, side, table.set_column(at, table.column_names[at], world.random.choice(odd)))
+    columns = [pa.array([cell] * size) for cell in (None, "x", 1.5, b"x", [1], {"a": 1})]
+    columns += [pa.array([None, *[True] * (size - 1)]), pa.array(["x"] * size).dictionary_encode()]
+    columns += [pa.array([[None]] * size, pa.list_(pa.int8())), pa.array([[[]]] * size, pa.list_(pa.list_(pa.null())))]
+    setattr(world, side, table.set_column(at, table.column_names[at], world.random.choice(columns)))
     return Expect("anything")
 
 
-# --------------------------------------------------------------------------------------------------- predictions as Parquet
+# ----------------------------------------------------------------------------------------------- predictions as Parquet
 def as_parquet(world: World, table: Any, change: Any = bytes) -> None:
     """The prediction file is Parquet, changed as bytes."""
     import pyarrow.parquet as pq
@@ -284,14 +284,8 @@ def sound_parquet(world: World) -> Expect:
 def cut_parquet(world: World) -> Expect:
     sound_parquet(world)
     content = world.files["p.parquet"]
-    bad = (
-        content[: len(content) // 2],
-        b"",
-        b"PAR1",
-        content[4:],
-        b"<html>login</html>",
-        json_lines([{"annotation_id": "x"}]),
-    )
+    others = (b"", b"PAR1", b"<html>login</html>", json_lines([{"annotation_id": "x"}]))
+    bad = (content[: len(content) // 2], content[4:], *others)
     world.files["p.parquet"] = world.random.choice(bad)
     return Expect("damaged folder", words=("p.parquet",))
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import copy
 import json
 import random
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from .cases import World, plans
 from .material import CORPORA, instances, module_rows
 
-INSTANCES, LINES = "instances", "lines"
+INSTANCES = "instances"
+INPUT = (INSTANCES, "lines")
 GOLD = ("gold", "gold lines")
 FILES = (*GOLD, "corpus files")
 BUILT = "--dataset hub/eraser --config movies"
+VAL, ONE = f"{BUILT} --split val", f"{BUILT} --split val --predictions p.jsonl"
 RAW, ESNLI = "--data-dir raw/movies --split val", "--data-dir raw/esnli --split val"
-EVERY = frozenset(
-    {"spans", "soft", "sentences", "classes", "thresholds", "ids", "fields", "lines", "labels", "files", "any"}
-)
+_ALL = "spans soft sentences classes thresholds ids fields lines labels files any"
+EVERY = frozenset(_ALL.split())
 PARTS = {
     "agreement": EVERY - {"classes", "thresholds", "labels", "files"},
     "faithfulness": EVERY - {"spans", "soft", "sentences", "labels", "files"},
@@ -66,96 +67,61 @@ def command(line: str, kinds: tuple[str, ...], name: str, outputs: str = "", **m
     plans(line.split()[0], *kinds)(plan)
 
 
+def strangers(line: str, name: str) -> None:
+    """Register a build where a stranger's folder stands."""
+    command(line, ("strangers' folders",), f"build_over_a_strangers_{name}", f"out/{name} out/.{name}")
+
+
+SMALL_DATASETS, OTHER = ("bilingual_perturbation", "human_rationales"), ("other folders",)
 SAVED = "--results p.jsonl --score-file s.json"
-# fmt: off
-command(f"score {RAW} {SAVED}", (INSTANCES, LINES, *FILES, "score options"), "score_raw", "s.json")
-command(f"score {ESNLI} {SAVED}", (INSTANCES, LINES, *GOLD), "score_two_documents", "s.json")
-command(f"score {BUILT} --split val {SAVED}", (INSTANCES, LINES, "folders"), "score_built", "s.json")
+command(f"score {RAW} {SAVED}", (*INPUT, *FILES, "score options"), "score_raw", "s.json")
+command(f"score {ESNLI} {SAVED}", (*INPUT, *GOLD), "score_two_documents", "s.json")
+command(f"score {VAL} {SAVED}", (*INPUT, "folders"), "score_built", "s.json")
 command(f"score {RAW} --results p.parquet --score-file s.json", ("parquet",), "score_parquet", "s.json")
-# fmt: on
 PAIR = "--results q.jsonl --results p.jsonl --n-resamples 10"
-# fmt: off
-command(f"compare {RAW} {PAIR}", (INSTANCES, LINES, *FILES, "compare options"), "compare_raw")
-command(f"compare {BUILT} --split val {PAIR}", (INSTANCES, "folders"), "compare_built")
-command(f"report {BUILT} --split val --predictions p.jsonl --resamples 10 --out r", (INSTANCES, LINES, "folders", "report options"),
-        "report_of_one", "r")
-command(f"highlight {BUILT} --split val --predictions p.jsonl", (INSTANCES, LINES, "folders", "highlight options"), "highlight_one",
-        lenient=True)
-command(f"board {BUILT} --split val --submission ours=p.jsonl --no-published --out b", (INSTANCES, LINES, "folders"),
-        "board_of_submissions", "b", old="b=board")
-# fmt: on
+command(f"compare {RAW} {PAIR}", (*INPUT, *FILES, "compare options"), "compare_raw")
+command(f"compare {VAL} {PAIR}", (INSTANCES, "folders"), "compare_built")
+command(f"report {ONE} --resamples 10 --out r", (*INPUT, "folders", "report options"), "report_of_one", "r")
+command(f"highlight {ONE}", (*INPUT, "folders", "highlight options"), "highlight_one", lenient=True)
+SUBMITTED = f"board {VAL} --submission ours=p.jsonl --no-published --out b"
+command(SUBMITTED, (*INPUT, "folders"), "board_of_submissions", "b", old="b=board")
 BUILD = "--out out --no-progress"
 BUILT_IN, CACHED = "out/eraser out/.eraser", "out/eraser out/.eraser cache"
 CACHE = {"ERASER_HUB_CACHE": "cache"}
-# fmt: off
-command(f"build eraser --source raw --config movies {BUILD}", (*FILES, "build options"), "build_movies",
-    BUILT_IN, old="out=hub")
-command(f"build eraser --source raw --config esnli {BUILD}", GOLD, "build_esnli", BUILT_IN)
-command(f"build eraser --source archives --config movies {BUILD}", ("archives",), "build_archive", CACHED,
-    environment=CACHE)
+MOVIES = f"build eraser --source raw --config movies {BUILD}"
+command(MOVIES, (*FILES, "build options"), "build_movies", BUILT_IN, old="out=hub")
+command(MOVIES.replace("movies", "esnli"), GOLD, "build_esnli", BUILT_IN)
+command(MOVIES.replace("raw", "archives"), ("archives",), "build_archive", CACHED, environment=CACHE)
 command(f"build eraser --config esnli {BUILD}", ("downloads",), "build_download", CACHED, environment=CACHE)
-# fmt: on
-for _name in ("bilingual_perturbation", "human_rationales"):
-    command(
-        f"build {_name} --source {_name} {BUILD}",
-        ("raw bytes",),
-        f"build_{_name}",
-        f"out/{_name} out/.{_name}",
-        config=_name,
-    )
-    command(
-        f"export --dataset hub/{_name} --out raw_{_name}",
-        ("other folders",),
-        f"export_{_name}",
-        f"raw_{_name}",
-        config=_name,
-    )
-    command(
-        f"check {_name} --dataset hub/{_name}",
-        ("other folders",),
-        f"check_{_name}",
-        config=_name,
-        verb_prints_errors=True,
-    )
-for _name in ("eraser --source raw --config movies", *(f"{one} --source {one}" for one in ("bilingual_perturbation", "human_rationales")),
-              "metrics --config normalized_fidelity"):  # fmt: skip
-    _folder = _name.split()[-1] if "metrics" in _name else _name.split()[0]
-    command(
-        f"build {_name} {BUILD}",
-        ("strangers' folders",),
-        f"build_over_a_strangers_{_folder}",
-        f"out/{_folder} out/.{_folder}",
-    )
-# fmt: off
+for _name in SMALL_DATASETS:
+    _own, _outputs = partial(command, config=_name), f"out/{_name} out/.{_name}"
+    _own(f"build {_name} --source {_name} {BUILD}", ("raw bytes",), f"build_{_name}", _outputs)
+    _own(f"export --dataset hub/{_name} --out raw_{_name}", OTHER, f"export_{_name}", f"raw_{_name}")
+    _own(f"check {_name} --dataset hub/{_name}", OTHER, f"check_{_name}", verb_prints_errors=True)
+strangers(MOVIES, "eraser")
+for _name in SMALL_DATASETS:
+    strangers(f"build {_name} --source {_name} {BUILD}", _name)
+strangers(f"build metrics --config normalized_fidelity {BUILD}", "normalized_fidelity")
 command(f"export {BUILT} --out exported", ("folders",), "export_movies", "exported")
-# fmt: on
 for _more in ("", "--leakage", "--viewer", "--format json"):
-    command(
-        f"check {BUILT} {_more}",
-        ("folders",),
-        f"check_built{_more.replace('-', '_').replace(' ', '_')}",
-        verb_prints_errors=True,
-    )
-# fmt: off
-command("check eraser --dataset raw --config movies", (*FILES, "check options"), "check_raw", verb_prints_errors=True)
-# fmt: on
+    _name = f"check_built{_more.replace('-', '_').replace(' ', '_')}"
+    command(f"check {BUILT} {_more}", ("folders",), _name, verb_prints_errors=True)
+RAW_MOVIES = "eraser --dataset raw --config movies"
+command(f"check {RAW_MOVIES}", (*FILES, "check options"), "check_raw", verb_prints_errors=True)
 for _more in ("text", "json", "markdown"):
     command(f"stats {BUILT} --format {_more}", ("folders",), f"stats_{_more}")
-# fmt: off
-command("stats eraser --dataset raw --config movies", FILES, "stats_raw")
-# fmt: on
-EXPLAIN = f"explain {BUILT} --split val --model model --out e.jsonl --quiet"
+command(f"stats {RAW_MOVIES}", FILES, "stats_raw")
+EXPLAIN = f"explain {VAL} --model model --out e.jsonl --quiet"
 for _more in ("occlusion", "random", "coefficients"):
     command(f"{EXPLAIN} --method {_more}", ("folders", "models", "explain options"), f"explain_{_more}", "e.jsonl")
-# fmt: off
-command(f"{EXPLAIN} --scores p.jsonl", (INSTANCES, LINES), "explain_scores", "e.jsonl")
-command(f"train {BUILT} --model logistic-regression --out m", ("folders", "train options"), "train_built", "m")
-command(f"ask {BUILT} --split val --endpoint http://127.0.0.1:9/v1 --model m --out a.jsonl --dry-run", ("folders",), "ask_dry")
-command("reproduce --table eraser-2 --config movies --dataset hub/eraser --out rep", ("folders",), "reproduce_agreement", "rep",
-        lenient=True)
-command("publish --namespace org --dir hub --dataset eraser --dry-run", ("folders", "publish options"), "publish_dry",
-        verb_prints_errors=True)
-# fmt: on
+command(f"{EXPLAIN} --scores p.jsonl", INPUT, "explain_scores", "e.jsonl")
+TRAIN, ASK = "--model logistic-regression --out m", "--endpoint http://127.0.0.1:9/v1 --model m --out a.jsonl --dry-run"
+command(f"train {BUILT} {TRAIN}", ("folders", "train options"), "train_built", "m")
+command(f"ask {VAL} {ASK}", ("folders",), "ask_dry")
+REPRODUCE = "reproduce --table eraser-2 --config movies --dataset hub/eraser --out rep"
+command(REPRODUCE, ("folders",), "reproduce_agreement", "rep", lenient=True)
+PUBLISH = "publish --namespace org --dir hub --dataset eraser --dry-run"
+command(PUBLISH, ("folders", "publish options"), "publish_dry", verb_prints_errors=True)
 
 
 @plans("board", "scores", "board options")
@@ -167,7 +133,7 @@ def board_of_scores(draw: random.Random, stock: Path) -> World:
     return world
 
 
-# --------------------------------------------------------------------------------------------------------------- modules
+# -------------------------------------------------------------------------------------------------------------- modules
 @cache
 def module(name: str) -> Any:
     """The evaluate module, loaded from its file."""
@@ -191,7 +157,6 @@ def call(name: str, plan_name: str, *kinds: str) -> None:
 
 call("eraser_agreement", "agreement", INSTANCES, "gold", "rows", "objects")
 call("eraser_faithfulness", "faithfulness", INSTANCES, "rows", "objects")
-for _name in (
-    "perturbation_map", "rationale_set_agreement", "normalized_fidelity", "annotator_agreement", "quote_faithfulness",
-):  # fmt: skip
+SMALL = "perturbation_map rationale_set_agreement normalized_fidelity annotator_agreement quote_faithfulness"
+for _name in SMALL.split():
     call(_name, _name, "rows", "small rows", "objects", f"{_name} rows")

@@ -1,4 +1,4 @@
-"""Hostile requests to `serve` on loopback; after each, and during the slow ones, a plain request is answered at once."""
+"""Hostile requests to `serve` on loopback: after each, and during the slow ones, a plain one is answered at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -28,16 +28,33 @@ def get(path: str = CARD, *headers: str, method: str = "GET", body: bytes = b"")
 
 
 RANGES = (
-    "bytes=" + "0-1," * 12_000, "bytes=" + " " * 60_000 + "x", "bytes=0-" + "-" * 60_000, "bytes=" + "9" * 60_000 + "-",
-    "bytes=-", "bytes=5-3", "bytes=99999999999999999999-", "bytes=0-0,-1", "bites=0-1", "bytes=--1", "bytes=" + "1-" * 30_000,
-    "bytes=" + "," * 60_000, "bytes=\u00b2-", "bytes=0-99999999999999999999999",
-)  # fmt: skip
+    *("bytes=-", "bytes=5-3", "bytes=99999999999999999999-", "bytes=0-0,-1", "bites=0-1", "bytes=--1", "bytes=\u00b2-"),
+    *("bytes=" + piece * count for piece, count in (("0-1,", 12_000), ("1-", 30_000), (",", 60_000))),
+    *(f"bytes={' ' * 60_000}x", f"bytes=0-{'-' * 60_000}", f"bytes={'9' * 60_000}-", "bytes=0-99999999999999999999999"),
+)
+FOLDER, API = "/datasets/org/eraser/resolve/main", "/api/datasets/org/eraser"
 PATHS = (
-    "/../../../../etc/passwd", "/datasets/org/eraser/resolve/main/../../../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/%00", "//",
-    "/datasets/org/eraser/resolve/main/%2e%2e%2fREADME.md", "/datasets/org/eraser/resolve/main/loop", "/\\..\\", "/%ff%fe", "*", "x",
-    "/datasets/org/eraser/resolve/main/fifo", "/api/datasets/org/eraser/tree/main?recursive=" + "x" * 5000, "/" + "a/" * 5000, "/?" * 9000,
-    "/api/datasets/org/eraser/paths-info/main", "/api/datasets/" + "x" * 60_000, "http://127.0.0.1/x", "/datasets/org/eraser/resolve/main/",
-)  # fmt: skip
+    *("/../../../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/%00", "//", "/\\..\\", "/%ff%fe", "*", "x"),
+    *(f"{FOLDER}/{name}" for name in ("", "loop", "fifo", "../../../../etc/passwd", "%2e%2e%2fREADME.md")),
+    *(f"{API}/tree/main?recursive={'x' * 5000}", f"{API}/paths-info/main", f"/api/datasets/{'x' * 60_000}"),
+    *("/" + "a/" * 5000, "/?" * 9000, "http://127.0.0.1/x"),
+)
+LENGTHS = ("-1", "abc", "99999999999999", "1e3", "+5", "0x10", "", " 5 5")
+_PATH = b'{"paths": ["' + b"x" * 90_000 + b'"]}'
+BODIES = (b"{", b"[" * 100_000, b"\xff", b'{"paths": 3}', _PATH, b"paths=" + b"a&paths=" * 9000)
+METHODS = ("DELETE", "PUT", "TRACE", "OPTIONS", "CONNECT", "x" * 50_000, "get", "HEAD", "G\x00T")
+_GET = b"GET / HTTP/1.1\r\n"
+HEADS = (
+    *(b"\x16\x03\x01\x02\x00" + bytes(range(256)), b"GET\r\n\r\n", b"\r\n" * 9000, b"\x00" * 9000),
+    *(b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/x\r\n\r\n", b"GET " + b"/" * 90_000 + b" HTTP/1.1\r\n\r\n"),
+    *(_GET + b"A: b\r\n" * 2000 + b"\r\n", _GET + b"A" + b"b" * 90_000 + b"\r\n\r\n"),
+    *(_GET + line + b"\r\n\r\n" for line in (b"no colon", b": x")),
+)
+
+
+def question(length: str, body: bytes) -> bytes:
+    """The one POST that `serve` answers, of a length that may lie."""
+    return get(f"{API}/paths-info/main", f"Content-Length: {length}", method="POST", body=body)
 
 
 def hostile(draw: random.Random) -> tuple[str, bytes, int]:
@@ -50,42 +67,18 @@ def hostile(draw: random.Random) -> tuple[str, bytes, int]:
     if way == 2:
         lengths = [f"Content-Length: {len(SECOND)}", "Transfer-Encoding: chunked"]
         chunk = b"%x\r\n%s\r\n0\r\n\r\n" % (len(SECOND), SECOND)
-        header, body = draw.choice(
-            ((lengths[:1], SECOND), (lengths[1:], chunk), (lengths, chunk), ([lengths[0]] * 2, SECOND))
-        )
+        ways = ((lengths[:1], SECOND), (lengths[1:], chunk), (lengths, chunk), ([lengths[0]] * 2, SECOND))
+        header, body = draw.choice(ways)
         keep = get(CARD, *header).replace(b"Connection: close\r\n", b"")
         return "body of a GET", keep + body, 1
     if way == 3:
-        length = draw.choice(("-1", "abc", "99999999999999", "1e3", "+5", "0x10", "", " 5 5"))
-        return (
-            "content length",
-            get("/api/datasets/org/eraser/paths-info/main", f"Content-Length: {length}", method="POST", body=b"{}"),
-            2,
-        )
+        return "content length", question(draw.choice(LENGTHS), b"{}"), 2
     if way == 4:
-        bodies = (
-            b"{",
-            b"[" * 100_000,
-            b"\xff",
-            b'{"paths": 3}',
-            b'{"paths": ["' + b"x" * 90_000 + b'"]}',
-            b"paths=" + b"a&paths=" * 9000,
-        )
-        body = draw.choice(bodies)
-        return (
-            "question",
-            get("/api/datasets/org/eraser/paths-info/main", f"Content-Length: {len(body)}", method="POST", body=body),
-            2,
-        )
+        body = draw.choice(BODIES)
+        return "question", question(str(len(body)), body), 2
     if way == 5:
-        method = draw.choice(("DELETE", "PUT", "TRACE", "OPTIONS", "CONNECT", "x" * 50_000, "get", "HEAD", "G\x00T"))
-        return "method", get(method=method), 1
-    head = (
-        b"\x16\x03\x01\x02\x00" + bytes(range(256)), b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/x\r\n\r\n", b"\r\n" * 9000,
-        b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 2000 + b"\r\n", b"GET / HTTP/1.1\r\nA" + b"b" * 90_000 + b"\r\n\r\n", b"\x00" * 9000,
-        b"GET / HTTP/1.1\r\nno colon\r\n\r\n", b"GET / HTTP/1.1\r\n: x\r\n\r\n", b"GET " + b"/" * 90_000 + b" HTTP/1.1\r\n\r\n",
-    )  # fmt: skip
-    return "head", draw.choice(head), 1
+        return "method", get(method=draw.choice(METHODS)), 1
+    return "head", draw.choice(HEADS), 1
 
 
 def ask(port: int, request: bytes, seconds: float) -> tuple[bytes, float]:
@@ -152,28 +145,20 @@ def judge(answer: bytes, seconds: float, deserved: int, health: tuple[bytes, flo
     return ("success" if b" 200 " in answer[:40] or b" 206 " in answer[:40] else "clean error"), ""
 
 
-def requests(home: Path, count: int, seed: int, keep: Callable[[str], bool] = lambda name: True) -> Iterator[Verdict]:
-    """So many hostile requests of the kinds kept, the last tenth of them to a folder with links in a circle and a FIFO."""
+def requests(home: Path, count: int, seed: int) -> Iterator[Verdict]:
+    """So many hostile requests, the last tenth of them to a folder with links in a circle and a FIFO."""
     tenth = count // 10
     for links, numbers in ((False, range(count - tenth)), (True, range(count - tenth, count))):
-        named = [(number, kind_of(seed, number, links)) for number in numbers]
-        kept = [number for number, name in named if keep(name)]
-        if not kept:
+        if not numbers:
             continue
         with server(home, links) as (port, errors):
-            for number in kept:
+            for number in numbers:
                 yield dripping(port, number) if number % 50 == 49 else request(port, errors, seed, number, links)
-
-
-def kind_of(seed: int, number: int, links: bool) -> str:
-    """The request's name."""
-    name = "drip" if number % 50 == 49 else hostile(random.Random(f"{seed} serve {number}"))[0]
-    return name + " (links in a circle, a FIFO)" * links
 
 
 def request(port: int, errors: Path, seed: int, number: int, links: bool) -> Verdict:
     """One hostile request, and a plain one after it."""
-    _, content, deserved = hostile(random.Random(f"{seed} serve {number}"))
+    name, content, deserved = hostile(random.Random(f"{seed} serve {number}"))
     answer, seconds = ask(port, content, LONGEST_SECONDS)
     kind, fault = judge(answer, seconds, deserved, ask(port, get(), LONGEST_SECONDS))
     said = errors.read_text("utf-8", "replace")
@@ -181,8 +166,8 @@ def request(port: int, errors: Path, seed: int, number: int, links: bool) -> Ver
         kind, fault = "traceback", said.strip().splitlines()[-1]
     errors.write_text("")
     outcome = Outcome(rc=0, out=answer[:300].decode("latin-1"), err=said[-500:])
-    name = f"serve/{kind_of(seed, number, links)}"
-    return Verdict("serve", number, name, "anything", kind, fault, outcome, repr(content[:200]))
+    name += " (links in a circle, a FIFO)" * links
+    return Verdict("serve", number, f"serve/{name}", "anything", kind, fault, outcome, repr(content[:200]))
 
 
 def dripping(port: int, number: int) -> Verdict:

@@ -8,10 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 GONE = object()  # in a table of values: the key is deleted
-VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1.5, 1e308, -0.0, 10**30, -(2**63), math.nan, math.inf, "", "x", "1", "\x00", "\ud800",
-    "\x1b[31mred\x1b[0m", "a" * 5000, "../../etc/passwd", [], {}, [[]], [None], {"": None}, {"x": {}}, [[[1]]], ["a", 1],
-)  # fmt: skip
+NAMES = {"nan": math.nan, "inf": math.inf, "GONE": GONE}
+
+
+def odd(text: str) -> list[Any]:
+    """The values of Python expressions that stand between blanks, with ``nan``, ``inf`` and ``GONE``."""
+    return [eval(word, NAMES) for word in text.split()]
+
+
+VALUES = odd(r"""None True False 0 -1 1.5 1e308 -0.0 10**30 -(2**63) nan inf '' 'x' '1' '\x00' '\ud800'
+    '\x1b[31mred\x1b[0m' 'a'*5000 '../../etc/passwd' [] {} [[]] [None] {'':None} {'x':{}} [[[1]]] ['a',1]""")
 
 
 def nested(depth: int, kind: str = "list") -> Any:

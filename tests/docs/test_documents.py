@@ -1,7 +1,7 @@
 """README.md and docs/ are typed as they stand, each page in a clone of its own, and must print what they say.
 
-- A ```console block is a session: each `$` line is run by bash in the project's folder, and what follows must be printed,
-  line by line. `…` on a line of its own stands for any lines, within a line for any text.
+- A ```console block is a session: each `$` line is run by bash in the project's folder, and what follows must be
+  printed, line by line. `…` on a line of its own stands for any lines, within a line for any text.
 - A ```python block runs in the folder `hub`; comments after a `print` give what it prints.
 - A block of any kind after a line that is but a path and a colon, as in "`conversion/toy/rows.py`:", is that file's
   content; a ```diff block after such a line changes the file (`@@` stands between places that lie apart).
@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tools.changed_tests import module_name
 
 from ..source_copy import ROOT, copy_source
 
@@ -125,12 +127,10 @@ def fault(step: Step, clone: Path, environment: dict[str, str]) -> str:
 
 
 def environment_of(clone: Path) -> dict[str, str]:
-    return {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(clone),
-        "HF_HOME": str(clone / ".hf"), "HF_HUB_OFFLINE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
-        "COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "2",
-    }  # fmt: skip
+    terminal = {"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "2"}
+    hub = {"HF_HOME": str(clone / ".hf"), "HF_HUB_OFFLINE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, **terminal, **hub, "PATH": path, "PYTHONPATH": str(clone)}
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +217,7 @@ def test_a_page_changes_what_is_there(page: Path) -> None:
 def test_what_a_page_imports_is_there(page: Path) -> None:
     """Told without running it: a name that moved is seen before the slow tests."""
     python = [block for block in blocks(page) if block.kind == "python"]
-    own = {f"eraser_hub.{block.file[:-3].replace('/', '.')}" for block in python if block.file}
+    own = {module_name(Path(block.file)) for block in python if block.file}
     lost = []
     for block in python:
         for node in ast.walk(ast.parse(block.text)):

@@ -37,10 +37,8 @@ def encoder(hub: Path) -> Path:
     folder = hub.parent / "encoder"
     tokenizer = word_tokenizer(sorted(words), window=256)
     tokenizer.save_pretrained(folder)
-    config = transformers.BertConfig(
-        vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8,
-        max_position_embeddings=256,
-    )  # fmt: skip
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    config = transformers.BertConfig(vocab_size=len(tokenizer), max_position_embeddings=256, **sizes)
     transformers.BertModel(config).save_pretrained(folder)
     return folder
 

@@ -12,17 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.publishing.screenshots import (
-    VIEWS,
-    open_page,
-    running_apps,
-    submit,
-    text_of,
-    view_as,
-    wait_for,
-)
 from eraser_hub.publishing.spaces import build_metrics, metric_names, metrics_folder
 from eraser_hub.records.errors import DataError
+from tools.browser import VIEWS, open_page, running_apps, submit, text_of, view_as, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 gradio = pytest.importorskip("gradio", reason="skipped: gradio is not installed")
@@ -107,7 +99,7 @@ def luminance(colour: str) -> float:
 
 
 def test_every_token_can_be_read_on_its_ground_in_both_themes(app):
-    """Ground and ink are the mark's own, so a theme changes neither; the lightest ink on a shade is that of probability 1."""
+    """Ground and ink are the mark's own, whatever the theme; the ink is lightest on the shade of probability 1."""
     ink = luminance("#" + 2 * app.INK[1:])
     grounds = {ground for colours in app.COLOURS.values() for ground in colours.values()}
     channels = (round(255 * part) for part in colorsys.hls_to_rgb(123 / 360, 0.68, 0.38))
@@ -268,7 +260,7 @@ def test_a_space_has_no_serious_finding(browser, addresses, serious_findings, na
 @pytest.mark.slow
 def test_a_page_without_scores_gives_no_picture(browser, monkeypatch):
     """A spinner was once taken for the page."""
-    monkeypatch.setattr("eraser_hub.publishing.screenshots.WAITING_SECONDS", 0.3)
+    monkeypatch.setattr("tools.browser.WAITING_SECONDS", 0.3)
     with pytest.raises(DataError, match="did not show the example's scores"):
         open_page(browser, "data:text/html,<div id=scores></div><div id=tokens>spinning</div>")
 

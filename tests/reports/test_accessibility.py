@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.publishing.screenshots import VIEWS, view_as, wait_for
 from eraser_hub.reports.board import board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.report import make_report
 from eraser_hub.reports.report_inputs import named_systems
 from eraser_hub.reports.system_scores import ReportSettings
+from tools.browser import VIEWS, view_as, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
 def pages(browser, hub, samples, tmp_path_factory):
-    """Name -> address: a report of two systems, and a board that has their scores; the window is as before afterwards."""
+    """Name -> address: a report of two systems, and a board that has their scores; the window is put back after."""
     out, predictions = tmp_path_factory.mktemp("pages"), samples / "predictions" / "eraser"
     systems = named_systems(
         [f"ours={predictions / 'movies.val.jsonl'}", f"base={predictions / 'movies.val.baseline.jsonl'}"]
@@ -45,7 +45,7 @@ def test_a_planted_fault_is_found(browser, pages, serious_findings):
     browser.get(pages["board"])
     browser.execute_script(
         "document.querySelector('h1').style.color = document.documentElement.lang = '';"
-        "document.querySelector('main > p').style.color = '#777'; document.querySelector('main > p').style.background = '#999';"
+        "const style = document.querySelector('main > p').style; style.color = '#777'; style.background = '#999';"
         "document.getElementById('find').closest('label').replaceWith(document.getElementById('find'))"
     )
     assert {finding.split(":")[0] for finding in serious_findings(browser)} == {

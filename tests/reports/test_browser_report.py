@@ -1,4 +1,4 @@
-"""The report in headless Chromium: what it shows is what the score files hold; stepping, filters, keys; text is text."""
+"""The report in headless Chromium: it shows what the score files hold; stepping, filters, keys; text is text."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ def written(hub, samples, tmp_path_factory):
     systems = named_systems(
         [f"ours={predictions / 'movies.val.jsonl'}", f"base={predictions / 'movies.val.baseline.jsonl'}"]
     )
-    return make_report(
-        hub / "eraser", config="movies", split="val", systems=systems, out=out, baselines=systems[1:],
-        settings=ReportSettings(n_resamples=50),
-    )  # fmt: skip
+    settings = ReportSettings(n_resamples=50)
+    part = {"config": "movies", "split": "val"}
+    return make_report(hub / "eraser", **part, systems=systems, out=out, baselines=systems[1:], settings=settings)
 
 
 @pytest.fixture
@@ -79,7 +78,8 @@ def test_scores_are_those_of_the_score_files(opened, written):
     files = {content["system"]: content for content in (json.loads(path.read_text()) for path in written.score_files)}
     cells = opened.execute_script(
         "return [...document.querySelectorAll('#scores td[data-key], #parts td[data-key]')]"
-        ".map(td => [td.dataset.system, td.dataset.key, td.firstChild.textContent.trim(), td.querySelector('small')?.textContent])"
+        ".map(td => [td.dataset.system, td.dataset.key, td.firstChild.textContent.trim(),"
+        " td.querySelector('small')?.textContent])"
     )
     assert len(cells) > 40
     for system, key, text, small in cells:
@@ -94,8 +94,15 @@ def test_scores_are_those_of_the_score_files(opened, written):
 def test_sections_are_there_and_missing_ones_say_why(opened):
     titles = [h.text for h in opened.find_elements("css selector", "h2")]
     assert titles == [
-        "Scores", "Paired comparison", "Erasure curves (AOPC)", "Fidelity curves", "Agreement of methods", "Per-instance scores", "By class", "Documents",
-    ]  # fmt: skip
+        "Scores",
+        "Paired comparison",
+        "Erasure curves (AOPC)",
+        "Fidelity curves",
+        "Agreement of methods",
+        "Per-instance scores",
+        "By class",
+        "Documents",
+    ]
     assert opened.find_elements("css selector", "#aopc_comprehensiveness svg")
     assert "random" in opened.find_element("css selector", "#aopc_sufficiency svg").text
     assert any("occluded_scores" in why.text for why in opened.find_elements("css selector", ".why"))
@@ -210,13 +217,8 @@ def test_hostile_text_is_shown_and_never_run(browser, row, instance, tmp_path):
     instance["classification_scores"] = {"__proto__": 0.75, HOSTILE: 0.25}
     instance["quotes"] = [{"text": HOSTILE, "status": "not_found"}]
     path = tmp_path / "index.html"
-    write_report(
-        path,
-        ReportContent(
-            HOSTILE, HOSTILE, [], browse([[mark(row, instance, label_names=(HOSTILE, "__proto__"))]], [HOSTILE]),
-            [{HOSTILE: [0.5]}], HOSTILE, [HOSTILE],
-        ),
-    )  # fmt: skip
+    browsed = browse([[mark(row, instance, label_names=(HOSTILE, "__proto__"))]], [HOSTILE])
+    write_report(path, ReportContent(HOSTILE, HOSTILE, [], browsed, [{HOSTILE: [0.5]}], HOSTILE, [HOSTILE]))
     browser.get("about:blank")
     browser.get_log("browser")
     browser.get(path.as_uri())
@@ -287,7 +289,7 @@ def test_a_figure_alone_has_the_size_of_its_neighbours(opened):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_page_shows_all_without_sideways_scrolling(opened, scheme):
-    from eraser_hub.publishing.screenshots import view_as
+    from tools.browser import view_as
 
     try:
         view_as(opened, 390, scheme)
@@ -296,7 +298,10 @@ def test_a_narrow_page_shows_all_without_sideways_scrolling(opened, scheme):
         assert opened.execute_script(wide) == 0
         figures = "return [...document.querySelectorAll('figure svg')].map(s => s.getBoundingClientRect().right)"
         assert max(opened.execute_script(figures)) <= 390
-        colours = "const s = getComputedStyle(document.querySelector('figure svg text')); return [s.fill, getComputedStyle(document.body).color]"
+        colours = (
+            "return [getComputedStyle(document.querySelector('figure svg text')).fill,"
+            " getComputedStyle(document.body).color]"
+        )
         text, ink = opened.execute_script(colours)
         assert text == ink == {"light": "rgb(28, 28, 28)", "dark": "rgb(233, 233, 231)"}[scheme]
     finally:

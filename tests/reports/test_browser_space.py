@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.publishing.screenshots import VIEWS, view_as
 from eraser_hub.reports.board import board_lines
 from eraser_hub.reports.space import write_space
+from tools.browser import VIEWS, view_as
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PREDICTIONS = Path(__file__).resolve().parents[2] / "samples" / "predictions" / "eraser"
@@ -34,10 +34,9 @@ def space(hub, tmp_path_factory):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {
-        **os.environ, "GRADIO_SERVER_PORT": str(port), "GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1",
-        "HF_HOME": str(folder / "home"), "GRADIO_TEMP_DIR": str(folder / "uploads"),
-    }  # fmt: skip
+    folders = {"HF_HOME": str(folder / "home"), "GRADIO_TEMP_DIR": str(folder / "uploads")}
+    alone = {"GRADIO_SERVER_PORT": str(port), "GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
+    environment = {**os.environ, **alone, **folders}
     process = subprocess.Popen([sys.executable, "app.py"], cwd=folder, env=environment, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}/"
     try:

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.publishing.screenshots import VIEWS, take_views
-from eraser_hub.records.errors import DataError
 from eraser_hub.reports.highlight import highlight
+from tools.browser import VIEWS, take_views
+from tools.pictures import SHOWN, card_picture, open_file
+
+from ..refusals import refused
+
+pytestmark = pytest.mark.unit
 
 CARDS = files("eraser_hub.datasets_scripts").joinpath("cards")
 
 
-@pytest.fixture(scope="module")
-def pictures() -> Any:
-    """The script that takes them."""
-    spec = importlib.util.spec_from_file_location(
-        "pictures", Path(__file__).resolve().parents[2] / "docs" / "pictures.py"
-    )
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_each_dataset_that_is_shown_has_a_small_picture_beside_its_card(pictures):
-    assert set(pictures.SHOWN) <= set(HUB_DATASETS)
-    for name in pictures.SHOWN:
+def test_each_dataset_that_is_shown_has_a_small_picture_beside_its_card():
+    assert set(SHOWN) <= set(HUB_DATASETS)
+    for name in SHOWN:
         content = CARDS.joinpath(f"{name}.png").read_bytes()
         assert content.startswith(b"\x89PNG") and 2_000 < len(content) < 100_000
 
 
 @pytest.mark.browser
-def test_a_highlight_is_drawn_whole(browser, pictures, tmp_path):
+def test_a_highlight_is_drawn_whole(browser, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="skipped: no pillow")
     row = {"annotation_id": "a", "query": "", "classification": "POS"}
     row["evidences"] = [[{"docid": "d", "start_token": 1, "end_token": 2}]]
@@ -46,19 +35,20 @@ def test_a_highlight_is_drawn_whole(browser, pictures, tmp_path):
     for lines in (1, 61):
         path = tmp_path / f"{lines}.png"
         document = {"docid": "d", "text": "\n".join(["a fine film"] * lines)}
-        pictures.card_picture(browser, highlight({**row, "documents": [document]}, fold=False), path)
+        card_picture(browser, highlight({**row, "documents": [document]}, fold=False), path)
         heights.append(image.open(path).height)
     assert heights[1] > heights[0] + 60 * 20, "what lies below the window is in the picture"
 
 
 @pytest.mark.browser
-def test_a_page_is_taken_in_both_widths_and_themes(browser, pictures, tmp_path):
+def test_a_page_is_taken_in_both_widths_and_themes(browser, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="skipped: no pillow")
     page = tmp_path / "page.html"
     page.write_text(
-        '<!DOCTYPE html><meta name="viewport" content="width=device-width"><style>:root { color-scheme: light dark }</style><p id="there">x'
+        '<!DOCTYPE html><meta name="viewport" content="width=device-width">'
+        '<style>:root { color-scheme: light dark }</style><p id="there">x'
     )
-    paths = take_views(browser, "page", tmp_path, lambda: pictures.open_file(browser, page, "#there"))
+    paths = take_views(browser, "page", tmp_path, lambda: open_file(browser, page, "#there"))
     assert [path.name for path in paths] == [f"page-{width}-{scheme}.png" for width, scheme in VIEWS]
     for path, (width, scheme) in zip(paths, VIEWS, strict=True):
         picture = image.open(io.BytesIO(path.read_bytes())).convert("L")
@@ -66,10 +56,10 @@ def test_a_page_is_taken_in_both_widths_and_themes(browser, pictures, tmp_path):
 
 
 @pytest.mark.browser
-def test_a_page_without_its_content_gives_no_picture(browser, pictures, tmp_path, monkeypatch):
-    monkeypatch.setattr("eraser_hub.publishing.screenshots.WAITING_SECONDS", 0.3)
+def test_a_page_without_its_content_gives_no_picture(browser, tmp_path, monkeypatch):
+    monkeypatch.setattr("tools.browser.WAITING_SECONDS", 0.3)
     page = tmp_path / "page.html"
     page.write_text("<p>nothing")
-    with pytest.raises(DataError, match="did not show #there"):
-        take_views(browser, "page", tmp_path, lambda: pictures.open_file(browser, page, "#there"))
+    with refused("input", "#there"):
+        take_views(browser, "page", tmp_path, lambda: open_file(browser, page, "#there"))
     assert not list(tmp_path.glob("*.png"))

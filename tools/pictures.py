@@ -1,7 +1,7 @@
-"""Pictures of what a browsing person sees, all out of the bundled samples: ``make screenshots`` runs this script.
+"""Pictures of what a browsing person sees, all out of the bundled samples: ``make screenshots``.
 
-Report, board and metric Spaces go to a folder of views, in a wide and a narrow window, in a light and a dark theme. Beside the
-cards go a highlighted rationale for each dataset, and each Space's page.
+Report, board and metric Spaces go to a folder of views, in a wide and a narrow window, in a light and a dark theme.
+Beside the cards go a highlighted rationale for each dataset, and each Space's page.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any
 
 from eraser_hub import samples
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.publishing.screenshots import headless_browser, picture, take_pictures, take_views, view_as, wait_for
+from eraser_hub.publishing.spaces import build_metrics, metric_names, metrics_folder
 from eraser_hub.reports.board import board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.highlight import Highlight, highlights
 from eraser_hub.reports.report import make_report
 from eraser_hub.reports.report_inputs import named_systems, read_split
+
+from .browser import headless_browser, open_page, picture, running_apps, take_views, view_as, wait_for
 
 # dataset -> the config, split and row that its card shows
 SHOWN = {
@@ -28,7 +30,8 @@ SHOWN = {
     "eraser": ("movies", "validation", None),
     "human_rationales": ("sst", "validation", None),
 }
-_PAPER = '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><body style="margin:0;padding:1rem 1.4rem;width:max-content;max-width:44rem;background:#fff;color:#1c1c1c">'
+_STYLE = "margin:0;padding:1rem 1.4rem;width:max-content;max-width:44rem;background:#fff;color:#1c1c1c"
+_PAPER = f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><body style="{_STYLE}">'
 
 
 def card_picture(browser: Any, shown: Highlight, path: Path) -> None:
@@ -80,6 +83,40 @@ def open_file(browser: Any, page: Path, content: str) -> None:
     wait_for(browser, lambda shown: shown.find_elements("css selector", content), content)
 
 
+def space_pictures(browser: Any, views: Path, names: list[str] | None = None, cards: Path | None = None) -> list[Path]:
+    """Save each metric's page with its example's result: its views, and ``NAME.png`` beside its card.
+
+    Args:
+        browser: as of `headless_browser`.
+        views: a folder for the views of `take_views`.
+        names: the metrics; all by default.
+        cards: the folder of the cards, by default the package's own.
+
+    Raises:
+        DataError: a page does not show its result; its card keeps the picture that it has.
+    """
+    cards = cards or metrics_folder() / "cards"
+    names = names or metric_names()
+    for name in names:
+        _provide_pictures(name, cards)
+    pictures = []
+    with tempfile.TemporaryDirectory() as place:
+        folders = build_metrics(place, names)
+        with running_apps(folders) as urls:
+            for name, url in zip(names, urls, strict=True):
+                views_of = take_views(browser, name, views, partial(open_page, browser, url))
+                (cards / f"{name}.png").write_bytes(views_of[0].read_bytes())
+                pictures += [*views_of, cards / f"{name}.png"]
+    return pictures
+
+
+def _provide_pictures(name: str, cards: Path) -> None:
+    """A card may show the picture that is only about to be made: an empty one lets its Space be built."""
+    picture = cards / f"{name}.png"
+    if not picture.exists():
+        picture.write_bytes(b"")
+
+
 def main() -> None:
     """Take all pictures; the argument is the folder of views."""
     views = Path(sys.argv[1] if len(sys.argv) > 1 else "build/screenshots")
@@ -90,7 +127,7 @@ def main() -> None:
             HUB_DATASETS[name].build(None, out=Path(place), source=samples.path(name))
         pictures = dataset_pictures(browser, Path(place), cards)
         pictures += page_pictures(browser, Path(place), views)
-        pictures += take_pictures(browser, views)
+        pictures += space_pictures(browser, views)
     for path in pictures:
         print(path, path.stat().st_size)
 

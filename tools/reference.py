@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parent / "reference.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference.md"
 HEAD = """# Reference
 
-The public names of the package, out of their docstrings (`make reference` writes this page, a test holds it to them). What the
-verbs take, `eraser-hub VERB --help` says; the files are in [predictions-format.md](predictions-format.md).
+The public names of the package, out of their docstrings (`make reference` writes this page, a test holds it to them).
+What the verbs take, `eraser-hub VERB --help` says; the files are in [predictions-format.md](predictions-format.md).
 """
 EXPLAIN = ("ExplainSettings", "Instance", "explain_instances", "open_model")
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields):$")

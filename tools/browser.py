@@ -1,7 +1,6 @@
-"""Pages in a headless Chromium, and pictures of them: the metric Spaces' for their cards.
+"""Pages in a headless Chromium, and pictures of them; the apps of Spaces, started as the Hub starts them.
 
-Each Space is built in a temporary folder and its app started; a picture is taken when its example is scored. Needs Debian's
-chromium and chromium-driver, selenium and gradio.
+Needs Debian's chromium and chromium-driver, selenium, and gradio for the apps.
 """
 
 from __future__ import annotations
@@ -19,13 +18,10 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.errors import DataError
-
-from .spaces import build_metrics, metric_names, metrics_folder
 
 STARTING_SECONDS = 240.0
 WAITING_SECONDS = 60.0
@@ -90,7 +86,7 @@ def running_apps(folders: Sequence[Path]) -> Iterator[list[str]]:
                     if process.poll() is not None or time.monotonic() > deadline:
                         log.seek(0)
                         output = log.read().decode(errors="replace")[-2000:]
-                        raise DataError(f"the app did not start: {output}", file=folder / "app.py")
+                        raise DataError(f"the app did not start: {output}", rule="server", file=folder / "app.py")
                     time.sleep(0.1)
             yield urls
         finally:
@@ -121,7 +117,8 @@ def headless_browser() -> Iterator[Any]:
     from selenium import webdriver
 
     if missing := missing_programs():
-        raise DataError(f"no {' and no '.join(missing)} (Debian: apt-get install chromium chromium-driver)")
+        words = f"no {' and no '.join(missing)} (Debian: apt-get install chromium chromium-driver)"
+        raise DataError(words, rule="extra-missing")
     options = webdriver.ChromeOptions()
     options.binary_location = str(shutil.which("chromium"))
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -136,7 +133,7 @@ def headless_browser() -> Iterator[Any]:
 
 
 def view_as(browser: Any, width: int = 0, scheme: str = "") -> None:
-    """Show pages in a viewport of this width, to a reader who prefers ``light`` or ``dark``; without, as they were before."""
+    """Show pages in a viewport of this width, to a reader who prefers ``light`` or ``dark``; without, as before."""
     if width:
         size = {"width": width, "height": WINDOW[1], "deviceScaleFactor": 1, "mobile": width <= NARROW}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -161,7 +158,7 @@ def wait_for(browser: Any, condition: Callable[[Any], Any], what: str) -> Any:
             if value:
                 return value
         time.sleep(0.1)
-    raise DataError(f"the page did not show {what}")
+    raise DataError(f"the page did not show {what}", rule="input")
 
 
 def text_of(browser: Any, element_id: str) -> str:
@@ -187,7 +184,8 @@ def open_page(browser: Any, url: str) -> None:
 
 # gradio lays a spinner over what an event is about to fill
 _SCORED = """
-const spinner = [...document.querySelectorAll('[data-testid=status-tracker]')].some((node) => node.checkVisibility() && node.innerText.trim());
+const trackers = [...document.querySelectorAll('[data-testid=status-tracker]')];
+const spinner = trackers.some((node) => node.checkVisibility() && node.innerText.trim());
 const scores = document.querySelector('#scores')?.innerText ?? '';
 return !spinner && /value[^]*[0-9]/.test(scores) && document.querySelector('#tokens mark') !== null;
 """
@@ -197,10 +195,15 @@ def _scored(browser: Any) -> bool:
     return bool(browser.execute_script(_SCORED))
 
 
+_BOX = """
+const box = document.querySelector(arguments[0]).getBoundingClientRect();
+return [box.x + scrollX, box.y + scrollY, box.width, box.height];
+"""
+
+
 def picture(browser: Any, selector: str = "html") -> bytes:
     """The first element that matches, the whole of it, as PNG of less than 100 kB where few colours allow that."""
-    box = "const r = document.querySelector(arguments[0]).getBoundingClientRect(); return [r.x + scrollX, r.y + scrollY, r.width, r.height]"
-    x, y, width, height = browser.execute_script(box, selector)
+    x, y, width, height = browser.execute_script(_BOX, selector)
     clip = {"x": x, "y": y, "width": width, "height": height, "scale": 1}
     answer = browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
     return _small(base64.b64decode(answer["data"]))
@@ -222,40 +225,6 @@ def take_views(browser: Any, name: str, folder: Path, show: Callable[[], None]) 
         paths.append(folder / f"{name}-{width}-{scheme}.png")
         paths[-1].write_bytes(picture(browser))
     return paths
-
-
-def take_pictures(browser: Any, views: Path, names: list[str] | None = None, cards: Path | None = None) -> list[Path]:
-    """Save each metric's page with its example's result: its views, and ``NAME.png`` beside its card.
-
-    Args:
-        browser: as of `headless_browser`.
-        views: a folder for the views of `take_views`.
-        names: the metrics; all by default.
-        cards: the folder of the cards, by default the package's own.
-
-    Raises:
-        DataError: a page does not show its result; its card keeps the picture that it has.
-    """
-    cards = cards or metrics_folder() / "cards"
-    names = names or metric_names()
-    for name in names:
-        _provide_pictures(name, cards)
-    pictures = []
-    with tempfile.TemporaryDirectory() as place:
-        folders = build_metrics(place, names)
-        with running_apps(folders) as urls:
-            for name, url in zip(names, urls, strict=True):
-                views_of = take_views(browser, name, views, partial(open_page, browser, url))
-                (cards / f"{name}.png").write_bytes(views_of[0].read_bytes())
-                pictures += [*views_of, cards / f"{name}.png"]
-    return pictures
-
-
-def _provide_pictures(name: str, cards: Path) -> None:
-    """A card may show the picture that is only about to be made: an empty one lets its Space be built."""
-    picture = cards / f"{name}.png"
-    if not picture.exists():
-        picture.write_bytes(b"")
 
 
 def _small(png: bytes) -> bytes:
