@@ -12,18 +12,16 @@ from typing import Annotated
 import typer
 
 from eraser_hub.records.errors import DataError, printable
+from eraser_hub.records.extras import missing_extra
 
 from .version import __version__
 
 # each verb is a module in eraser_hub.commands, with a function of its name; `import` is a word of Python's
-VERBS = (
-    "import", "build", "check", "stats", "export",
-    "score", "compare",
-    "train", "explain", "ask",
-    "reproduce", "benchmark-scores", "roar",
-    "report", "highlight", "board",
-    "publish", "serve", "quickstart",
-)  # fmt: skip
+_WORDS = (
+    "import build check stats export score compare train explain ask reproduce benchmark-scores roar report "
+    "highlight board publish serve quickstart"
+)
+VERBS = tuple(_WORDS.split())
 
 # records are objects by the thousand and no cycles: to look for cycles as often as Python does is 5 to 8 % of `score`
 COLLECTOR = (50_000, 20, 20)
@@ -79,6 +77,11 @@ def main() -> None:
         app()
     except DataError as error:
         typer.echo(str(error), err=True)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if (lacking := missing_extra(error)) is None:
+            raise
+        typer.echo(str(lacking), err=True)
         sys.exit(1)
     except BrokenPipeError:
         # the reader (`| head`) went away: nothing to say; keep the interpreter's own flush from complaining

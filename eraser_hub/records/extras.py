@@ -1,0 +1,45 @@
+"""The packages of the extras, which need not be installed."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from .errors import DataError
+
+# extra -> the modules that it brings, by which a missing one is told
+EXTRAS = {
+    "explain": ("torch", "transformers", "sklearn", "scipy", "skops", "captum", "safetensors"),
+    "llm": ("openai", "rapidfuzz"),
+    "harness": ("lm_eval", "inspect_ai"),
+    "ray": ("ray",),
+    "plots": ("matplotlib",),
+    "apps": ("gradio",),
+    "croissant": ("mlcroissant",),
+}
+
+
+def need(*packages: str) -> None:
+    """Check that an extra's packages are installed.
+
+    Raises:
+        DataError: says which are missing and how to install them.
+    """
+    missing = [package for package in packages if importlib.util.find_spec(package) is None]
+    if missing:
+        raise missing_packages(missing)
+
+
+def missing_packages(modules: list[str]) -> DataError:
+    """Return the error for modules that cannot be imported: their packages, and the extra that brings them."""
+    names = ", ".join("scikit-learn" if name == "sklearn" else name for name in modules)
+    extra = next((extra for extra, brought in EXTRAS.items() if set(brought) & set(modules)), "explain")
+    return DataError(
+        f"missing package {names}: install the extra with  pip install 'eraser-hub[{extra}]'", rule="extra-missing"
+    )
+
+
+def missing_extra(error: ModuleNotFoundError) -> DataError | None:
+    """Return the error that names the extra, where it is an extra's package that cannot be imported."""
+    module = (error.name or "").partition(".")[0]
+    known = any(module in brought for brought in EXTRAS.values())
+    return missing_packages([module]) if known else None
