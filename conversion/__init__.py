@@ -1,13 +1,14 @@
 """Raw files <-> records <-> rows <-> Parquet; here the registry of the Hub datasets that this project builds.
 
-The command line dispatches on `HUB_DATASETS` alone. To add a dataset: a folder beside these, the dataset in the folder's
-``__init__.py``, and its name here.
+The command line dispatches on `HUB_DATASETS` alone. To add a dataset: a folder beside these, the dataset in the
+folder's ``__init__.py``, and its name here.
 """
 
 from __future__ import annotations
 
+from eraser_hub.conversion.dataset import HubDataset
+
 from .bilingual_perturbation import BILINGUAL_PERTURBATION
-from .dataset import HubDataset
 from .eraser import ERASER
 from .human_rationales import HUMAN_RATIONALES
 

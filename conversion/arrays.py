@@ -1,7 +1,7 @@
 """Arrow arrays out of numpy arrays and Python strings, made over their buffers.
 
-``pyarrow.array`` asks pandas about all that it is given, and so imports pandas: a third of a second that neither the build
-of a small corpus nor a worker's start should pay.
+``pyarrow.array`` asks pandas about all that it is given, and so imports pandas: a third of a second that neither the
+build of a small corpus nor a worker's start should pay.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def string_array(data: bytes | np.ndarray | pa.Buffer, sizes: np.ndarray) -> pa.
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     if offsets[-1] > MOST_BYTES:
-        raise DataError(f"expected texts of at most 2 GiB in a batch, found {offsets[-1]:,} bytes")
+        raise DataError(f"expected texts of at most 2 GiB in a batch, found {offsets[-1]:,} bytes", rule="size-limit")
     buffer = data if isinstance(data, pa.Buffer) else pa.py_buffer(data)
     return pa.StringArray.from_buffers(len(sizes), pa.py_buffer(offsets.astype(np.int32)), buffer)
 

@@ -1,7 +1,7 @@
 """A dataset's card: written from the facts of the files, and compared with the files.
 
-``load_dataset`` and the Hub's viewer believe the card: features given there override a file's, a wrong count makes loading
-fail, and the local cache goes by its version.
+``load_dataset`` and the Hub's viewer believe the card: features given there override a file's, a wrong count makes
+loading fail, and the local cache goes by its version.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ SIZES = (
 
 
 def content_version(parts: Iterable[str]) -> str:
-    """``2.0.N``, this package's version with N out of the contents: datasets' local cache goes by the version, not by the
-    files, so other contents must have another version, and the same ones the same."""
+    """``3.0.N``, this package's version with N out of the contents: datasets' local cache goes by the version, not by
+    the files, so other contents must have another version, and the same ones the same."""
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return f"{__version__.rpartition('.')[0]}.{int(digest[:7], 16)}"
 
@@ -93,7 +93,7 @@ def card_text(metadata: Mapping[str, Any], prose: str) -> str:
 
 
 def with_picture(text: str, name: str, folder: Path) -> str:
-    """A card's text with ``<!-- picture: WORDS -->`` replaced by the dataset's picture, which is copied into its folder.
+    """A card's text with ``<!-- picture: WORDS -->`` replaced by the dataset's picture, copied into its folder.
 
     Args:
         text: the card's; WORDS say what the picture shows, for those who do not see it.
@@ -108,7 +108,7 @@ def with_picture(text: str, name: str, folder: Path) -> str:
         return text
     picture = CARDS / f"{name}.png"
     if not picture.is_file():
-        raise DataError("no such picture, which the card shows", file=picture)
+        raise DataError("no such picture, which the card shows", rule="file-missing", file=picture)
     shutil.copyfile(picture, folder / picture.name)
     return text.replace(mark[0], f"![{mark[1]}]({picture.name})")
 
@@ -132,19 +132,20 @@ def card_faults(built: BuiltDataset, config: str, schema: pa.Schema) -> Iterator
     declared = {split["name"]: split.get("num_examples") for split in built.info(config).get("splits") or ()}
     for split in sorted(declared.keys() ^ files.keys()):
         where = "dataset_info" if split in declared else "configs"
-        yield DataError(f"expected it in dataset_info and in configs, found it in {where} alone", field=split)
+        message = f"expected it in dataset_info and in configs, found it in {where} alone"
+        yield DataError(message, rule="check", field=split)
     for split, paths in files.items():
         rows = 0
         for path in paths:
             there, count = _footer(path)
             rows += count
             for difference in _schema_differences(schema, there):
-                yield DataError(difference, file=path)
+                yield DataError(difference, rule="check", file=path)
             if b"huggingface" in (there.metadata or {}):
                 message = "expected no `huggingface` key in the metadata (datasets 3.6 cannot read it)"
-                yield DataError(message, file=path)
+                yield DataError(message, rule="check", file=path)
         if split in declared and declared[split] != rows:
-            yield DataError(f"expected {declared[split]} rows, found {rows}", field=split)
+            yield DataError(f"expected {declared[split]} rows, found {rows}", rule="check", field=split)
 
 
 def _footer(path: Path) -> tuple[pa.Schema, int]:
@@ -152,7 +153,7 @@ def _footer(path: Path) -> tuple[pa.Schema, int]:
         with reading(path), pq.ParquetFile(path) as file:
             return file.schema_arrow, file.metadata.num_rows
     except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-        raise DataError(f"cannot be read as Parquet ({first_line(error)})", file=path) from None
+        raise DataError(f"cannot be read as Parquet ({first_line(error)})", rule="syntax", file=path) from None
 
 
 def _schema_differences(expected: pa.Schema, there: pa.Schema) -> Iterator[str]:
@@ -177,21 +178,24 @@ def verify_folder(folder: Path, schema: pa.Schema, label_names: Mapping[str, Seq
         label_names: per config, the names that the gold label has to have in the card.
 
     Raises:
-        DataError: a file that is missing, or is no Parquet; another schema; another number of rows; other label names; a
-            ``huggingface`` key; a config without a version; not exactly one default config.
+        DataError: a file that is missing, or is no Parquet; another schema; another number of rows; other label names;
+            a ``huggingface`` key; a config without a version; not exactly one default config.
     """
     built = open_built(folder)
     card = folder / "README.md"
     defaults = [entry["config_name"] for entry in built.card["configs"] if entry.get("default")]
     if len(defaults) != 1:
-        raise DataError(f"expected one default config, found {defaults}", file=card, field="configs")
+        raise DataError(f"expected one default config, found {defaults}", rule="check", file=card, field="configs")
     for config in built.configs:
         if not built.info(config).get("version"):
-            raise DataError("expected dataset_info with a version", file=card, field=config)
+            raise DataError("expected dataset_info with a version", rule="check", file=card, field=config)
         for fault in card_faults(built, config, schema):
-            raise DataError(fault.message, file=fault.file or card, field=fault.field and f"{config}/{fault.field}")
+            raise DataError(
+                fault.message, rule=fault.rule, file=fault.file or card, field=fault.field and f"{config}/{fault.field}"
+            )
         if label_names is not None and config not in label_names:
-            raise DataError(f"expected one of the configs {', '.join(label_names)}, found {shown(config)}", file=card)
+            message = f"expected one of the configs {', '.join(label_names)}, found {shown(config)}"
+            raise DataError(message, rule="choice", file=card)
         if label_names is not None and built.label_names(config) != tuple(label_names[config]):
             message = f"expected the labels {list(label_names[config])}, found {list(built.label_names(config) or ())}"
-            raise DataError(message, file=card, field=config)
+            raise DataError(message, rule="check", file=card, field=config)

@@ -1,7 +1,7 @@
 """What every dataset's integrity report is made of: tallies, findings, listed quirks, and the built folder's own card.
 
-A dataset plugs in by handing `check_folder` its `CheckRules`: which columns to read, what to look at in each batch of rows, and
-which findings are known quirks of the release. Memory is bounded by a batch, plus the ids of a configuration.
+A dataset plugs in by handing `check_folder` its `CheckRules`: which columns to read, what to look at in each batch of
+rows, and which findings are known quirks of the release. Memory is bounded by a batch, plus the ids of a configuration.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from eraser_hub.records.built import BuiltDataset, batches, open_built
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table
 
 from .card import card_faults
+
+pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 
 Level = Literal["violation", "quirk", "note"]
 MOST_EXAMPLES = 5
@@ -31,7 +33,7 @@ class Finding:
 
     Attributes:
         check: its name, e.g. ``evidence text``.
-        level: ``violation``; ``quirk`` when the release is known for it; ``note`` when it is worth knowing and no fault.
+        level: ``violation``; ``quirk`` when the release is known for it; ``note`` when it is no fault.
         count: how many records, spans or documents.
         examples: a few, in words.
         why: for a quirk or note, what is known about it.
@@ -82,6 +84,7 @@ class Report:
         return [
             DataError(
                 f"{finding.check}: {finding.count:,}" + (f" (e.g. {finding.examples[0]})" if finding.examples else ""),
+                rule="check",
                 file=self.folder,
                 field=f"{split.config}/{split.split}",
             )

@@ -130,14 +130,20 @@ def verify_digests(folder: Path) -> None:
             if row["@type"] == "cr:FileObject" and row["@id"] != "repo"
         }
     except FileNotFoundError:
-        raise DataError("no such file: build the dataset again", file=path) from None
+        raise DataError("no such file: build the dataset again", rule="file-missing", file=path) from None
     except (ValueError, KeyError, TypeError):
-        raise DataError("expected Croissant metadata as build writes it: build the dataset again", file=path) from None
+        message = "expected Croissant metadata as build writes it: build the dataset again"
+        raise DataError(message, rule="syntax", file=path) from None
     present = set(_data_files(folder))
-    errors = [DataError("not written by build", file=folder / name) for name in sorted(present - digests.keys())]
-    errors += [DataError("no such file: build again", file=folder / name) for name in sorted(digests.keys() - present)]
+    errors = [
+        DataError("not written by build", rule="check", file=folder / name) for name in sorted(present - digests.keys())
+    ]
     errors += [
-        DataError("its content is not what build wrote: build again", file=folder / name)
+        DataError("no such file: build again", rule="file-missing", file=folder / name)
+        for name in sorted(digests.keys() - present)
+    ]
+    errors += [
+        DataError("its content is not what build wrote: build again", rule="file-changed", file=folder / name)
         for name in sorted(present & digests.keys())
         if not (folder / name).is_file() or file_digest(folder / name) != digests[name]  # a pipe would never end
     ]
@@ -145,7 +151,7 @@ def verify_digests(folder: Path) -> None:
 
 
 def _data_files(folder: Path) -> list[str]:
-    """All that build wrote but the card: Parquet, of configs and of documents that no row refers to, and release.json."""
+    """All that build wrote but the card: the Parquet of configs and of unused documents, and release.json."""
     files = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".parquet", ".json"))
     return sorted(path.as_posix() for path in files if path.name != CROISSANT and not path.name.startswith("."))
 

@@ -1,7 +1,7 @@
 """What each dataset's folder below provides, and what its verbs give back.
 
-A dataset is a `HubDataset` in its folder's ``__init__.py`` and a line in the registry (``conversion/__init__.py``). What its
-verbs need is imported when one of them is called.
+A dataset is a `HubDataset` in its folder's ``__init__.py`` and a line in the registry (``conversion/__init__.py``).
+What its verbs need is imported when one of them is called.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class HubDataset:
             source: a folder with one folder (or .tar.gz) per corpus; None downloads the releases.
             num_proc: processes at most; where there is little to do, no other one starts.
             progress: show progress on stderr.
-            include_backup_records: take up records that stand in a release's backup file alone (movies' test.jsonl.bak).
+            include_backup_records: take up records that a backup file alone holds (movies' test.jsonl.bak).
 
         Raises:
             DataError: bad input; BusyError when another build is at work in ``out/NAME``; PartlyBuilt when some
@@ -185,7 +185,7 @@ class HubDataset:
         return result
 
     def export(self, dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
-        """Write the raw files of a built dataset folder back, below ``out/CONFIG``; nothing that stands there is overwritten."""
+        """Write the raw files of a built dataset folder back, below ``out/CONFIG``; nothing is overwritten."""
         return self.verbs().export(Path(dataset), configs, Path(out))
 
     def check(self, folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False) -> Report:
@@ -222,7 +222,7 @@ class HubDataset:
             for name in open_built(folder).configs:
                 if name not in known:
                     expected = f"expected configs of {self.name} ({', '.join(known)}), found {shown(name)}"
-                    raise DataError(expected, file=folder / "README.md")
+                    raise DataError(expected, rule="choice", file=folder / "README.md")
             yield folder
             return
         with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
@@ -246,9 +246,8 @@ def standing(target: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     except DataError as error:
         if (target / RELEASE).exists():
             raise
-        raise DataError(
-            f"{error.message}; what stands there is not replaced: take another --out", file=target
-        ) from None
+        message = f"{error.message}; what stands there is not replaced: take another --out"
+        raise DataError(message, rule="file-exists", file=target) from None
 
 
 def keep_others(target: Path, folder: Path, folders: Collection[str]) -> None:
@@ -290,19 +289,21 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
 
     path = folder / RELEASE
     if not os.path.lexists(path):
-        raise DataError(f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}", file=folder)
+        message = f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}"
+        raise DataError(message, rule="file-missing", file=folder)
     with reading(path):
         release = strict_object(path.read_bytes().removeprefix(BOM_UTF8), file=path, number=1)
     configs = release.get("configs")
     if not isinstance(configs, dict):
-        raise DataError("expected an object with configs, found none", file=path)
+        raise DataError("expected an object with configs, found none", rule="type", file=path)
     if release.get("format") != FORMAT:
         message = f"expected the format {FORMAT}, found {shown(release.get('format'))}, which another version wrote"
-        raise DataError(f"{message}; remove the folder and build it anew", file=path)
+        raise DataError(f"{message}; remove the folder and build it anew", rule="file-version", file=path)
     for name, held in configs.items():
         try:
             msgspec.convert(held, entry)
         except msgspec.ValidationError as error:
             message, _, place = str(error).partition(" - at `$")
-            raise DataError(message[:1].lower() + message[1:], file=path, field=name + place.rstrip("`")) from None
+            message = message[:1].lower() + message[1:]
+            raise DataError(message, rule="type", file=path, field=name + place.rstrip("`")) from None
     return configs

@@ -1,8 +1,8 @@
 """``eval.yaml`` of a built dataset folder: which scores of it the Hub may rank systems by.
 
-The Hub reads the file at the root of a dataset's repository: each task there has a leaderboard of its own, and a model's
-``.eval_results/*.yaml`` answers a task with one value (huggingface.co/docs/hub/eval-results). Nothing in the format says
-that lower is better: the description does, in words.
+The Hub reads the file at the root of a dataset's repository: each task there has a leaderboard of its own, and a
+model's ``.eval_results/*.yaml`` answers a task with one value (huggingface.co/docs/hub/eval-results). Nothing in the
+format says that lower is better: the description does, in words.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def ranked(split: str) -> bool:
 
 
 def task_category(name: str, config: str) -> str:
-    """The Hub's task category of a config, where one is said of it; else classification, which all rows have labels for."""
+    """The Hub's task category of a config, where one is said of it; else classification: all rows have labels."""
     if name == "eraser" and config in CONFIGS:
         return CONFIGS[config].task
     return "question-answering" if config.startswith("mrc_") else "text-classification"
@@ -89,7 +89,8 @@ def tasks(name: str, built: BuiltDataset) -> Iterator[dict[str, str]]:
             for headline in HEADLINES[name]:
                 identifier = task_id(config, split, headline)
                 if identifier in ids:
-                    raise DataError(f"two tasks have the id {identifier}: rename a config", file=built.folder)
+                    message = f"two tasks have the id {identifier}: rename a config"
+                    raise DataError(message, rule="id-twice", file=built.folder)
                 ids.add(identifier)
                 yield {"id": identifier, "config": config, "split": split}
 
@@ -106,7 +107,8 @@ def eval_yaml(name: str, built: BuiltDataset) -> str:
     lower = [f"{headline.name}: lower is better." for headline in headlines if headline.lower]
     words = [
         _LINK.sub(r"\1", first_paragraph(built.prose)).replace("**", "").replace("*", ""),
-        f"Tasks are CONFIG_SCORE on the split {PLAIN_SPLIT} and CONFIG_SPLIT_SCORE on others but train; scores: {scores}.",
+        f"Tasks are CONFIG_SCORE on the split {PLAIN_SPLIT} and CONFIG_SPLIT_SCORE on others but train;",
+        f"scores: {scores}.",
         *lower,
     ]
     content = {
@@ -119,8 +121,7 @@ def eval_yaml(name: str, built: BuiltDataset) -> str:
 
 
 def write_eval_yaml(folder: Path, name: str) -> None:
-    """Write ``eval.yaml`` into a folder whose card and files are finished; see `eval_yaml`. A dataset without headlines has
-    none."""
+    """Write ``eval.yaml`` into a folder whose card and files are finished; see `eval_yaml`. None without headlines."""
     if name in HEADLINES:
         atomic_write(folder / EVAL_YAML, eval_yaml(name, open_built(folder)).encode())
 
@@ -131,6 +132,7 @@ def verify_eval_yaml(folder: Path, name: str) -> None:
     if name not in HEADLINES:
         return
     if not path.is_file():
-        raise DataError("no such file: build the dataset again", file=path)
+        raise DataError("no such file: build the dataset again", rule="file-missing", file=path)
     if path.read_bytes() != eval_yaml(name, open_built(folder)).encode():
-        raise DataError("its content is not what build writes for this card: build again", file=path)
+        message = "its content is not what build writes for this card: build again"
+        raise DataError(message, rule="file-changed", file=path)

@@ -71,4 +71,4 @@ def license_notes(config: str, said: str, path: Path) -> list[str]:
 def check_name(file: str, release: Path) -> None:
     """Refuse a licence's name out of a release.json that is no plain file name."""
     if not re.fullmatch(r"[A-Za-z]+(?:\.[a-z]+)?", file):
-        raise DataError(f"expected a licence's file name, found {file!r}", file=release)
+        raise DataError(f"expected a licence's file name, found {file!r}", rule="file-name", file=release)

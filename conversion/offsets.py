@@ -8,7 +8,8 @@ import numpy as np
 def distinct(values: np.ndarray) -> np.ndarray:
     """The values, ascending, each once. (``numpy.unique`` imports numpy.ma, which takes as long as a small corpus.)"""
     ordered = np.sort(values)
-    return ordered[_changes(ordered)]
+    once: np.ndarray = ordered[_changes(ordered)]
+    return once
 
 
 def first_places(values: np.ndarray) -> np.ndarray:
@@ -22,7 +23,8 @@ def first_places(values: np.ndarray) -> np.ndarray:
 
 def in_first_order(values: np.ndarray) -> np.ndarray:
     """The values each once, in the order in which they stand first."""
-    return values[first_places(values) == np.arange(len(values))]
+    once: np.ndarray = values[first_places(values) == np.arange(len(values))]
+    return once
 
 
 def _changes(ordered: np.ndarray) -> np.ndarray:

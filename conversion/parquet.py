@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 import pyarrow.parquet as pq
 
 from eraser_hub.records.digests import file_digest
+
+pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 
 COMPRESSION_LEVEL, COMPRESSION_LEVEL_OF_LONG, LONG = 3, 5, 24 << 10
 SAMPLE_ROWS, NEIGHBOURS, SHORT = 200, 100, 64
@@ -52,14 +54,14 @@ class FileFacts:
 def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
     """The keywords of pyarrow's ParquetWriter that a file is written with, encodings chosen by a sample of its rows.
 
-    Strings that begin as their neighbour does (ids in order, the same id again) are stored as differences; other strings
-    that rarely repeat with their lengths apart, which compresses better than lengths in between; what repeats, by
-    dictionary: a document that many rows share is stored once in a row group. Integers are stored as differences.
-    Least and greatest values are kept for short columns alone: those of texts would be whole texts.
-    The level of compression costs more than anything else. The release's .tar.gz has a header and padding for each document,
-    so the lower level stays below it where documents are of a few KiB (real movies 0.90, boolq 0.997 without the column
-    ``rationale``, which the release has not, 1.03 with it); those of articles take the higher one (evidence_inference 0.96, with
-    the lower one 1.008).
+    Strings that begin as their neighbour does (ids in order, the same id again) are stored as differences; other
+    strings that rarely repeat with their lengths apart, which compresses better than lengths in between; what repeats,
+    by dictionary: a document that many rows share is stored once in a row group. Integers are stored as differences.
+    Least and greatest values are kept for short columns alone: those of texts would be whole texts. The level of
+    compression costs more than anything else. The release's .tar.gz has a header and padding for each document, so the
+    lower level stays below it where documents are of a few KiB (real movies 0.90, boolq 0.997 without the column
+    ``rationale``, which the release has not, 1.03 with it); those of articles take the higher one (evidence_inference
+    0.96, with the lower one 1.008).
     """
     dictionary: list[str] = []
     encoding: dict[str, str] = {}
@@ -109,7 +111,8 @@ def writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
 def _alike(values: pa.StringArray) -> float:
     """With how many equal characters each begins as the one before it, on average over the first few."""
     texts = values[:NEIGHBOURS].to_pylist()
-    shared = sum(len(commonprefix(pair)) for pair in itertools.pairwise(texts))  # noqa: RUF071 - of characters, not of paths
+    # of characters, not of paths
+    shared = sum(len(commonprefix(pair)) for pair in itertools.pairwise(texts))  # noqa: RUF071
     return shared / max(len(texts) - 1, 1)
 
 
@@ -133,7 +136,7 @@ def _below(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
 
 def arrow_bytes(rows: pa.Table) -> int:
     """Bytes of the rows in Arrow, dictionaries counted as if each value stood where it is named."""
-    total = rows.nbytes
+    total: int = rows.nbytes
     for _, values in _leaves(rows):
         if pa.types.is_dictionary(values.type):
             sizes = pc.binary_length(values.dictionary).take(values.indices)
@@ -151,12 +154,13 @@ def write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatc
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         writer: pq.ParquetWriter | None = None
+        thread: ThreadPoolExecutor | None = None
         writing: Future[None] | None = None
         for batch in itertools.chain(batches, [None]):
             if batch is None and writer is not None:
                 break
             table = _no_rows(schema) if batch is None else _as_table(batch)
-            if writer is None:
+            if writer is None or thread is None:
                 writer = stack.enter_context(
                     pq.ParquetWriter(path, table.schema.remove_metadata(), **writer_options(table))
                 )

@@ -1,8 +1,8 @@
 """Build a dataset folder out of tables that fit in memory: Parquet, release.json, card, Croissant, all or nothing.
 
 ``eraser`` has a writer of its own; the bilingual benchmark and the human rationales are some thousand rows a
-configuration. What a row cannot hold lies beside the data: the files' manner in ``release.json``, and lines as they were
-released in ``records/CONFIG.parquet``; both serve `export` and are part of no configuration.
+configuration. What a row cannot hold lies beside the data: the files' manner in ``release.json``, and lines as they
+were released in ``records/CONFIG.parquet``; both serve `export` and are part of no configuration.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RECORDS = pa.schema([("file", pa.string()), ("line", pa.int32()), ("text", pa.st
 
 
 class ReleasedFile(msgspec.Struct):
-    """What ``release.json`` holds of a released file: its manner, the split or the kind that it is, what was left out of it."""
+    """What ``release.json`` holds of a released file: its manner, its split or kind, and what was left out of it."""
 
     file: str
     byte_order_mark: bool
@@ -56,8 +56,8 @@ class ConfigTables:
     Attributes:
         splits: split -> its rows.
         label_names: column -> names, for ClassLabel columns.
-        files: of each released file what is constant in it: its name, ``byte_order_mark``, ``final_newline``, and what the
-            dataset's export goes by.
+        files: of each released file what is constant in it: its name, ``byte_order_mark``, ``final_newline``, and what
+            the dataset's export goes by.
         records: (file, 1-based line, text) of lines that rows and ``files`` do not give back.
     """
 
@@ -176,7 +176,7 @@ def content_hash(files: Iterable[Path]) -> str:
     return hashlib.sha256("\n".join(file_digest(path) for path in files).encode()).hexdigest()[:16]
 
 
-# ------------------------------------------------------------------------------------------------------- the files again
+# -- the files again --------------------------------------------------------------------------------------------------
 
 
 def export_files(
@@ -200,7 +200,8 @@ def export_files(
     contents: dict[Path, bytes] = {}
     for config in configs or release:
         if config not in release:
-            raise DataError(f"expected one of the configs {', '.join(release)}, found {config!r}", file=dataset)
+            message = f"expected one of the configs {', '.join(release)}, found {config!r}"
+            raise DataError(message, rule="option-value", file=dataset)
         kept = _records(dataset, config)
         try:
             for facts in release[config]["files"]:
@@ -211,7 +212,8 @@ def export_files(
         except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError(f"cannot be understood ({error!r})", file=dataset / RELEASE, field=config) from None
+            message = f"cannot be understood ({error!r})"
+            raise DataError(message, rule="input", file=dataset / RELEASE, field=config) from None
     for target, content in contents.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
@@ -232,10 +234,10 @@ def _safe_target(out: Path, name: str, release: Path) -> Path:
     """``out/name`` for a name out of a release.json, which is data: it stays below ``out``, where nothing may be."""
     parts = PurePosixPath(name).parts
     if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\\" in name or "\0" in name:
-        raise DataError(f"expected the name of a file below the folder, found {name!r}", file=release)
+        raise DataError(f"expected the name of a file below the folder, found {name!r}", rule="file-name", file=release)
     target = out.joinpath(*parts)
     if target.exists():
-        raise DataError("stands there already; nothing is overwritten", file=target)
+        raise DataError("stands there already; nothing is overwritten", rule="file-exists", file=target)
     return target
 
 

@@ -35,12 +35,12 @@ __all__ = ["BilingualPerturbation", "map_references", "pairs"]
 SAMPLES = Path(str(files_of("eraser_hub.samples"))) / "bilingual_perturbation"
 
 
-class BilingualPerturbation(datasets.ArrowBasedBuilder):
+class BilingualPerturbation(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """One of the six configurations; its one split is ``test``.
 
     Raises:
-        DataError: on construction where ``data_dir`` lacks the configuration's file, on preparation at the first offence
-            in a file.
+        DataError: on construction where ``data_dir`` lacks the configuration's file, on preparation at the first
+            offence in a file.
     """
 
     BUILDER_CONFIGS = [  # noqa: RUF012 - datasets asks for a list in the class
@@ -79,7 +79,9 @@ class BilingualPerturbation(datasets.ArrowBasedBuilder):
         }
         return [datasets.SplitGenerator(name=SPLIT, gen_kwargs={"files": files})]
 
-    def _generate_tables(self, files: dict[str, str | None]) -> Iterator[tuple[int, pa.Table]]:
+    def _generate_tables(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, files: dict[str, str | None]
+    ) -> Iterator[tuple[int, pa.Table]]:
         public, gold = (None if files[kind] is None else Path(str(files[kind])) for kind in ("public", "gold"))
         config = CONFIGS[self.config.name]
         examples = load_examples(PerturbationSources(public, gold), config).examples

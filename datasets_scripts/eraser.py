@@ -3,8 +3,8 @@
     Eraser("movies", data_dir="corpora").as_streaming_dataset("train")
     builder = Eraser("cose", data_dir="corpora"); builder.download_and_prepare(); builder.as_dataset("validation")
 
-``data_dir`` holds the corpus's folder (or archive), or is it; without it the release is downloaded. With datasets before
-version 4, which still runs scripts, this file is also one: ``load_dataset("eraser.py", "movies", data_dir=...,
+``data_dir`` holds the corpus's folder (or archive), or is it; without it the release is downloaded. With datasets
+before version 4, which still runs scripts, this file is also one: ``load_dataset("eraser.py", "movies", data_dir=...,
 trust_remote_code=True)``, where eraser-hub is installed. Published folders hold Parquet and no script.
 """
 
@@ -37,11 +37,11 @@ from eraser_hub.version import __version__
 
 
 @dataclass
-class EraserBuilderConfig(datasets.BuilderConfig):
+class EraserBuilderConfig(datasets.BuilderConfig):  # type: ignore[misc]
     """A configuration: ``name`` and ``data_dir`` are all there is to say."""
 
 
-class Eraser(datasets.ArrowBasedBuilder):
+class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """Builds one configuration of ERASER from its raw files; rows as in the published Parquet, in the files' order.
 
     Args:
@@ -63,7 +63,8 @@ class Eraser(datasets.ArrowBasedBuilder):
         name = config_name or DEFAULT_CONFIG
         own = own_folders(Path(data_dir)) if data_dir is not None else {}
         if name not in CONFIGS and name not in own:
-            raise DataError(f"expected one of the configs {', '.join((*CONFIGS, *own))}, found {shown(name)}")
+            message = f"expected one of the configs {', '.join((*CONFIGS, *own))}, found {shown(name)}"
+            raise DataError(message, rule="option-value")
         if name not in CONFIGS:
             self.BUILDER_CONFIGS = []  # then datasets makes a configuration of any name
         self._corpus: CorpusFolder | None = None
@@ -72,10 +73,9 @@ class Eraser(datasets.ArrowBasedBuilder):
             # the cache goes by the version, not by the files: other files, another version
             self._corpus = _corpus(name, Path(data_dir))
             version = content_version([name, fingerprint(self._corpus.folder)])
-        super().__init__(
-            cache_dir=cache_dir, config_name=name, data_dir=None if data_dir is None else str(data_dir),
-            **({"version": datasets.Version(version)} if isinstance(version, str) else {}), **settings,
-        )  # fmt: skip
+        settings |= {"version": datasets.Version(version)} if isinstance(version, str) else {}
+        folder = None if data_dir is None else str(data_dir)
+        super().__init__(cache_dir=cache_dir, config_name=name, data_dir=folder, **settings)
 
     def _info(self) -> datasets.DatasetInfo:
         facts = self._corpus.config if self._corpus is not None else CONFIGS[self.config.name]
@@ -101,7 +101,9 @@ class Eraser(datasets.ArrowBasedBuilder):
             for file in self._corpus.splits
         ]
 
-    def _generate_tables(self, config: EraserConfig, folder: str, path: str) -> Iterator[tuple[int, pa.Table]]:
+    def _generate_tables(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, config: EraserConfig, folder: str, path: str
+    ) -> Iterator[tuple[int, pa.Table]]:
         documents = read_documents(Path(folder))
         for number, rows in enumerate(read_split(Path(path), config, documents)):
             yield number, full_rows(rows.table, documents)
@@ -110,9 +112,9 @@ class Eraser(datasets.ArrowBasedBuilder):
         """As in datasets; the release's split names (``val``) are understood too."""
         return super().as_streaming_dataset(None if split is None else dataset_split(split), base_path)
 
-    def as_dataset(self, split: Any = None, **settings: Any) -> Any:
+    def as_dataset(self, split: Any = None, **more: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """As in datasets; the release's split names (``val``) are understood too."""
-        return super().as_dataset(dataset_split(split) if isinstance(split, str) else split, **settings)
+        return super().as_dataset(dataset_split(split) if isinstance(split, str) else split, **more)
 
 
 def _corpus(name: str, source: Path | None) -> CorpusFolder:

@@ -6,9 +6,9 @@
     builder.download_and_prepare()
     rows = builder.as_dataset(split="validation")
 
-``data_dir`` holds the files as ``eraser-hub build human_rationales --source`` takes them; without it the bundled samples
-are read. With datasets before 4.0 this file is also a loading script:
-``load_dataset("human_rationales.py", "sst", data_dir="corpora", trust_remote_code=True)``.
+``data_dir`` holds the files as ``eraser-hub build human_rationales --source`` takes them; without it the bundled
+samples are read. With datasets before 4.0 this file is also a loading script: ``load_dataset("human_rationales.py",
+"sst", data_dir="corpora", trust_remote_code=True)``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["HumanRationales"]
 SAMPLES = Path(str(files_of("eraser_hub.samples"))) / "human_rationales"
 
 
-class HumanRationales(datasets.ArrowBasedBuilder):
+class HumanRationales(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """``sst`` or ``wikiattack``; the splits are those whose files are there.
 
     Raises:
@@ -75,6 +75,8 @@ class HumanRationales(datasets.ArrowBasedBuilder):
             for split in files
         ]
 
-    def _generate_tables(self, source: str, split: str) -> Iterator[tuple[int, pa.Table]]:
+    def _generate_tables(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, source: str, split: str
+    ) -> Iterator[tuple[int, pa.Table]]:
         made = load_rows(find_human_rationales(Path(source), [self.config.name]), self.config.name)[split]
         yield 0, pa.Table.from_pylist(made.rows, schema=SCHEMA)

@@ -5,12 +5,13 @@ Public names (loaded when first asked for, so that ``import eraser_hub`` stays c
 - ``tokens(row)``, ``mask(row)``: of each document of a row of any dataset its tokens, and which of them are rationale.
 - ``align(row, tokenizer)``, ``Collator(tokenizer)``: both in a model's sub-words, in windows, padded into batches.
 - ``collate(rows)``: rows as a batch, for a DataLoader.
-- ``token_scores(result, text)``, ``write_scores(path, rows, scores)``: what captum, ferret, inseq, interpreto, lime, shap and
-  transformers-interpret give, as a score a token, and as the file of ``explain --scores``.
+- ``token_scores(result, text)``, ``write_scores(path, rows, scores)``: what captum, ferret, inseq, interpreto, lime,
+  shap and transformers-interpret give, as a score a token, and as the file of ``explain --scores``.
 - ``explain_texts(model, texts)``: predictions with rationales for texts in memory.
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
-- ``import_corpus({"train": rows}, name, Columns(..), out)``: Datasets of rationales as a corpus folder, as `eraser-hub import` does.
+- ``import_corpus({"train": rows}, name, Columns(..), out)``: Datasets of rationales as a corpus folder, as
+  `eraser-hub import` does.
 - ``compare``: paired significance tests of two systems.
 - ``DataError``, ``DataErrors``, ``BusyError``: what is raised for bad input, and where another run is at work.
 - ``dataset_split``, ``release_split``: a split's name on the Hub (``validation``) and in a release (``val``).
@@ -19,36 +20,47 @@ Public names (loaded when first asked for, so that ``import eraser_hub`` stays c
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
 from eraser_hub.records.errors import BusyError, DataError, DataErrors
 from eraser_hub.records.splits import dataset_split, release_split
 
 from .version import __version__
 
+if TYPE_CHECKING:
+    from eraser_hub.conversion.importing.corpus import Columns, import_corpus
+    from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
+    from eraser_hub.datasets_scripts.eraser import Eraser
+    from eraser_hub.datasets_scripts.human_rationales import HumanRationales
+    from eraser_hub.explain.alignment import Collator, align, collate, mask, tokens
+    from eraser_hub.explain.api import explain_texts
+    from eraser_hub.explain.other_libraries.scores import token_scores, write_scores
+    from eraser_hub.reports.highlight import highlight
+    from eraser_hub.scoring.comparison import compare
+
+# module -> the names in it that are loaded when they are first asked for
 _LAZY = {
-    "tokens": ("eraser_hub.explain.alignment", "tokens"),
-    "mask": ("eraser_hub.explain.alignment", "mask"),
-    "align": ("eraser_hub.explain.alignment", "align"),
-    "Collator": ("eraser_hub.explain.alignment", "Collator"),
-    "collate": ("eraser_hub.explain.alignment", "collate"),
-    "token_scores": ("eraser_hub.explain.other_libraries.scores", "token_scores"),
-    "write_scores": ("eraser_hub.explain.other_libraries.scores", "write_scores"),
-    "explain_texts": ("eraser_hub.explain.api", "explain_texts"),
-    "highlight": ("eraser_hub.reports.highlight", "highlight"),
-    "Eraser": ("eraser_hub.datasets_scripts.eraser", "Eraser"),
-    "BilingualPerturbation": ("eraser_hub.datasets_scripts.bilingual_perturbation", "BilingualPerturbation"),
-    "HumanRationales": ("eraser_hub.datasets_scripts.human_rationales", "HumanRationales"),
-    "import_corpus": ("eraser_hub.conversion.importing.corpus", "import_corpus"),
-    "Columns": ("eraser_hub.conversion.importing.corpus", "Columns"),
-    "compare": ("eraser_hub.scoring.comparison", "compare"),
+    "explain.alignment": "tokens mask align Collator collate",
+    "explain.other_libraries.scores": "token_scores write_scores",
+    "explain.api": "explain_texts",
+    "reports.highlight": "highlight",
+    "datasets_scripts.eraser": "Eraser",
+    "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",
+    "datasets_scripts.human_rationales": "HumanRationales",
+    "conversion.importing.corpus": "import_corpus Columns",
+    "scoring.comparison": "compare",
 }
-__all__ = ["BusyError", "DataError", "DataErrors", "__version__", "dataset_split", "release_split", *_LAZY]
+_MODULES = {name: module for module, names in _LAZY.items() for name in names.split()}
+__all__ = ["BusyError", "DataError", "DataErrors", "__version__", "dataset_split", "release_split"]
+# in the order of docs/reference.md
+__all__ += ["tokens", "mask", "align", "Collator", "collate", "token_scores", "write_scores"]  # noqa: RUF022
+__all__ += ["explain_texts", "highlight", "Eraser", "BilingualPerturbation", "HumanRationales"]  # noqa: RUF022
+__all__ += ["import_corpus", "Columns", "compare"]  # noqa: RUF022
 
 
 def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        module, attribute = _LAZY[name]
-        return getattr(importlib.import_module(module), attribute)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"eraser_hub.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

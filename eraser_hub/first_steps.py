@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console
 from rich.table import Table
 
 from eraser_hub import samples
 from eraser_hub.records.predictions import plain_rows
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 # what the table shows of each module's result; the rest is in the dict
 AGREEMENT_KEYS = ("token_macro_f1", "iou_macro_f1", "iou_matched_f1", "exact_micro_f1", "auprc", "sentence_micro_f1")
@@ -54,20 +57,21 @@ def build_samples(out: Path, say: Console) -> None:
     say.print(f"  {out}: {len(folders)} metric modules ({', '.join(folder.name for folder in folders)})")
 
 
-def _score_movies() -> tuple[Any, dict[str, Any], dict[str, Any]]:
+def _score_movies() -> tuple[DatasetDict, dict[str, Any], dict[str, Any]]:
     import evaluate
     from datasets import load_dataset
 
-    movies = load_dataset("eraser", "movies")
+    movies = cast("DatasetDict", load_dataset("eraser", "movies"))
     # to its end: a stream that is dropped half-way can abort the interpreter at exit (pyarrow's reading thread)
-    streamed = [row["annotation_id"] for row in load_dataset("eraser", "movies", split="validation", streaming=True)]
-    if streamed != movies["validation"]["annotation_id"][:]:
+    stream = cast("Iterable[dict[str, Any]]", load_dataset("eraser", "movies", split="validation", streaming=True))
+    if [row["annotation_id"] for row in stream] != movies["validation"]["annotation_id"][:]:
         raise RuntimeError("expected the streamed dataset to equal the loaded one")
     predictions = _predictions(samples.path("predictions", "eraser", "movies.val.jsonl"))
     agreement, faithfulness = (
         evaluate.load(name, keep_in_memory=True).compute(
             predictions=predictions, references=movies["validation"], confidence_level=0.95, seed=1
         )
+        or {}
         for name in ("eraser_agreement", "eraser_faithfulness")
     )
     return movies, agreement, faithfulness
@@ -77,7 +81,7 @@ def _score_chinese() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     import evaluate
     from datasets import load_dataset
 
-    rows = load_dataset("bilingual_perturbation", "senti_ch", split="test")
+    rows = cast("Iterable[dict[str, Any]]", load_dataset("bilingual_perturbation", "senti_ch", split="test"))
     predictions = _predictions(samples.path("predictions", "bilingual_perturbation", "senti_ch.jsonl"))
     original = next(row for row in rows if row["rel_ids"])
     perturbed = next(row for row in rows if row["id"] == original["rel_ids"][0])
@@ -85,7 +89,7 @@ def _score_chinese() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     result = evaluate.load("perturbation_map", keep_in_memory=True).compute(
         predictions=[row for row in predictions if str(row["id"]) in pair], references=[original, perturbed]
     )
-    return original, perturbed, result
+    return original, perturbed, result or {}
 
 
 def _table(title: str, result: dict[str, Any], keys: tuple[str, ...]) -> Table:
@@ -112,9 +116,8 @@ def quickstart(out: Path, say: Console) -> None:
     for split, rows in movies.items():
         say.print(f"  {split}: {rows.num_rows} rows")
 
-    say.print(
-        '\n[bold]3. evaluate.load("eraser_agreement"), evaluate.load("eraser_faithfulness")[/bold] on movies, validation'
-    )
+    modules = 'evaluate.load("eraser_agreement"), evaluate.load("eraser_faithfulness")'
+    say.print(f"\n[bold]3. {modules}[/bold] on movies, validation")
     say.print(_table("agreement with people's rationales", agreement, AGREEMENT_KEYS))
     say.print(_table("faithfulness to the model", faithfulness, FAITHFULNESS_KEYS))
     say.print(f"signature: {faithfulness['signature']}", soft_wrap=True, markup=False, highlight=False)

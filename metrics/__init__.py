@@ -1,7 +1,7 @@
 """The seven ``evaluate`` modules, and beside them, flat, the leaves that they import.
 
-``evaluate.load`` fetches the files that a module names itself. A leaf may import leaves; the module then names these too,
-`from .leaf import name as name` where it uses nothing of them, and `build metrics` holds it to that.
+``evaluate.load`` fetches the files that a module names itself. A leaf may import leaves; the module then names these
+too, `from .leaf import name as name` where it uses nothing of them, and `build metrics` holds it to that.
 
 modules    eraser_agreement  eraser_faithfulness  perturbation_map  rationale_set_agreement  normalized_fidelity
            annotator_agreement  quote_faithfulness

@@ -23,6 +23,7 @@ from .checks import Used, check_documents, check_finite, check_own_documents, ch
 from .fields import HARD_FIELD, SOFT_FIELDS
 from .flat import Predictions
 from .joining import EvidenceIndex, Keys, number_keys, pairs, says_sentences, touched_sentences, unsaid_sentences
+from .offences import InputError
 from .parts import LeftOut, Part, Parts
 from .pool import Pool
 from .rankings import AUPRC_POLICIES, baseline_seeds, rank_rationales
@@ -62,11 +63,11 @@ class Agreement:
 
     def __init__(self, parts: Parts, settings: AgreementSettings, totals: bool = False) -> None:
         if parts.r is None:
-            raise ValueError("expected references, found none")
+            raise InputError("expected references, found none", "empty")
         self.parts, self.settings, self.rules = parts, settings, parts.rules
         self.pool = Pool(len(parts.r.ids), totals)
         self.says_sentences = says_sentences(parts.r)
-        # annotations of which some evidence does not say its sentences, and documents of one sentence that were left out
+        # annotations with evidence that does not say its sentences, and documents of one sentence that were left out
         self.unsaid, self.short = unsaid_sentences(parts.r), 0
         # instances without a rationale, from before any instance had one: annotations, lines, whether they are answers
         self.waiting: list[tuple[np.ndarray, Sequence[int], np.ndarray]] = []
@@ -133,7 +134,8 @@ class Agreement:
         said = ~self.unsaid[part.rows[owner]]
         long = part.documents.lengths(owner, doc)[1] > 1
         self.short += int((said & ~long).sum())
-        return said & long
+        counted: np.ndarray = said & long
+        return counted
 
     def _add_rankings(self, part: Part, owner: np.ndarray) -> None:
         p, r, joined, settings = part.p, part.r, part.joined, self.settings
@@ -218,7 +220,8 @@ def _with_zeros(part: Part, used: Used) -> Part:
             f"{name}_scores": np.append(scores, np.zeros(np.maximum(size, 0).sum())),
         }
     number = {name: at for at, name in enumerate(p.docids)}
-    names = [r.docids[code] for code in doc.tolist()]
+    held: list[int] = doc.tolist()
+    names = [r.docids[code] for code in held]
     codes = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
     columns |= {"instance": np.append(p.instance, joined.row[annotation]), "doc": np.append(p.doc, codes)}
     more = replace(p, docids=list(number), **columns)  # type: ignore[arg-type]

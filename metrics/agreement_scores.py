@@ -1,7 +1,7 @@
 """Agreement, pooled: counts per (annotation, document) key become additive statistics per annotation, and scores.
 
-`precision_recall_f1` divides, for spans, tokens and sentences alike. A macro average over keys is a sum of per-key values
-beside the number of keys, so that sums over any set of annotations give that set's score.
+`precision_recall_f1` divides, for spans, tokens and sentences alike. A macro average over keys is a sum of per-key
+values beside the number of keys, so that sums over any set of annotations give that set's score.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ SENTENCES_BY_SPANS = "sentence_by_spans"
 class PrecisionRecall:
     """Micro and macro precision, recall and F1 (``NAME_micro_p`` ..) of the columns ``SOURCE.truth`` ..
 
-    Macro: the mean of each key's own values, over the keys with anything on either side. Without such a key all are 0, as in
-    the reference; of sentences, which the reference does not score so, NaN: what was left out is no miss.
+    Macro: the mean of each key's own values, over the keys with anything on either side. Without such a key all are 0,
+    as in the reference; of sentences, which the reference does not score so, NaN: what was left out is no miss.
     """
 
     name: str
@@ -117,10 +117,8 @@ def add_spans(pool: Pool, counts: SpanCounts, main: float, owner: np.ndarray) ->
     parts = ("truth", "predicted", "hits", "matched", "sum_p", "keys_p", "sum_r", "keys_r")
     for threshold, hits, matched in counts.iou:
         end = suffix(threshold, main)
-        values = (
-            n_truth, n_predicted, hits, matched,
-            divide(hits, n_predicted), n_predicted > 0, divide(hits, n_truth), n_truth > 0,
-        )  # fmt: skip
+        shares = (divide(hits, n_predicted), n_predicted > 0, divide(hits, n_truth), n_truth > 0)
+        values = (n_truth, n_predicted, hits, matched, *shares)
         columns = {f"iou{end}.{part}": column for part, column in zip(parts, values, strict=True)}
         pool.add(Iou(end), columns, owner)
 

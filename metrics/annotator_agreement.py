@@ -14,7 +14,7 @@ from .cells import Row, as_list
 from .clusters import connected as connected
 from .features import FEATURES
 from .fields import ANNOTATOR_ROW, HEADLINE
-from .offences import Offences, cut
+from .offences import InputError, Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
 from .results import report as report
@@ -46,7 +46,8 @@ Args:
     per_instance: adds each text's means over its annotators.
     confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over texts; ci_method is "bca"
         or "percentile".
-    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), "none",
+    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), \
+"none",
         or a column of the rows.
     by: a column of the rows; adds the scores per value of it.
     label_names: names of the class numbers in that column.
@@ -93,24 +94,23 @@ def _marks(name: str, row: Row, side: str, offences: Offences) -> np.ndarray | N
     """0/1 (annotators, tokens), or None and a fault."""
     value = as_list(row.get("annotators"))
     if value is None or len(value) < 2:
-        offences.say_of(
-            side, name, "annotators", f"expected at least two annotators' lists, found {cut(row.get('annotators'))}"
-        )
+        message = f"expected at least two annotators' lists, found {cut(row.get('annotators'))}"
+        offences.say_of(side, name, "annotators", message, "length")
         return None
     lists = [_plain(as_list(marks)) for marks in value]
     for at, marks in enumerate(lists):
         if not marks or len(marks) != len(lists[0] or ()):
             what = f"expected {len(lists[0] or ()) or 'a list of'} marks, found {cut(value[at])}"
-            offences.say_of(side, name, f"annotators[{at}]", what)
+            offences.say_of(side, name, f"annotators[{at}]", what, "length")
             return None
         wrong = next((mark for mark in marks if type(mark) not in (int, bool) or mark not in (0, 1)), None)
         if wrong is not None or None in marks:
-            offences.say_of(side, name, f"annotators[{at}]", f"expected 0 or 1, found {cut(wrong)}")
+            offences.say_of(side, name, f"annotators[{at}]", f"expected 0 or 1, found {cut(wrong)}", "choice")
             return None
     return np.array(lists, dtype=bool)
 
 
-class AnnotatorAgreement(RowBatches, evaluate.Metric):
+class AnnotatorAgreement(RowBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
     """Agreement of annotators with their majority; see ``inputs_description``."""
 
     FORMAT = ANNOTATOR_ROW
@@ -133,7 +133,7 @@ class AnnotatorAgreement(RowBatches, evaluate.Metric):
         sides = (("prediction", predictions), ("reference", references))
         tables = [(side, rows) for side, rows in sides if rows]
         if not tables:
-            raise ValueError("expected rows with annotators, found none")
+            raise InputError("expected rows with annotators, found none", "empty")
         offences = Offences()
         side, rows = tables[0][0], by_id(tables[0][1], tables[0][0], offences)
         further = by_id(tables[1][1], tables[1][0], offences) if len(tables) > 1 else {}

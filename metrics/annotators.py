@@ -15,7 +15,8 @@ def majority(marks: np.ndarray) -> np.ndarray:
 
     A tie is no majority, so of two annotators the majority is what both mark.
     """
-    return 2 * marks.sum(axis=0) > len(marks)
+    most: np.ndarray = 2 * marks.sum(axis=0) > len(marks)
+    return most
 
 
 def agreement(marks: np.ndarray) -> dict[str, np.ndarray]:

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .offences import InputError
+
 _ARTICLES = frozenset(("a", "an", "the"))
 _ASCII_PUNCTUATION = frozenset(string.punctuation)
 LANGUAGES = ("en", "zh")
@@ -100,7 +102,9 @@ def answer_f1(predicted: str, golds: str | Sequence[str], language: str | None =
     if language is None:
         language = language_of(predicted, *golds)
     if language not in LANGUAGES:
-        raise ValueError(f"language: expected one of {', '.join(LANGUAGES)} or None, found {language!r}")
+        raise InputError(
+            f"expected one of {', '.join(LANGUAGES)} or None, found {language!r}", "option-value", "language"
+        )
     return max(_f1(predicted, gold, language) for gold in golds)
 
 

@@ -1,7 +1,7 @@
-"""The page of a metric's Space: paste or upload predictions and references, see the scores and the tokens they speak of.
+"""The page of a metric's Space: paste or upload predictions and references, see the scores and their tokens.
 
-The example is scored when the page opens. One app for all metrics. In a Space the module lies beside this file; in the folder of all modules its name is given:
-``python app.py eraser_agreement``.
+The example is scored when the page opens. One app for all metrics. In a Space the module lies beside this file; in the
+folder of all modules its name is given: ``python app.py eraser_agreement``.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ footer :is(a, button) { color: var(--body-text-color) !important; }
 #submit { background: #b93c0a; color: #fff; }
 #scores :is(table, tr) { border: 0; }
 #scores table { border-collapse: collapse; margin: .5rem 0; }
-#scores :is(th, td) { padding: .25rem .8rem; text-align: left; border: 0; border-bottom: 1px solid var(--border-color-primary); overflow-wrap: anywhere; }
+#scores :is(th, td) { padding: .25rem .8rem; text-align: left; border: 0; border-bottom: \
+1px solid var(--border-color-primary); overflow-wrap: anywhere; }
 #scores tr:not(:first-child) th { font-weight: 400; }
 #tokens { line-height: 1.9; overflow-wrap: anywhere; }
-#tokens mark { color: INK; padding: .05em .2em .25em; border-radius: 3px; text-decoration: underline 2px; text-underline-offset: 3px; }
+#tokens mark { color: INK; padding: .05em .2em .25em; border-radius: 3px; text-decoration: underline 2px; \
+text-underline-offset: 3px; }
 </style>""".replace("INK", INK)
 Segments = list[tuple[str, str | float | None]]
 
@@ -398,7 +400,7 @@ def drawn(draw: Callable[..., Iterator[Segments]], predictions: list[Any], refer
 
 
 def marked(segments: Segments, colours: Mapping[str, str]) -> str:
-    """Segments as HTML: a legend, then the text, each label with its ground and its line, each number with its shade."""
+    """Segments as HTML: a legend, then the text, each label with its ground and line, each number with its shade."""
 
     def mark(text: str, label: str | float | None) -> str:
         if label is None:
@@ -475,6 +477,7 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
     """The page of one metric."""
     predictions, references, options, draw = EXAMPLES.get(name, ([], None, {}, draw_instances))
     filled = [written(value) for value in (predictions, references, options)]
+    blocks: gr.Blocks
     with gr.Blocks(title=name, analytics_enabled=False) as blocks:
         gr.HTML(STYLE)
         gr.Markdown(f"# {name}\n\n{module.description or ''}")

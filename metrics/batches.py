@@ -57,7 +57,7 @@ def info(
         codebase_urls=[source.codebase] if source.codebase else [],
         reference_urls=[source.url],
     )
-    metric.higher_is_better, metric.ranges, metric.headline = higher_is_better, ranges, tuple(headline)
+    vars(metric).update(higher_is_better=higher_is_better, ranges=ranges, headline=tuple(headline))
     return metric
 
 
@@ -86,13 +86,11 @@ class Batches(ABC, Generic[Kept]):
     `_unpacked`), and what all that was kept amounts to (`_measured`). A side is "prediction" or "reference".
 
     Attributes:
-        OPTIONS: the keyword arguments of ``compute`` that make a result of what was measured; the others are settings of
-            `_measured`.
+        OPTIONS: the keyword arguments of ``compute`` that make a result of what was measured; the others are settings
+            of `_measured`.
     """
 
-    OPTIONS: ClassVar[Sequence[str]] = (
-        "per_instance", "confidence_level", "n_resamples", "seed", "ci_method", "by",
-    )  # fmt: skip
+    OPTIONS: ClassVar[Sequence[str]] = ["per_instance", "confidence_level", "n_resamples", "seed", "ci_method", "by"]
     name: str
     num_process: int
     _measure: Callable[..., Any]  # (predictions, references, its settings by name)
@@ -168,7 +166,7 @@ class Batches(ABC, Generic[Kept]):
 
     def __len__(self) -> int:
         """How many predictions are kept."""
-        held = self.__dict__.get("_held")
+        held = vars(self).get("_held")
         return sum(map(len, held["prediction"])) if held else super().__len__()  # type: ignore[misc]
 
     def add_batch(self, *, predictions: Any = None, references: Any = None) -> None:
@@ -187,7 +185,7 @@ class Batches(ABC, Generic[Kept]):
             packed = [b"" if batch is None else self._packed(batch, side) for side, batch in kept.items()]
             super().add_batch(predictions=packed[:1], references=packed[1:])  # type: ignore[misc]
             return
-        held = self.__dict__.setdefault("_held", {"prediction": [], "reference": []})
+        held = vars(self).setdefault("_held", {"prediction": [], "reference": []})
         for side, batch in kept.items():
             if batch is not None:
                 held[side].append(batch)
@@ -228,11 +226,12 @@ class Batches(ABC, Generic[Kept]):
             try:
                 self.add_batch(predictions=predictions, references=references)
             except ValueError:
-                self.__dict__.pop("_held", None)
+                vars(self).pop("_held", None)
                 raise
         if self.num_process > 1:
-            return super().compute(**settings)  # type: ignore[misc]
-        held = self.__dict__.pop("_held", {"prediction": [], "reference": []})
+            result: dict[str, Any] | None = super().compute(**settings)  # type: ignore[misc]
+            return result
+        held = vars(self).pop("_held", {"prediction": [], "reference": []})
         return self._result(held["prediction"], held["reference"], settings)
 
     def _compute(self, *, predictions: Any = None, references: Any = None, **settings: Any) -> dict[str, Any]:

@@ -16,12 +16,13 @@ def as_list(value: Any) -> list[Any] | None:
     if isinstance(value, tuple):
         return list(value)
     if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
-        return value.tolist()
+        items: list[Any] = value.tolist()
+        return items
     return None
 
 
 def as_scalar(value: Any) -> Any:
-    """A number or string of numpy's or torch's, or an array without a dimension, as Python's; any other value as it is."""
+    """A number or string of numpy's or torch's, or an array without a dimension, as Python's; others as they are."""
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
 
 

@@ -1,7 +1,7 @@
 """What is wrong with predictions and references: one rule per function, over flat arrays, every offence counted.
 
-A rule tells its `Offences` the side, the rows, the field, and what was expected and found. Nothing here is repaired: what
-a rule does not refuse is computed as it is.
+A rule tells its `Offences` the side, the rows, the field, and what was expected and found. Nothing here is repaired:
+what a rule does not refuse is computed as it is.
 """
 
 from __future__ import annotations
@@ -34,26 +34,29 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
     """Gold spans: in a known document, start <= end, within it. Empty ones are real.
 
     Args:
-        tokens, sentences: of each evidence's document; -1 where it is unknown; sentences None where no score needs them.
+        tokens, sentences: of each evidence's document; -1 where it is unknown; sentences are None where no score needs
+            them.
     """
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
 
-    def tell(bad: np.ndarray, field: str, message: Callable[[int], str]) -> None:
+    def tell(bad: np.ndarray, field: str, message: Callable[[int], str], rule: str) -> None:
         at = np.flatnonzero(bad)
-        offences.say_all("reference", rows[at], field, lambda k: message(at[k]))
+        offences.say_all("reference", rows[at], field, lambda k: message(at[k]), rule)
 
     unknown = tokens < 0
-    tell(unknown, "evidences.docid", lambda e: f"no document {r.docids[r.doc[e]]!r}")
+    tell(unknown, "evidences.docid", lambda e: f"no document {r.docids[r.doc[e]]!r}", "document-unknown")
     reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
     tell(
         reversed_,
         "evidences.start_token",
         lambda e: f"expected 0 <= start_token <= end_token, found [{r.start[e]}, {r.end[e]})",
+        "span-order",
     )
     tell(
         ~unknown & ~reversed_ & (r.end > tokens),
         "evidences.end_token",
         lambda e: f"expected at most {tokens[e]} (the document's tokens), found {r.end[e]}",
+        "span-bounds",
     )
     if sentences is not None:
         given = ~unknown & (r.start_sentence >= 0) & (r.end_sentence >= 0)
@@ -61,11 +64,13 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
             given & (r.end_sentence < r.start_sentence),
             "evidences.start_sentence",
             lambda e: f"expected start_sentence <= end_sentence, found [{r.start_sentence[e]}, {r.end_sentence[e]})",
+            "span-order",
         )
         tell(
             given & (r.end_sentence > sentences),
             "evidences.end_sentence",
             lambda e: f"expected at most {sentences[e]} (the document's sentences), found {r.end_sentence[e]}",
+            "span-bounds",
         )
 
 
@@ -78,7 +83,11 @@ def check_rationales(p: Predictions, joined: Join, tokens: np.ndarray, offences:
     known_row = joined.reference[p.instance] >= 0 if p.instance.size else np.zeros(0, dtype=bool)
     unknown = np.flatnonzero((tokens < 0) & known_row)
     offences.say_all(
-        "prediction", p.instance[unknown], "rationales.docid", lambda k: f"no document {p.docids[p.doc[unknown[k]]]!r}"
+        "prediction",
+        p.instance[unknown],
+        "rationales.docid",
+        lambda k: f"no document {p.docids[int(p.doc[unknown[k]])]!r}",
+        "document-unknown",
     )
     packed = p.instance * max(len(p.docids), 1) + p.doc
     order = np.argsort(packed, kind="stable")
@@ -87,7 +96,8 @@ def check_rationales(p: Predictions, joined: Join, tokens: np.ndarray, offences:
         "prediction",
         p.instance[again],
         "rationales.docid",
-        lambda k: f"expected each document once, found {p.docids[p.doc[again[k]]]!r} again",
+        lambda k: f"expected each document once, found {p.docids[int(p.doc[again[k]])]!r} again",
+        "document-twice",
     )
     check_spans(p, packed, tokens, offences)
 
@@ -103,14 +113,18 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, offences
     rows, limit = p.instance[span], tokens[span]
     field = f"rationales.{HARD_FIELD}"
 
-    def tell(bad: np.ndarray, message: Callable[[int], str]) -> None:
+    def tell(bad: np.ndarray, message: Callable[[int], str], rule: str) -> None:
         at = np.flatnonzero(bad)
-        offences.say_all("prediction", rows[at], field, lambda k: message(at[k]))
+        offences.say_all("prediction", rows[at], field, lambda k: message(at[k]), rule)
 
     unsound = (p.start < 0) | (p.end <= p.start)
-    tell(unsound, lambda s: f"expected 0 <= start_token < end_token, found [{p.start[s]}, {p.end[s]})")
+    tell(unsound, lambda s: f"expected 0 <= start_token < end_token, found [{p.start[s]}, {p.end[s]})", "span-order")
     past = ~unsound & (limit >= 0) & (p.end > limit)
-    tell(past, lambda s: f"expected end_token at most {limit[s]} (the document's tokens), found {p.end[s]}")
+    tell(
+        past,
+        lambda s: f"expected end_token at most {limit[s]} (the document's tokens), found {p.end[s]}",
+        "span-bounds",
+    )
     sound = np.flatnonzero(~unsound & ~past)
     order = sound[np.lexsort((p.end[sound], p.start[sound], packed[span[sound]]))]
     key, start, end = packed[span[order]], p.start[order], p.end[order]
@@ -126,6 +140,7 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, offences
             f"expected spans that do not overlap, found [{start[overlap[k]]}, {end[overlap[k]]}) and "
             f"[{start[overlap[k] + 1]}, {end[overlap[k] + 1]})"
         ),
+        "span-overlap",
     )
 
 
@@ -140,8 +155,9 @@ def check_score_lengths(
         f"rationales.{field}",
         lambda k: (
             f"expected {lengths[wrong[k]]} scores (the document's {unit}), found {sizes[wrong[k]]}"
-            f" for {p.docids[p.doc[wrong[k]]]!r}"
+            f" for {p.docids[int(p.doc[wrong[k]])]!r}"
         ),
+        "length",
     )
 
 
@@ -160,6 +176,7 @@ def check_finite(p: Predictions, sizes: np.ndarray, scores: np.ndarray, field: s
         p.instance[owner],
         f"rationales.{field}",
         lambda k: f"expected finite numbers, found {'NaN' if np.isnan(scores[bad[k]]) else 'infinity'}",
+        "range",
     )
 
 
@@ -183,6 +200,7 @@ def check_covered(
         row,
         f"rationales.{field}",
         lambda k: f"expected scores for document {r.docids[lacking[k] % width]!r}, which has evidence; found none",
+        "score-missing",
     )
 
 
@@ -209,11 +227,17 @@ def _check_block(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: st
     lacks[lacks] = ~named[np.flatnonzero(lacks), label[lacks]]
     at = np.flatnonzero(lacks)
     offences.say_all(
-        "prediction", rows[at], field, lambda k: f"expected a probability for {p.labels[label[at[k]]]!r}, found none"
+        "prediction",
+        rows[at],
+        field,
+        lambda k: f"expected a probability for {p.labels[int(label[at[k]])]!r}, found none",
+        "score-missing",
     )
     other = given & ~lacks & ~np.isnan(p.full[rows]).all(axis=1) & (named != ~np.isnan(p.full[rows])).any(axis=1)
     at2 = np.flatnonzero(other)
-    offences.say_all("prediction", rows[at2], field, "expected the labels of classification_scores, found others")
+    offences.say_all(
+        "prediction", rows[at2], field, "expected the labels of classification_scores, found others", "constant"
+    )
     values = np.where(named, matrix, 0.0)
     with np.errstate(invalid="ignore"):
         unsound = given & ((values < 0) | ~np.isfinite(values)).any(axis=1)
@@ -223,11 +247,16 @@ def _check_block(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: st
             rows[at3],
             field,
             lambda k: f"expected probabilities, found {_listed(values[at3[k]][named[at3[k]]])}",
+            "probabilities",
         )
         total = values.sum(axis=1)
         at4 = np.flatnonzero(given & ~unsound & (np.abs(total - 1) > PROBABILITY_SLACK))
     offences.say_all(
-        "prediction", rows[at4], field, lambda k: f"expected probabilities that sum to 1, found {total[at4[k]]:g}"
+        "prediction",
+        rows[at4],
+        field,
+        lambda k: f"expected probabilities that sum to 1, found {total[at4[k]]:g}",
+        "probabilities",
     )
 
 
@@ -244,7 +273,8 @@ def check_labels(p: Predictions, known: Sequence[str], offences: Offences) -> No
         "prediction",
         at,
         "classification",
-        lambda k: f"expected one of {names}, found {p.labels[p.classification[at[k]]]!r}",
+        lambda k: f"expected one of {names}, found {p.labels[int(p.classification[at[k]])]!r}",
+        "label-unknown",
     )
     columns = np.flatnonzero(strange[:-1])
     if not columns.size:
@@ -252,7 +282,8 @@ def check_labels(p: Predictions, known: Sequence[str], offences: Offences) -> No
     for name, field in SCORE_FIELDS.items():
         matrix = getattr(p, name)[:, columns]
         rows = np.flatnonzero(~np.isnan(matrix).all(axis=1))
-        offences.say_all("prediction", rows, field, f"expected scores for {names}, found other labels")
+        message = f"expected scores for {names}, found other labels"
+        offences.say_all("prediction", rows, field, message, "label-unknown")
 
 
 def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, offences: Offences) -> None:
@@ -265,14 +296,16 @@ def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, o
         thresholds = p.threshold[offsets[bad[k]] : offsets[bad[k] + 1]][:20]
         return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in thresholds) or 'none'}"
 
-    offences.say_all("prediction", bad, "thresholded_scores.threshold", message)
+    offences.say_all("prediction", bad, "thresholded_scores.threshold", message, "constant")
 
 
 def check_draws(p: Predictions, count: int, offences: Offences) -> None:
     """Every instance has ``count`` random rationales."""
     draws = p.draws
     bad = np.flatnonzero((draws != count) & (p.answered == 1))
-    offences.say_all("prediction", bad, "random_rationales", lambda k: f"expected {count} draws, found {draws[bad[k]]}")
+    offences.say_all(
+        "prediction", bad, "random_rationales", lambda k: f"expected {count} draws, found {draws[bad[k]]}", "length"
+    )
 
 
 def check_numbers(p: Predictions, offences: Offences) -> None:
@@ -296,7 +329,9 @@ def check_numbers(p: Predictions, offences: Offences) -> None:
 
 
 def _say_numbers(offences: Offences, bad: np.ndarray, field: str, expected: str, value: np.ndarray) -> None:
-    offences.say_all("prediction", bad, field, lambda k: f"expected a number {expected}, found {value[bad[k]]}")
+    offences.say_all(
+        "prediction", bad, field, lambda k: f"expected a number {expected}, found {value[bad[k]]}", "range"
+    )
 
 
 def check_leave_one_out(p: Predictions, offences: Offences) -> None:
@@ -305,12 +340,17 @@ def check_leave_one_out(p: Predictions, offences: Offences) -> None:
     soft = np.bincount(p.instance, weights=np.maximum(p.soft, 0), minlength=n).astype(np.int64)
     bad = np.flatnonzero((sizes >= 0) & (sizes != soft))
     offences.say_all(
-        "prediction", bad, LEAVE_ONE_OUT,
+        "prediction",
+        bad,
+        LEAVE_ONE_OUT,
         lambda k: f"expected {soft[bad[k]]} values, one for each soft score, found {sizes[bad[k]]}",
-    )  # fmt: skip
+        "length",
+    )
     wrong = np.flatnonzero(~np.isfinite(p.leave_one_out_scores))
     owner = np.searchsorted(np.cumsum(np.maximum(sizes, 0)), wrong, side="right")
-    offences.say_all("prediction", np.unique(owner), LEAVE_ONE_OUT, "expected finite numbers, found NaN or infinity")
+    offences.say_all(
+        "prediction", np.unique(owner), LEAVE_ONE_OUT, "expected finite numbers, found NaN or infinity", "range"
+    )
 
 
 @dataclass(frozen=True)
@@ -386,13 +426,14 @@ class OptionalFields:
             "rationales": p.rationales,
             **{several.field: getattr(p, name) for name, several in LIST_FIELDS.items()},
         }
-        self.offences.say_all(
-            "prediction", np.flatnonzero((p.classification >= 0) & ~self.answered), "classification",
-            "expected null, because the outcome is no answer",
-        )  # fmt: skip
+        bad = np.flatnonzero((p.classification >= 0) & ~self.answered)
+        message = "expected null, because the outcome is no answer"
+        self.offences.say_all("prediction", bad, "classification", message, "constant")
         for field, sizes in lists.items():
             bad = np.flatnonzero((sizes > 0) & ~self.answered)
-            self.offences.say_all("prediction", bad, field, "expected none, because the outcome is no answer")
+            self.offences.say_all(
+                "prediction", bad, field, "expected none, because the outcome is no answer", "constant"
+            )
 
     def _presence(self, present: np.ndarray, rows: np.ndarray, field: str) -> None:
         if not self.answered.all():
@@ -406,7 +447,7 @@ class OptionalFields:
             self.broken.add(field)
             expected, got = ("it here too", "none") if first else ("none", "one here")
             message = f"expected {expected}, as in the instances before (present in all or in none), found {got}"
-            self.offences.say_all("prediction", rows[other[:1]], field, message)
+            self.offences.say_all("prediction", rows[other[:1]], field, message, "key-missing")
 
     def finish(self) -> None:
         """What fields demand of one another, told of the first instance."""
@@ -416,10 +457,11 @@ class OptionalFields:
             fields |= {name: several.field for name, several in LIST_FIELDS.items()}
             for name, field in fields.items():
                 if getattr(used, name) and not self.offences.total:
-                    self.offences.say("prediction", 0, SCORE_FIELDS["full"], f"expected it beside {field}, found none")
+                    message = f"expected it beside {field}, found none"
+                    self.offences.say("prediction", 0, SCORE_FIELDS["full"], message, "key-missing")
         if used.full and not used.classification and not self.offences.total:
             message = "expected it beside classification_scores, found none"
-            self.offences.say("prediction", 0, "classification", message)
+            self.offences.say("prediction", 0, "classification", message, "key-missing")
 
 
 def _of_rationale(field: str) -> str:
@@ -428,7 +470,8 @@ def _of_rationale(field: str) -> str:
 
 def _named(matrix: np.ndarray) -> np.ndarray:
     """Which rows of {label: p} name a label."""
-    return ~np.isnan(matrix).all(axis=1) if matrix.shape[1] else np.zeros(matrix.shape[0], dtype=bool)
+    named: np.ndarray = ~np.all(np.isnan(matrix), axis=1)
+    return named
 
 
 def _erased_entries(p: Predictions) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
@@ -448,7 +491,8 @@ def check_own_documents(r: References, offences: Offences) -> None:
         "reference",
         r.document_instance[again],
         "documents",
-        lambda k: f"expected each document once, found {r.docids[r.document[again[k]]]!r} again",
+        lambda k: f"expected each document once, found {r.docids[int(r.document[again[k]])]!r} again",
+        "document-twice",
     )
 
 
@@ -506,14 +550,14 @@ class Classes:
 
     def _remember(self, p: Predictions) -> None:
         """What `finish` needs to tell which labels there are, and who predicts another one."""
-        everywhere = ~np.isnan(p.full[p.answered == 1]).any(axis=0)
-        scored = dict.fromkeys(label for label, every in zip(p.labels, everywhere, strict=True) if every)
+        everywhere: list[int] = np.flatnonzero(~np.any(np.isnan(p.full[p.answered == 1]), axis=0)).tolist()
+        scored = dict.fromkeys(p.labels[code] for code in everywhere)
         self.scored = scored if self.scored is None else {label: None for label in self.scored if label in scored}
         for code, label in enumerate(p.labels):
             rows = np.flatnonzero(p.classification == code)
             if self.gold and label not in self.gold and rows.size:
                 told = self.doubtful.setdefault(label, Offences(self.labels.sides))
-                told.say_all("prediction", rows, "classification", "")
+                told.say_all("prediction", rows, "classification", "", "label-unknown")
 
     def finish(self) -> list[str]:
         """The labels that count: the named ones; or else the references' and those that every instance scores."""
@@ -542,7 +586,7 @@ def name_labels(r: References, label_names: Sequence[str] | None, offences: Offe
             first = int(numbered.argmax())
             number = r.labels[r.classification[first]][1:]
             message = f"expected labels, found numbers ({number}) in {numbered.sum()} rows: pass label_names=[..]"
-            offences.say("reference", first, "classification", message)
+            offences.say("reference", first, "classification", message, "label-unknown")
         return
     for code, label in enumerate(r.labels):
         rows = np.flatnonzero(r.classification == code)
@@ -552,11 +596,10 @@ def name_labels(r: References, label_names: Sequence[str] | None, offences: Offe
             number = int(label[1:])
             if not 0 <= number < len(names):
                 message = f"expected a label number from 0 to {len(names) - 1}, found {number}"
-                offences.say_all("reference", rows, "classification", message)
+                offences.say_all("reference", rows, "classification", message, "label-unknown")
         elif label not in names:
-            offences.say_all(
-                "reference", rows, "classification", f"expected one of {', '.join(names)}, found {label!r}"
-            )
+            message = f"expected one of {', '.join(names)}, found {label!r}"
+            offences.say_all("reference", rows, "classification", message, "label-unknown")
     places = {name: code for code, name in enumerate(names)}
     merged = [*names, *(label for label in r.labels if not label.startswith("\0") and label not in places)]
     code_of = {label: code for code, label in enumerate(merged)}
@@ -573,5 +616,5 @@ def name_labels(r: References, label_names: Sequence[str] | None, offences: Offe
 
 
 def _labels_of(r: References) -> list[str]:
-    present = np.unique(r.classification[r.classification >= 0])
-    return [r.labels[code] for code in present.tolist()]
+    present: list[int] = np.unique(r.classification[r.classification >= 0]).tolist()
+    return [r.labels[code] for code in present]

@@ -1,7 +1,7 @@
 """Clusters: the annotations that intervals and tests draw together, because they are not independent.
 
-Annotations that share a document share what a model makes of it. Their statistics are summed first, and the sums are what
-the bootstrap draws, what the jackknife leaves out and what a paired test exchanges.
+Annotations that share a document share what a model makes of it. Their statistics are summed first, and the sums are
+what the bootstrap draws, what the jackknife leaves out and what a paired test exchanges.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from .offences import InputError
 from .pool import Statistics
 
 AUTO, NONE = "auto", "none"
@@ -42,9 +43,11 @@ class AnnotationColumns(Protocol):
         Raises:
             ValueError: not every annotation has it.
         """
+        ...
 
     def clusters(self) -> Clusters:
         """The clusters of ``cluster_by="auto"``."""
+        ...
 
 
 def numbered(values: Iterable[object]) -> np.ndarray:
@@ -108,7 +111,7 @@ def clustered(statistics: Statistics, columns: AnnotationColumns, cluster_by: st
         ValueError: not every annotation has the column, or its values are lists.
     """
     if not isinstance(cluster_by, str):
-        raise ValueError(f"cluster_by: expected 'auto', 'none' or a column, found {cluster_by!r}")
+        raise InputError(f"expected 'auto', 'none' or a column, found {cluster_by!r}", "option-value", "cluster_by")
     if cluster_by == AUTO:
         clusters = columns.clusters()
     elif cluster_by == NONE:
@@ -119,7 +122,10 @@ def clustered(statistics: Statistics, columns: AnnotationColumns, cluster_by: st
             # who has no value stands for itself: a row's place is no value of a column of strings or numbers
             clusters = Clusters(cluster_by, numbered((row,) if _is_missing(value) else value for row, value in values))
         except TypeError:
-            raise ValueError(f"cluster_by: expected a column of single values, found lists in {cluster_by!r}") from None
+            raise InputError(
+                f"expected a column of single values, found lists in {cluster_by!r}", "option-value", "cluster_by"
+            ) from None
         except ValueError as error:
-            raise ValueError(f"cluster_by: {str(error).removeprefix('by: ')}") from None
+            rule = getattr(error, "rule", "option-value")
+            raise InputError(str(error).removeprefix("by: "), rule, "cluster_by") from None
     return replace(statistics, clusters=clusters.numbers, clustering=clusters.kind)

@@ -20,7 +20,7 @@ from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
 from .instances import InstanceBatches, Scores
 from .joining import DocumentLengths
-from .offences import Rules
+from .offences import InputError, Rules
 from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts, fields_of, left_out_said
 from .pool import Statistics as Statistics
 from .rankings import check_policy
@@ -49,20 +49,24 @@ Args:
         rationales or in none; what it feeds is scored or left out. Token offsets count the document's tokens; start
         inclusive, end exclusive.
     references: dataset rows with annotation_id, documents [{"docid", "text"}] and evidences [[{"docid", "start_token",
-        "end_token", "start_sentence", "end_sentence"}]], in any order; ids are compared as strings. Rows of human_rationales
+        "end_token", "start_sentence", "end_sentence"}]], in any order; ids are compared as strings. \
+Rows of human_rationales
         (id, tokens, rationale_mask, label) are understood as they come: the text is a document named like the row.
     iou_threshold: of the keys iou_micro_f1 ..; in (0, 1].
     iou_thresholds: further ones, whose keys are iou_micro_f1@0.1 ..
     auprc_policy: AUPRC of a document without evidence: "reference" (0.5), "skip", "zero" or "one".
     random_baseline: True (10 shuffles, as in the papers) or a number: adds auprc_random .. for shuffled scores.
-    sentence_threshold: a sentence is predicted from this score on. Where no prediction has sentence scores, sentences are
+    sentence_threshold: a sentence is predicted from this score on. Where no prediction has sentence scores, \
+sentences are
         predicted by hard rationales: those of which a span covers at least one token (signature: sentences_from:spans).
     only_predicted: references without an instance are left out, and the signature says how many were scored; without it
         they are an error.
     per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters; ci_method is
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters; \
+ci_method is
         "bca" or "percentile".
-    cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through others), "none", or
+    cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through others), \
+"none", or
         a column of the references or of the predictions.
     by: "classification" or another column of the references; adds by: {value: {key: score}}.
     label_names: names of the integers in the references' classification, where no Dataset brings them.
@@ -80,7 +84,8 @@ Examples:
 
     >>> import evaluate
     >>> metric = evaluate.load("eraser_agreement")
-    >>> references = [{"annotation_id": "a1", "documents": [{"docid": "d1", "text": "a fine film .\\nit drags a little ."}],
+    >>> references = [{"annotation_id": "a1", "documents": [{"docid": "d1", "text": \
+"a fine film .\\nit drags a little ."}],
     ...                "evidences": [[{"docid": "d1", "start_token": 1, "end_token": 3,
     ...                                "start_sentence": 0, "end_sentence": 1}]]}]
     >>> predictions = [{"annotation_id": "a1", "rationales": [{"docid": "d1",
@@ -94,7 +99,7 @@ Examples:
 """
 
 
-class EraserAgreement(InstanceBatches, evaluate.Metric):
+class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
     """Agreement with human rationales; see ``inputs_description``.
 
     `agreement.Agreement` counts; `agreement_scores.precision_recall_f1` divides, for token F1 as for the others.
@@ -143,7 +148,9 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):
         left_out = agreement.left_out()
         if not agreement.pool.columns:
             expected = f"rationales with {fields_of(left_out)}"
-            raise ValueError(f"predictions: nothing to score: expected {expected}, found none of them")
+            raise InputError(
+                f"nothing to score: expected {expected}, found none of them", "score-missing", "predictions"
+            )
         statistics, rows = agreement.pool.statistics(r.ids), parts.scored
         if rows is not None:
             statistics = statistics.take(rows)
@@ -155,7 +162,7 @@ def _thresholds(main: float, further: Sequence[float]) -> list[float]:
     thresholds = list(dict.fromkeys([main, *further]))
     for value in thresholds:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-            raise ValueError(f"iou_threshold: expected a number in (0, 1], found {value!r}")
+            raise InputError(f"expected a number in (0, 1], found {value!r}", "option-value", "iou_threshold")
     return [float(value) for value in thresholds]
 
 
@@ -163,5 +170,6 @@ def _shuffles(random_baseline: bool | int) -> int:
     if random_baseline is True:
         return SHUFFLES
     if not isinstance(random_baseline, int) or random_baseline < 0:
-        raise ValueError(f"random_baseline: expected True, False or a number of shuffles, found {random_baseline!r}")
+        message = f"expected True, False or a number of shuffles, found {random_baseline!r}"
+        raise InputError(message, "option-value", "random_baseline")
     return int(random_baseline)

@@ -21,7 +21,7 @@ from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
 from .instances import InstanceBatches, Scores
 from .joining import DocumentLengths
-from .offences import Offences, Rules
+from .offences import InputError, Offences, Rules
 from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Part, Parts, fields_of, left_out_said
 from .pool import Statistics as Statistics
 from .rank_correlation import kendall_tau as kendall_tau
@@ -46,30 +46,36 @@ Args:
         "classification": label, "classification_scores": {label: p}, and of these what is to be scored:
         "comprehensiveness_classification_scores" (p without the rationale), "sufficiency_classification_scores" (p on
         the rationale alone), "thresholded_scores": [{"threshold", and the same two}], "tokens_to_flip": int,
-        "random_rationales": [{the same two}], "aopc_bounds": {"lower", "upper", "sufficiency_lower", "sufficiency_upper",
+        "random_rationales": [{the same two}], "aopc_bounds": {"lower", "upper", "sufficiency_lower", \
+"sufficiency_upper",
         and the AOPC that they bound, "comprehensiveness", "sufficiency": without, the one over the thresholds},
         "soft_scores": {"comprehensiveness", "sufficiency"}, "leave_one_out": [number per token], "sensitivity_max",
         "infidelity", "infidelity_normalized", "distance_whole", "distance_comprehensiveness", "distance_sufficiency",
-        "entropy_whole", "entropy_comprehensiveness", "entropy_sufficiency"}. A field stands in all instances or in none.
+        "entropy_whole", "entropy_comprehensiveness", "entropy_sufficiency"}. \
+A field stands in all instances or in none.
     references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1), documents and
         evidences (for tokens_to_flip_ratio); ids are compared as strings.
     aopc_thresholds: those that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.
     only_predicted: references without an instance are left out, and the signature says how many were scored; without it
         they are an error.
     per_instance: adds per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [..]}.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters; ci_method is
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters; \
+ci_method is
         "bca" or "percentile".
-    cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through others), "none", or
+    cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through others), \
+"none", or
         a column of the references or of the predictions. Without references the documents
         of the rationales count.
     by: "classification" or another column of the references; adds by: {value: {key: score}}.
     label_names: the labels; also names of the integers in the references' classification.
 
 Returns:
-    comprehensiveness (higher is better) and sufficiency (lower is better), both in [-1, 1]; *_entropy, the difference of
+    comprehensiveness (higher is better) and sufficiency (lower is better), both in [-1, 1]; *_entropy, \
+the difference of
     entropies; *_kl, KL(erased || full) in nats; aopc_thresholds, *_aopc, *_aopc_points; with references accuracy,
     macro_f1, tokens_to_flip_ratio; naopc_comprehensiveness and soft_* (higher is better), naopc_sufficiency (lower is
-    better), tau_loo in [-1, 1], sensitivity_max and infidelity (lower is better); with random_rationales *_chance: p_value, win_rate, effect_size; signature.
+    better), tau_loo in [-1, 1], sensitivity_max and infidelity (lower is better); with random_rationales *_chance: \
+p_value, win_rate, effect_size; signature.
 
 Raises:
     ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.
@@ -91,7 +97,7 @@ Examples:
 """
 
 
-class EraserFaithfulness(InstanceBatches, evaluate.Metric):
+class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
     """Faithfulness of rationales; see ``inputs_description``."""
 
     references_needed = False
@@ -128,7 +134,9 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):
         rules.told().stop()
         left_out = faithfulness.left_out()
         if not faithfulness.pool.columns:
-            raise ValueError(f"predictions: nothing to score: expected {fields_of(left_out)}, found none of them")
+            raise InputError(
+                f"nothing to score: expected {fields_of(left_out)}, found none of them", "score-missing", "predictions"
+            )
         extra: dict[str, object] = {"aopc_thresholds": faithfulness.asked} if parts.fields.used.thresholds else {}
         for side, (overall, _) in faithfulness.against_chance().items():
             extra[f"{side}_chance"] = plain(overall)
@@ -148,8 +156,10 @@ def _check_rationales(part: Part, offences: Offences) -> None:
 
 def _asked(thresholds: Sequence[float]) -> list[float]:
     if isinstance(thresholds, (int, float)) or not len(thresholds):
-        raise ValueError(f"aopc_thresholds: expected a list of numbers in [0, 1], found {thresholds!r}")
+        raise InputError(
+            f"expected a list of numbers in [0, 1], found {thresholds!r}", "option-value", "aopc_thresholds"
+        )
     for value in thresholds:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-            raise ValueError(f"aopc_thresholds: expected numbers in [0, 1], found {value!r}")
+            raise InputError(f"expected numbers in [0, 1], found {value!r}", "option-value", "aopc_thresholds")
     return sorted({float(value) for value in thresholds})

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .fields import DISTANCES, ENTROPIES
 from .pool import Column, Pool, divide
 
+Floats = npt.NDArray[np.float64]
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 # thresholds this close are one: 0.1 + 0.2 is 0.3
@@ -25,7 +27,7 @@ SAME_THRESHOLD = 1e-9
 SAME_BOUNDS = 1e-9
 
 
-def drop(full: np.ndarray, erased: np.ndarray, label: np.ndarray) -> np.ndarray:
+def drop(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
     """``p(full)[label] - p(erased)[label]`` per instance.
 
     With the rationale erased this is comprehensiveness (high is good), with all but the rationale erased it is
@@ -40,28 +42,31 @@ def drop(full: np.ndarray, erased: np.ndarray, label: np.ndarray) -> np.ndarray:
     [0.25]
     """
     rows = np.arange(label.size)
-    return full[rows, label] - erased[rows, label]
+    lost: Floats = full[rows, label] - erased[rows, label]
+    return lost
 
 
-def normalised(p: np.ndarray) -> np.ndarray:
+def normalised(p: Floats) -> Floats:
     """Rows divided by their sums."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return p / p.sum(axis=1, keepdims=True)
+        shares: Floats = p / p.sum(axis=1, keepdims=True)
+    return shares
 
 
-def entropy(p: np.ndarray) -> np.ndarray:
+def entropy(p: Floats) -> Floats:
     """Entropy of each row in nats, rows renormalised, 0 log 0 = 0: float64 (n,) in [0, log labels]."""
     q = normalised(p)
     logs = np.log(q, out=np.zeros_like(q), where=q > 0)
-    return -(q * logs).sum(axis=1)
+    sums: Floats = (q * logs).sum(axis=1)
+    return -sums
 
 
-def entropy_difference(full: np.ndarray, erased: np.ndarray) -> np.ndarray:
+def entropy_difference(full: Floats, erased: Floats) -> Floats:
     """``H(full) - H(erased)`` per instance, natural logarithm."""
     return entropy(full) - entropy(erased)
 
 
-def kl_divergence(erased: np.ndarray, full: np.ndarray) -> np.ndarray:
+def kl_divergence(erased: Floats, full: Floats) -> Floats:
     """``KL(erased || full)`` per instance in nats, rows renormalised: in [0, inf].
 
     Infinite where the full input gives a label probability 0 that the erased input does not.
@@ -69,17 +74,20 @@ def kl_divergence(erased: np.ndarray, full: np.ndarray) -> np.ndarray:
     p, q = normalised(erased), normalised(full)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), 0.0)
-    return terms.sum(axis=1)
+    divergence: Floats = terms.sum(axis=1)
+    return divergence
 
 
-def aopc(full: np.ndarray, erased: np.ndarray, label: np.ndarray) -> np.ndarray:
+def aopc(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
     """The drop at each threshold: float64 (n, thresholds) of ``erased`` (n, thresholds, labels).
 
     AOPC (area over the perturbation curve) is its mean over instances and thresholds; the means per threshold are
     the points of the curve.
     """
     rows = np.arange(label.size)
-    return full[rows, label][:, None] - np.take_along_axis(erased, label[:, None, None], axis=2)[:, :, 0]
+    left: Floats = np.take_along_axis(erased, label[:, None, None], axis=2)[:, :, 0]
+    lost: Floats = full[rows, label][:, None] - left
+    return lost
 
 
 def tokens_to_flip_ratio(tokens: np.ndarray, evidence_tokens: np.ndarray) -> np.ndarray:
@@ -88,7 +96,9 @@ def tokens_to_flip_ratio(tokens: np.ndarray, evidence_tokens: np.ndarray) -> np.
     NaN where an annotation has no evidence document.
     """
     total = np.asarray(evidence_tokens, dtype=np.float64)
-    return np.divide(tokens, total, out=np.full(total.shape, np.nan), where=total > 0)
+    ratio = np.full(total.shape, np.nan)
+    np.divide(tokens, total, out=ratio, where=total > 0)
+    return ratio
 
 
 def normalised_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

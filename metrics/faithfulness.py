@@ -184,8 +184,10 @@ class Faithfulness:
         count_labels(self.pool, self.classes.finish())
 
     def against_chance(self) -> dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
-        """Erased side -> its score against that of random rationales, see `resampling.against_chance`: over all instances
-        (with ``draws`` and the instances' ``mean_win_rate``), and of each annotation."""
+        """Erased side -> its score against that of random rationales, see `resampling.against_chance`.
+
+        Over all instances (with ``draws`` and the instances' ``mean_win_rate``), and of each annotation.
+        """
         told = {}
         for side, several in self.drawn.items():
             rows, observed, draws = (np.concatenate(column) for column in zip(*several, strict=True))

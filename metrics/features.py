@@ -1,7 +1,7 @@
 """What each module's predictions and references are, as ``features`` of its information say it.
 
-They hold all fields that a module knows; which of them have to be there, and how else they may come, its description says.
-Nothing is converted by them: `batches` keeps what comes in flat arrays, and checks it itself.
+They hold all fields that a module knows; which of them have to be there, and how else they may come, its description
+says. Nothing is converted by them: `batches` keeps what comes in flat arrays, and checks it itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from .fields import (
 )
 
 TEXT, WHOLE, NUMBER, FLAG = (datasets.Value(kind) for kind in ("string", "int64", "float64", "bool"))
-# {label: probability}: labels are each dataset's own, and a struct would have to name them (datasets before 4.1 has no Json)
+# {label: probability}: labels are each dataset's own, and a struct would have to name them; datasets before 4.1 has no
+# Json
 BY_LABEL = datasets.Json() if hasattr(datasets, "Json") else TEXT
 
 _ERASED = {SCORE_FIELDS[side]: BY_LABEL for side in ERASED}

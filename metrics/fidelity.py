@@ -94,7 +94,8 @@ def drop_slope(rates: np.ndarray, curve: np.ndarray, up_to: float = SLOPE_RATES)
     r = rates[chosen]
     with np.errstate(invalid="ignore", divide="ignore"):
         relative = curve[..., chosen] / np.where(start > 0, start, np.nan)[..., None]
-    return ((relative - 1) * r).sum(axis=-1) / (r**2).sum()
+    slope: np.ndarray = ((relative - 1) * r).sum(axis=-1) / (r**2).sum()
+    return slope
 
 
 def reading(sufficiency_slope: float, comprehensiveness_slope: float, fast_slope: float = FAST_SLOPE) -> str:

@@ -41,7 +41,7 @@ SOFT_FIELDS = {
 
 
 class ListField(NamedTuple):
-    """A list of erased inputs; the entries' probabilities stand in ``ENTRY_comprehensiveness``, ``ENTRY_sufficiency``."""
+    """A list of erased inputs; entries' probabilities stand in ``ENTRY_comprehensiveness``, ``ENTRY_sufficiency``."""
 
     field: str
     entry: str
@@ -57,8 +57,8 @@ OCCLUDED_FIELD = "occluded_scores"
 AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
 
 
-# of the whole input, of it without the rationale, and of the rationale alone: how far the model's state lies from those of training
-# texts, and how unsure the model is
+# of the whole input, of it without the rationale, and of the rationale alone: how far the model's state lies from
+# those of training texts, and how unsure the model is
 DISTANCES = ("distance_whole", "distance_comprehensiveness", "distance_sufficiency")
 ENTROPIES = ("entropy_whole", "entropy_comprehensiveness", "entropy_sufficiency")
 
@@ -147,12 +147,11 @@ ID_FIELDS = ("annotation_id", "id", "sent_id")
 PROBABILITIES = ("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba")
 # answers (words) to what is left of the input, as `pred_label` is the answer to the whole
 ERASED_ANSWERS = ("rationale_pred_label", "non_rationale_pred_label")
+_RANKED = ("rationale", "rationale_tokens", "ranked_tokens", "kd")
+_ANSWER = (*ERASED_ANSWERS, "answer", "answer_proba", OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD)
 PERTURBATION_ROW: Format = dict.fromkeys(
-    (
-        *ID_FIELDS, "pred_label", "rationale", "rationale_tokens", "ranked_tokens", "kd", *PROBABILITIES,
-        "empty_pred_proba", *ERASED_ANSWERS, "answer", "answer_proba", OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD,
-    )
-)  # fmt: skip
+    (*ID_FIELDS, "pred_label", *_RANKED, *PROBABILITIES, "empty_pred_proba", *_ANSWER)
+)
 # where an ERASER instance holds the four probabilities that `normalized_fidelity` reads
 FIDELITY_FIELDS = {
     "p_full": SCORE_FIELDS["full"],

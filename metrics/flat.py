@@ -161,7 +161,7 @@ DOCUMENT_COLUMNS = ("document_instance", "document", "tokens", "sentences", "fir
 
 
 def _held(owner: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each of the wanted holds, where ``owner`` says in ascending order who holds what: (place in wanted, what)."""
+    """What each of the wanted holds: (place in wanted, what); ``owner`` says in ascending order who holds what."""
     first, end = np.searchsorted(owner, np.stack([wanted, wanted + 1]).astype(owner.dtype))
     size = end - first
     place = np.repeat(np.arange(wanted.size), size)
@@ -172,7 +172,7 @@ Record = TypeVar("Record", bound=FlatRecord)
 
 
 def blank(kind: type[Record], ids: Sequence[str]) -> Record:
-    """Instances (answered) or annotations of which no more is said than their ids: labels are absent, other arrays empty."""
+    """Instances (answered) or annotations of which no more is said than their ids: no labels, other arrays empty."""
     columns: dict[str, Sequence[str] | np.ndarray] = {
         item.name: () if item.type == "Sequence[str]" else np.zeros(0, dtype=np.int64) for item in fields(kind)
     }

@@ -27,7 +27,7 @@ from .fields import (
     Format,
 )
 from .flat import Predictions, References
-from .offences import Offences, cut
+from .offences import InputError, Offences, cut
 from .strangers import Strangers, misspelt, nearly
 from .tokens import text_sizes
 
@@ -48,15 +48,21 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return array
 
 
+def _array(column: pa.Array) -> np.ndarray:
+    values: np.ndarray = column.to_numpy(zero_copy_only=False)
+    return values
+
+
 def _is_list(kind: pa.DataType) -> bool:
-    return t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)
+    return bool(t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind))
 
 
 def _sizes(array: pa.Array) -> np.ndarray:
     """Lengths of lists, -1 for null."""
     if not _is_list(array.type):
         raise _Unknown
-    return pc.fill_null(pc.list_value_length(array), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths = pc.list_value_length(array)  # pyright: ignore[reportAttributeAccessIssue]  # made at import
+    return _array(pc.fill_null(lengths, -1)).astype(np.int64)
 
 
 def _field(structs: pa.StructArray, name: str) -> pa.Array | None:
@@ -65,9 +71,9 @@ def _field(structs: pa.StructArray, name: str) -> pa.Array | None:
         raise _Unknown
     if structs.type.get_field_index(name) < 0:
         if any(field.name == name for field in structs.type):
-            raise ValueError(f"expected each field once, found {name!r} twice")
+            raise InputError(f"expected each field once, found {name!r} twice", "key-twice")
         return None
-    return pc.struct_field(structs, name)
+    return pc.struct_field(structs, name)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _no_nulls(array: pa.Array) -> pa.Array:
@@ -79,14 +85,14 @@ def _no_nulls(array: pa.Array) -> pa.Array:
 def _integers(array: pa.Array | None) -> np.ndarray:
     if array is None or not t.is_integer(array.type) or t.is_uint64(array.type):
         raise _Unknown
-    return _no_nulls(array).to_numpy(zero_copy_only=False).astype(np.int64)
+    return _array(_no_nulls(array)).astype(np.int64)
 
 
 def _from_nullable(array: pa.Array) -> np.ndarray:
     """Integers, -1 for null; of any width, also one that holds no -1."""
     if not t.is_integer(array.type) or t.is_uint64(array.type):
         raise _Unknown
-    return array.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return _array(array.cast(pa.int64()).fill_null(-1))
 
 
 def _numbers(array: pa.Array, nulls: bool = False) -> np.ndarray:
@@ -98,7 +104,7 @@ def _numbers(array: pa.Array, nulls: bool = False) -> np.ndarray:
         _no_nulls(array)
     elif array.null_count:
         array = array.cast(pa.float64(), safe=False)
-    return array.to_numpy(zero_copy_only=False).astype(np.float64)
+    return _array(array).astype(np.float64)
 
 
 def _strings(array: pa.Array) -> tuple[list[str], np.ndarray]:
@@ -112,17 +118,18 @@ def _strings(array: pa.Array) -> tuple[list[str], np.ndarray]:
     if not (t.is_string(array.type) or t.is_large_string(array.type) or t.is_string_view(array.type)):
         raise _Unknown
     coded = array.dictionary_encode()
-    places = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    places = _array(coded.indices.fill_null(-1)).astype(np.int64)
     return coded.dictionary.to_pylist(), places
 
 
 def _ids(array: pa.Array | None) -> list[str]:
-    array = _there(array)
-    if t.is_integer(array.type):
-        array = array.cast(pa.string())
-    if not (t.is_string(array.type) or t.is_large_string(array.type)):
+    names = _there(array)
+    if t.is_integer(names.type):
+        names = names.cast(pa.string())
+    if not (t.is_string(names.type) or t.is_large_string(names.type)):
         raise _Unknown
-    return _no_nulls(array).to_pylist()
+    words: list[str] = _no_nulls(names).to_pylist()
+    return words
 
 
 def _scores(array: pa.Array | None, labels: dict[str, int]) -> Columns:
@@ -136,7 +143,7 @@ def _scores(array: pa.Array | None, labels: dict[str, int]) -> Columns:
         name = array.type.field(index).name
         column = _there(_field(array, name))
         values = _numbers(column, nulls=True)
-        present = ~column.is_null().to_numpy(zero_copy_only=False)
+        present = ~_array(column.is_null())
         values[present & np.isnan(values)] = np.inf
         columns.append((labels.setdefault(name, len(labels)), values))
     return columns
@@ -166,7 +173,7 @@ def predictions_from_arrow(
         if near is None and strangers is not None:
             strangers[path] += table.num_rows
         elif near is not None and offences is not None:
-            offences.say("prediction", 0, cut(path)[1:-1], misspelt(near))
+            offences.say("prediction", 0, cut(path)[1:-1], misspelt(near), "key-unknown")
     return predictions
 
 
@@ -284,7 +291,10 @@ def _references(table: pa.Table, label_names: Sequence[str] | None) -> Flat:
 
     def coded(structs: pa.StructArray) -> np.ndarray:
         words, places = _strings(_no_nulls(_there(_field(structs, "docid"))))
-        return np.array([*(docs.setdefault(word, len(docs)) for word in words), -1], dtype=np.int64)[places]
+        codes: np.ndarray = np.array([*(docs.setdefault(word, len(docs)) for word in words), -1], dtype=np.int64)[
+            places
+        ]
+        return codes
 
     empty = np.zeros(0, dtype=np.int64)
     sizes, documents = _list(_column(table, "documents"), n)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Generic
+from typing import Any, Generic, TypeGuard
 
 import numpy as np
 
@@ -39,15 +39,15 @@ NUMBERS = frozenset((int, float))
 _start, _end = itemgetter("start_token"), itemgetter("end_token")
 
 
-def _ints() -> array:
+def _ints() -> array[int]:
     return array("q")
 
 
-def _short() -> array:
+def _short() -> array[int]:
     return array("i")
 
 
-def flat_array(values: array) -> np.ndarray:
+def flat_array(values: array[int] | array[float]) -> np.ndarray:
     """The array's own memory, which nobody appends to any more."""
     return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
 
@@ -147,7 +147,7 @@ def _is_integer(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
@@ -170,9 +170,9 @@ class Flattener(ABC, Generic[Record]):
     def finish(self) -> Record:
         """All that was added."""
 
-    def say(self, where: str, message: str) -> None:
+    def say(self, where: str, message: str, rule: str) -> None:
         """Tell an offence of the row that is being added."""
-        self.offences.say(self.side, self.n, where, message)
+        self.offences.say(self.side, self.n, where, message, rule)
 
     def _identified(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The row, its id appended."""
@@ -182,7 +182,7 @@ class Flattener(ABC, Generic[Record]):
             if isinstance(name, str) or _is_integer(name):
                 name = str(name)
             else:
-                self.say("annotation_id", f"expected a string or an integer, found {cut(name)}")
+                self.say("annotation_id", f"expected a string or an integer, found {cut(name)}", "type")
                 name = ""
         self.ids.append(name)
         return row
@@ -225,18 +225,18 @@ class PredictionFlattener(Flattener[Predictions]):
     def add(self, row: Mapping[str, Any]) -> None:
         """Append one instance (unknown fields are counted)."""
         row = self._identified(row)
-        self.strangers.look(row, INSTANCE, self.say)
+        self.strangers.look(row, INSTANCE, self._say_misspelt)
         get = row.get
         outcome = get(OUTCOME_FIELD)
         self.answered.append(outcome is None or outcome == ANSWERED)
         if outcome is not None and not isinstance(outcome, str):
-            self.say(OUTCOME_FIELD, f"expected a string, found {cut(outcome)}")
+            self.say(OUTCOME_FIELD, f"expected a string, found {cut(outcome)}", "type")
         rationales = get("rationales")
         if rationales is None:
             self.rationales.append(-1)
         elif (several := as_list(rationales)) is None:
             self.rationales.append(-1)
-            self.say("rationales", f"expected a list, found {cut(rationales)}")
+            self.say("rationales", f"expected a list, found {cut(rationales)}", "type")
         else:
             before = len(self.doc)
             for position, rationale in enumerate(several):
@@ -250,7 +250,7 @@ class PredictionFlattener(Flattener[Predictions]):
         else:
             self.classification.append(-1)
             if not (self.numbered and _is_integer(label)):
-                self.say("classification", f"expected a label (a string), found {cut(label)}")
+                self.say("classification", f"expected a label (a string), found {cut(label)}", "type")
             self.numbered = self.numbered or _is_integer(label)  # told once: then all are
         for table, where in SCORE_FIELDS.items():
             self._scores(table, get(where), where)
@@ -263,15 +263,18 @@ class PredictionFlattener(Flattener[Predictions]):
             self._several(where, get(where), entry, getattr(self, name))
         self.n += 1
 
+    def _say_misspelt(self, where: str, message: str) -> None:
+        self.say(where, message, "key-unknown")
+
     def _rationale(self, rationale: object, position: int) -> None:
         where = f"rationales[{position}]"
         if type(rationale) is not dict and not isinstance(rationale, Mapping):
-            self.say(where, f"expected an object, found {cut(rationale)}")
+            self.say(where, f"expected an object, found {cut(rationale)}", "type")
             return
         docid = rationale.get("docid")
         if type(docid) is not str:
             if not _is_integer(docid):
-                self.say(f"{where}.docid", f"expected a string, found {cut(docid)}")
+                self.say(f"{where}.docid", f"expected a string, found {cut(docid)}", "type")
                 return
             docid = str(docid)
         self.instance.append(self.n)
@@ -292,7 +295,7 @@ class PredictionFlattener(Flattener[Predictions]):
         hard = as_list(value)
         if hard is None:
             self.hard.append(-1)
-            self.say(where, f"expected a list of spans, found {cut(value)}")
+            self.say(where, f"expected a list of spans, found {cut(value)}", "type")
             return
         size = len(self.start)
         try:
@@ -302,7 +305,7 @@ class PredictionFlattener(Flattener[Predictions]):
                     if not _is_integer(value):
                         name = "start_token" if position < len(starts) else "end_token"
                         place = f"{where}[{position % len(starts)}].{name}"
-                        self.say(place, f"expected an integer, found {cut(value)}")
+                        self.say(place, f"expected an integer, found {cut(value)}", "type")
                         self.hard.append(0)
                         return
             self.start.extend(starts)
@@ -311,13 +314,13 @@ class PredictionFlattener(Flattener[Predictions]):
         except OverflowError:
             del self.start[size:], self.end[size:]
             self.hard.append(0)
-            self.say(where, "expected offsets within the document, found one beyond 64 bits")
+            self.say(where, "expected offsets within the document, found one beyond 64 bits", "range")
         except (TypeError, KeyError, IndexError, AttributeError):
             del self.start[size:], self.end[size:]
             self.hard.append(0)
-            self.say(where, f"expected spans with start_token and end_token, found {cut(hard)}")
+            self.say(where, f"expected spans with start_token and end_token, found {cut(hard)}", "type")
 
-    def _floats(self, value: Any, where: str, sizes: array, values: array) -> None:
+    def _floats(self, value: Any, where: str, sizes: array[int], values: array[float]) -> None:
         if type(value) is np.ndarray and value.ndim == 1 and value.dtype.kind in "fiu":
             values.frombytes(np.ascontiguousarray(value, dtype=np.float64).tobytes())
             sizes.append(value.size)
@@ -325,25 +328,25 @@ class PredictionFlattener(Flattener[Predictions]):
         scores = as_list(value)
         if scores is None:
             sizes.append(-1)
-            self.say(where, f"expected a list of numbers, found {cut(value)}")
+            self.say(where, f"expected a list of numbers, found {cut(value)}", "type")
             return
         try:
             if not {*map(type, scores)} <= NUMBERS:
                 wrong = next(((k, x) for k, x in enumerate(scores) if not _is_number(x)), None)
                 if wrong is not None:
-                    self.say(f"{where}[{wrong[0]}]", f"expected a number, found {cut(wrong[1])}")
+                    self.say(f"{where}[{wrong[0]}]", f"expected a number, found {cut(wrong[1])}", "type")
                     sizes.append(-1)
                     return
             values.fromlist(scores)
             sizes.append(len(scores))
         except OverflowError:
-            self.say(where, "expected finite numbers, found one beyond the range of a float")
+            self.say(where, "expected finite numbers, found one beyond the range of a float", "range")
             sizes.append(-1)
 
     def _scores(self, table: str, scores: Any, where: str) -> None:
         wrong = self.tables[table].add(scores)
         if wrong is not None:
-            self.say(where, wrong)
+            self.say(where, wrong, "probabilities")
 
     def _numbers(self, row: Mapping[str, Any]) -> None:
         for number in NUMBER_FIELDS.values():
@@ -353,7 +356,7 @@ class PredictionFlattener(Flattener[Predictions]):
                 if value is None:
                     break
                 if depth + 1 < len(number.path) and not isinstance(value, Mapping):
-                    self.say(name, f"expected an object, found {cut(value)}")
+                    self.say(name, f"expected an object, found {cut(value)}", "type")
                     value = None
                     break
             self._number(value, number.field)
@@ -362,43 +365,46 @@ class PredictionFlattener(Flattener[Predictions]):
         if value is None or not (type(value) is float or _is_number(value)):
             self.number.append(np.nan)
             if value is not None:
-                self.say(where, f"expected a number, found {cut(value)}")
+                self.say(where, f"expected a number, found {cut(value)}", "type")
             return
         try:
             self.number.append(value)
         except OverflowError:
             self.number.append(np.inf)
 
-    def _several(self, where: str, value: Any, kind: str, sizes: array) -> None:
+    def _several(self, where: str, value: Any, kind: str, sizes: array[int]) -> None:
         entries = None if value is None else as_list(value)
         if entries is None:
             sizes.append(-1)
             if value is not None:
-                self.say(where, f"expected a list, found {cut(value)}")
+                self.say(where, f"expected a list, found {cut(value)}", "type")
             return
         sizes.append(len(entries))
         tables = [(SCORE_FIELDS[side], self.tables[f"{kind}_{side}"]) for side in ERASED]
         for position, entry in enumerate(entries):
             if type(entry) is not dict and not isinstance(entry, Mapping):
-                self.say(f"{where}[{position}]", f"expected an object, found {cut(entry)}")
+                self.say(f"{where}[{position}]", f"expected an object, found {cut(entry)}", "type")
                 entry = {}
             if kind == "threshold":
                 threshold = entry.get("threshold")
-                if type(threshold) is not float and not _is_number(threshold):
-                    self.say(f"{where}[{position}].threshold", f"expected a number, found {cut(threshold)}")
-                    threshold = np.nan
-                self.threshold.append(threshold)
+                if type(threshold) is float or _is_number(threshold):
+                    self.threshold.append(threshold)
+                else:
+                    self.threshold.append(np.nan)
+                    self.say(f"{where}[{position}].threshold", f"expected a number, found {cut(threshold)}", "type")
             for key, table in tables:
                 wrong = table.add(entry.get(key))
                 if wrong is not None:
-                    self.say(f"{where}[{position}].{key}", wrong)
+                    self.say(f"{where}[{position}].{key}", wrong, "probabilities")
 
     def finish(self) -> Predictions:
         """All that was added."""
         for layout in self.layouts:
             for label in layout:
                 if type(label) is not str:
-                    self.offences.say("prediction", 0, "classification_scores", f"label {cut(label)} is no string")
+                    self.offences.say(
+                        "prediction", 0, "classification_scores", f"label {cut(label)} is no string", "type"
+                    )
                 self.labels.setdefault(label, len(self.labels))
         numbers = flat_array(self.number).reshape(-1, len(NUMBER_FIELDS))
         tables = {name: table.matrix(self.labels) for name, table in self.tables.items()}
@@ -450,15 +456,16 @@ class ReferenceFlattener(Flattener[References]):
             return
         wrong = [name for name in row if name not in REFERENCE_FIELDS and nearly(name, [field])]
         if wrong:
-            self.say(cut(wrong[0])[1:-1], misspelt(field))
+            self.say(cut(wrong[0])[1:-1], misspelt(field), "key-unknown")
         elif field in self.needed:
-            self.say(field, f"expected it in every row, found {cut(row.get(field)) if field in row else 'none'}")
+            found = cut(row.get(field)) if field in row else "none"
+            self.say(field, f"expected it in every row, found {found}", "key-missing")
 
     def _list(self, value: Any, where: str, what: str, nothing: bool = True) -> list[Any]:
         """A list's items; none where it is null and that may be."""
         items = [] if value is None and nothing else as_list(value)
         if items is None:
-            self.say(where, f"expected a list of {what}, found {cut(value)}")
+            self.say(where, f"expected a list of {what}, found {cut(value)}", "type")
         return items or []
 
     def _label(self, label: object) -> None:
@@ -466,7 +473,8 @@ class ReferenceFlattener(Flattener[References]):
             self.classification.append(-1)
         elif isinstance(label, str):
             if self.label_names is not None and label not in self.label_names:
-                self.say("classification", f"expected one of {', '.join(self.label_names)}, found {cut(label)}")
+                names = ", ".join(self.label_names)
+                self.say("classification", f"expected one of {names}, found {cut(label)}", "label-unknown")
             self.classification.append(self.labels.setdefault(label, len(self.labels)))
         elif isinstance(label, (int, np.integer)) and not isinstance(label, bool):
             if self.label_names is None:  # whoever joins the batches may know the names: `checks.name_labels`
@@ -476,22 +484,22 @@ class ReferenceFlattener(Flattener[References]):
             elif label == -1 or not 0 <= label < len(self.label_names):
                 if label != -1:  # -1 is a ClassLabel's "no label"
                     names = f"0 to {len(self.label_names) - 1}"
-                    self.say("classification", f"expected {names}, found {label}")
+                    self.say("classification", f"expected {names}, found {label}", "label-unknown")
                 self.classification.append(-1)
             else:
                 self.classification.append(self.labels[self.label_names[int(label)]])
         else:
-            self.say("classification", f"expected a label, found {cut(label)}")
+            self.say("classification", f"expected a label, found {cut(label)}", "type")
             self.classification.append(-1)
 
     def _document(self, document: object, position: int) -> None:
         where = f"documents[{position}]"
         docid = document.get("docid") if isinstance(document, Mapping) else None
         if not isinstance(document, Mapping) or not isinstance(document.get("text"), str):
-            self.say(where, f"expected docid and text, found {cut(document)}")
+            self.say(where, f"expected docid and text, found {cut(document)}", "type")
             return
         if not isinstance(docid, str) and not _is_integer(docid):
-            self.say(f"{where}.docid", f"expected a string, found {cut(docid)}")
+            self.say(f"{where}.docid", f"expected a string, found {cut(docid)}", "type")
             return
         self.document_instance.append(self.n)
         self.document.append(self.docs.setdefault(str(docid), len(self.docs)))
@@ -506,10 +514,10 @@ class ReferenceFlattener(Flattener[References]):
             first, last = evidence.get("start_sentence"), evidence.get("end_sentence")
         except (TypeError, KeyError, AttributeError, IndexError):
             where = f"evidences[{number}][{position}]"
-            self.say(where, f"expected docid, start_token and end_token, found {cut(evidence)}")
+            self.say(where, f"expected docid, start_token and end_token, found {cut(evidence)}", "type")
             return
         if not isinstance(docid, str) and not _is_integer(docid):
-            self.say(f"evidences[{number}][{position}].docid", f"expected a string, found {cut(docid)}")
+            self.say(f"evidences[{number}][{position}].docid", f"expected a string, found {cut(docid)}", "type")
             return
         first, last = -1 if first is None else first, -1 if last is None else last
         values = (start, end, first, last)
@@ -517,13 +525,13 @@ class ReferenceFlattener(Flattener[References]):
             where = f"evidences[{number}][{position}]"
             for name, value in zip(("start_token", "end_token", "start_sentence", "end_sentence"), values, strict=True):
                 if not _is_integer(value):
-                    self.say(f"{where}.{name}", f"expected an integer, found {cut(value)}")
+                    self.say(f"{where}.{name}", f"expected an integer, found {cut(value)}", "type")
                     return
         if not (-FAR < start < FAR and -FAR < end < FAR and -FAR < first < FAR and -FAR < last < FAR):
             names = ("start_token", "end_token", "start_sentence", "end_sentence")
             name, value = next(pair for pair in zip(names, values, strict=True) if not -FAR < pair[1] < FAR)
             where = f"evidences[{number}][{position}].{name}"
-            self.say(where, f"expected an offset within the document, found {cut(value)}")
+            self.say(where, f"expected an offset within the document, found {cut(value)}", "range")
             return
         self.doc.append(self.docs.setdefault(docid if type(docid) is str else str(docid), len(self.docs)))
         self.group.append(len(self.group_instance) - 1)

@@ -19,7 +19,7 @@ from .flat import FlatRecord, Predictions, Record, References, concatenate, pack
 from .flatten_arrow import predictions_from_arrow, references_from_arrow
 from .flatten_rows import Flattener, PredictionFlattener, ReferenceFlattener
 from .joining import by_documents
-from .offences import Offences
+from .offences import InputError, Offences
 from .pool import Statistics
 from .rows import check_columns, rows_of
 from .strangers import Strangers
@@ -145,7 +145,7 @@ class Scores(NamedTuple):
     rows: np.ndarray | None
 
 
-class InstanceBatches(Batches[Batch]):
+class InstanceBatches(Batches[Batch[Any]]):
     """A mixin before ``evaluate.Metric`` for modules that score ERASER instances.
 
     The class defines ``_measure(predictions, references, label_names, only_predicted, **settings)``, which gives a
@@ -160,35 +160,41 @@ class InstanceBatches(Batches[Batch]):
     REFERENCE_COLUMNS: ClassVar[Sequence[str]] = ()
     _measure: Callable[..., Scores]
 
-    def _keep(self, data: Any, side: str) -> Batch:
+    def _keep(self, data: Any, side: str) -> Batch[Any]:
         return flat_predictions(data) if side == "prediction" else flat_references(data, self.REFERENCE_COLUMNS)
 
-    def _packed(self, kept: Batch, side: str) -> bytes:
+    def _packed(self, kept: Batch[Any], side: str) -> bytes:
         record = pack(kept.record)
         columns = [kept.scalar_columns(), kept.label_names, kept.strangers]  # to break scores down by, to cluster by
         return len(record).to_bytes(8, "little") + record + json.dumps(columns).encode()
 
-    def _unpacked(self, data: bytes, side: str) -> Batch:
+    def _unpacked(self, data: bytes, side: str) -> Batch[Any]:
         end = 8 + int.from_bytes(data[:8], "little")
         kind: type[FlatRecord] = Predictions if side == "prediction" else References
         source, names, strangers = json.loads(data[end:])
         return Batch(unpack(kind, data[8:end]), source, names, Strangers(strangers))
 
     def _measured(
-        self, predictions: Sequence[Batch], references: Sequence[Batch], by: str | None = None, **settings: Any
+        self,
+        predictions: Sequence[Batch[Any]],
+        references: Sequence[Batch[Any]],
+        by: str | None = None,
+        **settings: Any,
     ) -> Measured:
         if not predictions:
-            raise ValueError("predictions: expected at least one instance, found none")
+            raise InputError("expected at least one instance, found none", "empty", "predictions")
         if not references and self.references_needed:
-            raise ValueError("references: expected at least one row, found none")
+            raise InputError("expected at least one row, found none", "empty", "references")
         p = concatenate([batch.record for batch in predictions])
         r = concatenate([batch.record for batch in references]) if references else None
         if r is not None and not r.ids:
-            raise ValueError("references: expected at least one row, found none")
+            raise InputError("expected at least one row, found none", "empty", "references")
         if settings.get("label_names") is None:
             known = [batch.label_names for batch in references if batch.label_names is not None]
             if any(names != known[0] for names in known):
-                raise ValueError(f"references: expected the same label names throughout, found {known[0]} and others")
+                raise InputError(
+                    f"expected the same label names throughout, found {known[0]} and others", "constant", "references"
+                )
             settings["label_names"] = known[0] if known else None
         scores = self._measure(p, r, **settings)
         strangers = sum((batch.strangers for batch in predictions), Strangers())
@@ -231,8 +237,10 @@ class InstanceColumns:
             if record is not None and not any(part is None for part in parts):
                 return self._ordered([value for part in parts for value in part or ()], record.ids)
         if r is None:
-            raise ValueError(f"by: expected references with the column {name!r}, found no references")
-        raise ValueError(f"by: expected a column that every reference has, found {name!r} not in all of them")
+            raise InputError(f"expected references with the column {name!r}, found no references", "option-value", "by")
+        raise InputError(
+            f"expected a column that every reference has, found {name!r} not in all of them", "option-value", "by"
+        )
 
     def clusters(self) -> Clusters:
         """Annotations that share a document: those of the references, else those of the predictions' rationales."""

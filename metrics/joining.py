@@ -151,7 +151,7 @@ class DocumentLengths:
         """The row of each (annotation, document) among the references' documents; -1 where there is none."""
         if self.rows is not None:
             annotation = np.append(self.rows, -1)[annotation]
-        rows = self.any_row[doc]
+        rows: np.ndarray = self.any_row[doc]
         if self.packed.size:
             wanted = annotation * self.n_docs + doc
             at = np.minimum(np.searchsorted(self.packed, wanted), self.packed.size - 1)

@@ -26,7 +26,7 @@ from .fields import (
     SCORE_FIELDS,
     Format,
 )
-from .offences import Offences, cut
+from .offences import InputError, Offences, cut
 from .pool import Statistics, divide
 from .resampling import intervals as intervals
 from .results import report as report
@@ -67,7 +67,8 @@ Args:
     per_instance: adds the scores of each instance.
     confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is "bca"
         or "percentile".
-    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), "none",
+    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), \
+"none",
         or a column of the rows.
     by: a column of the rows; adds the scores per value of it.
     label_names: names of the class numbers in that column.
@@ -100,13 +101,13 @@ class _Point(NamedTuple):
 
     rate: float | None
     trial: int
-    p: tuple[float, float, float, float]
+    p: tuple[float, ...]  # of `FIDELITY_FIELDS`
 
 
 def _probability(value: Any, name: str, field: str, offences: Offences) -> float:
     number = as_number(value)
     if number is None or not 0 <= number <= 1:
-        offences.say_of("prediction", name, field, f"expected a probability in [0, 1], found {cut(value)}")
+        offences.say_of("prediction", name, field, f"expected a probability in [0, 1], found {cut(value)}", "range")
         return 0.0
     return number
 
@@ -114,16 +115,14 @@ def _probability(value: Any, name: str, field: str, offences: Offences) -> float
 def _of_label(scores: Any, label: Any, name: str, field: str, offences: Offences) -> float:
     """The label's probability in {label: probability}; a fault where that is no distribution or lacks the label."""
     if not isinstance(scores, Mapping) or scores.get(label) is None:
-        offences.say_of(
-            "prediction", name, field, f"expected a probability of the label {label!r}, found {cut(scores)}"
-        )
+        message = f"expected a probability of the label {label!r}, found {cut(scores)}"
+        offences.say_of("prediction", name, field, message, "score-missing")
         return 0.0
     before = offences.total
     numbers = [_probability(p, name, field, offences) for p in scores.values() if p is not None]
     if offences.total == before and abs(sum(numbers) - 1) > PROBABILITY_SLACK:
-        offences.say_of(
-            "prediction", name, field, f"expected probabilities that sum to 1, found a sum of {sum(numbers):g}"
-        )
+        message = f"expected probabilities that sum to 1, found a sum of {sum(numbers):g}"
+        offences.say_of("prediction", name, field, message, "probabilities")
     return as_number(scores[label]) or 0.0
 
 
@@ -132,9 +131,11 @@ def _place(row: Row, name: str, where: str, offences: Offences) -> tuple[float, 
     rate, trial = as_number(row.get("occlusion_rate")), as_scalar(row.get("trial", 0))
     if rate is None or not 0 <= rate <= 1:
         value = row.get("occlusion_rate")
-        offences.say_of("prediction", name, f"{where}occlusion_rate", f"expected a rate in [0, 1], found {cut(value)}")
+        offences.say_of(
+            "prediction", name, f"{where}occlusion_rate", f"expected a rate in [0, 1], found {cut(value)}", "range"
+        )
     if isinstance(trial, bool) or not isinstance(trial, int):
-        offences.say_of("prediction", name, f"{where}trial", f"expected a whole number, found {cut(trial)}")
+        offences.say_of("prediction", name, f"{where}trial", f"expected a whole number, found {cut(trial)}", "type")
         trial = 0
     return round(rate or 0.0, 9), trial
 
@@ -143,16 +144,18 @@ def _instance_points(row: Row, name: str, offences: Offences) -> list[_Point]:
     """The points of an ERASER instance: itself, and its occluded scores."""
     label = row.get("classification")
     if not isinstance(label, str):
-        offences.say_of("prediction", name, "classification", f"expected a label, found {cut(label)}")
+        offences.say_of("prediction", name, "classification", f"expected a label, found {cut(label)}", "type")
         return []
     whole = {key: _of_label(row.get(field), label, name, field, offences) for key, field in FIDELITY_FIELDS.items()}
-    points = [_Point(None, 0, tuple(whole.values()))]  # type: ignore[arg-type]
+    points = [_Point(None, 0, tuple(whole.values()))]
     occluded = row.get(OCCLUDED_FIELD)
     if occluded is None:
         return points
     scores = as_list(occluded)
     if scores is None or not all(isinstance(one, Mapping) for one in scores):
-        offences.say_of("prediction", name, OCCLUDED_FIELD, f"expected a list of objects, found {cut(occluded)}")
+        offences.say_of(
+            "prediction", name, OCCLUDED_FIELD, f"expected a list of objects, found {cut(occluded)}", "type"
+        )
         return points
     for at, one in enumerate(scores):
         where = f"{OCCLUDED_FIELD}[{at}]."
@@ -174,7 +177,7 @@ def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Po
     curves = any(row.get("occlusion_rate") is not None for row in rows)
     identified = any(row.get(field) is not None for row in rows for field in ID_FIELDS)
     if curves and not identified:
-        raise ValueError("expected annotation_id in rows with an occlusion_rate, found none")
+        raise InputError("expected annotation_id in rows with an occlusion_rate, found none", "key-missing")
     flat: list[tuple[str, Row, float | None, int]] = []
     if not curves:
         named = by_id(rows, "prediction", offences) if identified else {str(at): row for at, row in enumerate(rows)}
@@ -190,19 +193,19 @@ def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Po
     points: dict[str, list[_Point]] = {}
     for name, row, place, trial in flat:
         p = tuple(_probability(row.get(key), name, key, offences) for key in FIDELITY_FIELDS)
-        points.setdefault(name, []).append(_Point(place, trial, p))  # type: ignore[arg-type]
+        points.setdefault(name, []).append(_Point(place, trial, p))
     return points, named
 
 
 def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> Grid:
-    """The (rate, trial) that every instance must have, ascending; offences for what deviates from the first instance."""
+    """The (rate, trial) that every instance must have, ascending; what deviates from the first one's is told."""
     first: Grid | None = None
     for name, of_instance in points.items():
         places = sorted((point.rate, point.trial) for point in of_instance if point.rate is not None)
         twice = next((one for one, other in pairwise(places) if one == other), None)
         if twice is not None:
             what = f"expected each rate and trial once, found rate {twice[0]:g}, trial {twice[1]} twice"
-            offences.say_of("prediction", name, "occlusion_rate", what)
+            offences.say_of("prediction", name, "occlusion_rate", what, "id-twice")
         elif first is None:
             first = places
         elif places != first:
@@ -211,11 +214,11 @@ def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> Grid:
             what = (
                 f"expected the rates and trials of the first instance, found {state} at rate {odd[0]:g}, trial {odd[1]}"
             )
-            offences.say_of("prediction", name, "occlusion_rate", what)
+            offences.say_of("prediction", name, "occlusion_rate", what, "constant")
     return first or []
 
 
-class NormalizedFidelity(RowBatches, evaluate.Metric):
+class NormalizedFidelity(RowBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
     """Null-normalised fidelity and its curves; see ``inputs_description``."""
 
     def _format(self, rows: Sequence[Row]) -> Format:
@@ -243,14 +246,16 @@ class NormalizedFidelity(RowBatches, evaluate.Metric):
         """Per instance: its scores, those of each rate and trial, and the count 1."""
         steep = as_number(fast_slope)
         if steep is None:
-            raise ValueError(f"fast_slope: expected a number, found {fast_slope!r}")
+            raise InputError(f"expected a number, found {fast_slope!r}", "option-value", "fast_slope")
         smallest = as_number(smallest_null_difference)
         if smallest is None or not 0 < smallest <= 1:
-            raise ValueError(
-                f"smallest_null_difference: expected a number in (0, 1], found {smallest_null_difference!r}"
+            raise InputError(
+                f"expected a number in (0, 1], found {smallest_null_difference!r}",
+                "option-value",
+                "smallest_null_difference",
             )
         if not predictions:
-            raise ValueError("expected predictions, found none")
+            raise InputError("expected predictions, found none", "empty")
         offences = Offences()
         points, named = _points(predictions, offences)
         further = by_id(references or (), "reference", offences)
@@ -311,7 +316,7 @@ def _by_rate(grid: Grid, values: np.ndarray, pool: Callable[..., np.ndarray] = n
 
 def _statistics(points: Mapping[str, list[_Point]], grid: Grid, smallest: float) -> Statistics:
     if grid and grid[0][0] != 0:
-        raise ValueError("occlusion_rate: expected rows at rate 0 (nothing occluded), found none")
+        raise InputError("expected rows at rate 0 (nothing occluded), found none", "score-missing", "occlusion_rate")
     scored = _scored(points, grid, smallest)
     # the scores on the untouched rationale, or their mean over the trials at rate 0
     starts = [scored[None, 0]] if (None, 0) in scored else [scored[place] for place in grid if place[0] == 0]

@@ -1,4 +1,7 @@
-"""What is wrong with the input: every offence is counted, the first ten are told in one ValueError."""
+"""What is wrong with the input: every offence is counted, the first ten are told in one `InputError`.
+
+Each names the rule that it breaks, an id of the package's records/rules.py, by which programs tell errors apart.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def cut(value: object, limit: int = 60) -> str:
 
 
 class Offence(NamedTuple):
-    """One thing wrong: in which input ("prediction" or "reference"), at which row, in which field, and what."""
+    """One thing wrong: in which input ("prediction", "reference" or ""), at which row, in which field, and what."""
 
     side: str
     row: int
@@ -29,6 +32,35 @@ class Offence(NamedTuple):
     message: str
     name: str | None = None  # the row's id as a message shows it, where whoever tells the offence knows no row number
     id: str | None = None  # the row's id, where `Offences.sides` knows it
+    rule: str = "input"  # the rule that is broken
+
+    @property
+    def instance(self) -> str | None:
+        """The row's id, where it is known and the row has one."""
+        return self.id or None
+
+
+class InputError(ValueError):
+    """Wrong input, or a wrong argument.
+
+    Args:
+        message: what was expected and what was found.
+        rule: the rule that is broken.
+        field: the argument or the path of the field, which the text then begins with.
+        errors: the offences that ``message`` tells; by default it is one, of no row.
+        total: how many offences there are.
+    """
+
+    def __init__(
+        self, message: str, rule: str = "input", field: str = "", errors: Sequence[Offence] = (), total: int = 1
+    ) -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.errors, self.total = list(errors) or [Offence("", -1, field, message, rule=rule)], total
+
+    @property
+    def rule(self) -> str:
+        """The first offence's rule."""
+        return self.errors[0].rule
 
 
 class Rows(NamedTuple):
@@ -52,19 +84,21 @@ class Offences(list[Offence]):
         super().__init__()
         self.sides = {} if sides is None else sides
 
-    def say(self, side: str, row: int, field: str, message: str) -> None:
+    def say(self, side: str, row: int, field: str, message: str, rule: str = "input") -> None:
         """Tell an offence of a row by the row's number."""
-        self.repeat(self._offence(side, int(row), field, message))
+        self.repeat(self._offence(side, int(row), field, message, rule))
 
-    def say_of(self, side: str, name: object, field: str, message: str) -> None:
-        """Tell an offence of a row by the row's id."""
-        self.repeat(Offence(side, -1, field, message, cut(name)))
+    def say_of(self, side: str, name: object, field: str, message: str, rule: str = "input") -> None:
+        """Tell an offence of a row by the row's id; a number is the place of a row without one."""
+        self.repeat(Offence(side, -1, field, message, cut(name), name if isinstance(name, str) else None, rule))
 
-    def say_all(self, side: str, rows: np.ndarray, field: str, message: str | Callable[[int], str]) -> None:
+    def say_all(
+        self, side: str, rows: np.ndarray, field: str, message: str | Callable[[int], str], rule: str = "input"
+    ) -> None:
         """Tell one offence per row; ``message`` is a text, or a function of the position in ``rows`` that gives it."""
         for position in range(min(rows.size, max(MOST_TOLD - len(self), 0))):
             text = message(position) if callable(message) else message
-            self.append(self._offence(side, int(rows[position]), field, text))
+            self.append(self._offence(side, int(rows[position]), field, text, rule))
         self.total += int(rows.size)
 
     def take(self, other: Offences) -> None:
@@ -77,11 +111,11 @@ class Offences(list[Offence]):
         self.clear()
         self.total = 0
 
-    def _offence(self, side: str, row: int, field: str, message: str) -> Offence:
+    def _offence(self, side: str, row: int, field: str, message: str, rule: str) -> Offence:
         if side not in self.sides:
-            return Offence(side, row, field, message)
+            return Offence(side, row, field, message, rule=rule)
         numbers, ids = self.sides[side]
-        return Offence(side, int(numbers[row]), field, message, id=ids[row] if row < len(ids) else None)
+        return Offence(side, int(numbers[row]), field, message, id=ids[row] if row < len(ids) else None, rule=rule)
 
     def repeat(self, offence: Offence) -> None:
         """Tell an offence as it stands."""
@@ -90,28 +124,36 @@ class Offences(list[Offence]):
             self.append(offence)
 
     def stop(self, ids: Mapping[str, Sequence[str]] | None = None) -> None:
-        """Raise a ValueError that names row and field of the first offences, and says how many there are, if any.
+        """Raise an `InputError` that names row and field of the first offences, and says how many there are, if any.
 
         Args:
             ids: side -> the id of each row, for offences that were told by row number.
         """
         if not self.total:
             return
-        lines = [_shortened(_line(offence, (ids or {}).get(offence.side, ()))) for offence in self]
+        sides = ids or {}
+        errors = [_identified(offence, sides.get(offence.side, ())) for offence in self]
+        lines = [_shortened(_line(offence, bool(sides.get(offence.side)))) for offence in errors]
         if self.total > len(self):
             lines.append(f"… and {self.total - len(self)} more ({self.total} in all)")
-        raise ValueError("\n".join(lines))
+        raise InputError("\n".join(lines), errors=errors, total=self.total)
 
 
-def _line(offence: Offence, ids: Sequence[str]) -> str:
+def _identified(offence: Offence, ids: Sequence[str]) -> Offence:
+    """The offence with its row's id, where its row's number gives it."""
+    told = offence.name is not None or offence.id is not None
+    return offence if told or not 0 <= offence.row < len(ids) else offence._replace(id=ids[offence.row])
+
+
+def _line(offence: Offence, known: bool) -> str:
+    """An offence in words; ``known``: the ids of its side are known."""
     where = f": {offence.field}" if offence.field else ""
     if offence.name is not None:
         return f"{offence.side} {offence.name}{where}: {offence.message}"
-    if not ids and offence.id is None:
+    if not known and offence.id is None:
         return f"{offence.side}s: {offence.message}"
-    name = ids[offence.row] if offence.id is None and offence.row < len(ids) else offence.id
     noun = "instance" if offence.side == "prediction" else "reference"
-    return f"{noun} {repr(name) if name else f'number {offence.row}'}{where}: {offence.message}"
+    return f"{noun} {repr(offence.id) if offence.id else f'number {offence.row}'}{where}: {offence.message}"
 
 
 def _shortened(line: str) -> str:

@@ -173,16 +173,19 @@ class Parts:
         if self.r is None:
             return np.arange(len(ids))
         self.rules["unknown ids"].say_all(
-            "prediction", np.array(lost, dtype=np.int64), "annotation_id",
+            "prediction",
+            np.array(lost, dtype=np.int64),
+            "annotation_id",
             lambda k: f"no annotation has the id {ids[lost[k]]!r}",
-        )  # fmt: skip
+            "id-unknown",
+        )
         return rows
 
     def finish(self) -> None:
         """What can be told of all parts alone: instances there must be, and of every annotation one."""
         if self.first is None:
             self.rules.sides.pop("prediction", None)
-            self.rules["fields"].say("prediction", -1, "", "expected at least one instance, found none")
+            self.rules["fields"].say("prediction", -1, "", "expected at least one instance, found none", "empty")
             return
         self.rules.sides["prediction"] = self.first
         self.fields.finish()
@@ -200,12 +203,12 @@ class Parts:
                 f"none of the {self.instances:,} ids occurs among the {total:,} annotations (ids like {ids[0]!r}): "
                 "another corpus or another split?"
             )
-            unknown.say("prediction", 0, "annotation_id", message)
+            unknown.say("prediction", 0, "annotation_id", message, "id-unknown")
         elif missing.size and not self.only_predicted:
             message = "expected an instance for this annotation, found none"
             counted = f" ({missing.size:,} of {total:,} annotations have none; {self.option} scores the others alone)"
             self.rules["missing instances"].say_all(
-                "reference", missing, "annotation_id", lambda k: message + counted * (k == 0)
+                "reference", missing, "annotation_id", lambda k: message + counted * (k == 0), "id-missing"
             )
 
     @property
@@ -227,4 +230,4 @@ class Parts:
 
 
 def _say_again(offences: Offences, side: str, row: int, name: str) -> None:
-    offences.say(side, row, "annotation_id", f"expected each id once, found {name!r} again")
+    offences.say(side, row, "annotation_id", f"expected each id once, found {name!r} again", "id-twice")

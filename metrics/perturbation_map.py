@@ -13,7 +13,7 @@ from .cells import Row, as_list, as_number
 from .clusters import connected as connected
 from .features import FEATURES
 from .fields import HEADLINE, PERTURBATION_ROW
-from .offences import Offences, cut
+from .offences import InputError, Offences, cut
 from .pool import Statistics, divide
 from .presets import WANG2022, check_paper
 from .rank_consistency import average_precisions
@@ -25,8 +25,8 @@ from .sources import FINE_GRAINED
 from .strangers import nearly as nearly
 
 KEYS = ("map", "map_prefix_hits", "map_full_ranking")
-HIGHER_IS_BETTER = dict.fromkeys(KEYS, True)
-RANGES = dict.fromkeys(KEYS, (0.0, 1.0))
+HIGHER_IS_BETTER: dict[str, bool | None] = dict.fromkeys(KEYS, True)
+RANGES: dict[str, tuple[float | None, float | None]] = dict.fromkeys(KEYS, (0.0, 1.0))
 TOP, FULL = "rationale_tokens", "ranked_tokens"
 Ranked = dict[str, list[list[str]]]  # id -> per sequence the tokens, most important first
 
@@ -37,26 +37,34 @@ kept when the input is perturbed in a way that should not change the model's dec
 
 _INPUTS_DESCRIPTION = """
 Args:
-    predictions: rows {id, rationale_tokens}; rationale_tokens holds, per sequence of the input, the tokens that make its
-        rationale, most important first: [[token, ..], ..]; the authors cut each ranking to its first ceil(kd n) of n tokens.
-        Optional: kd, the share (or one per sequence), and ranked_tokens, all tokens of each sequence, most important first.
+    predictions: rows {id, rationale_tokens}; rationale_tokens holds, per sequence of the input, \
+the tokens that make its
+        rationale, most important first: [[token, ..], ..]; \
+the authors cut each ranking to its first ceil(kd n) of n tokens.
+        Optional: kd, the share (or one per sequence), and ranked_tokens, all tokens of each sequence, \
+most important first.
     references: rows {id, sample_type, rel_ids}; sample_type is "ori" or "disturb"; rel_ids names the perturbed records
-        of an original one. Rows of bilingual_perturbation are understood as they come; of their tokens the signature takes
+        of an original one. Rows of bilingual_perturbation are understood as they come; \
+of their tokens the signature takes
         the share that was ranked, where rows have no kd.
     only_predicted: pairs of which a record has no prediction are left out; without it they are an error.
-    paper: "wang2022": the mean is over all perturbed records of the references, as in the authors' code; those without a
+    paper: "wang2022": the mean is over all perturbed records of the references, as in the authors' code; \
+those without a
         prediction, or named by no original, count 0.
     per_instance: adds the scores of each original record (the mean over its pairs).
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over original records; ci_method is "bca"
+    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over original records; \
+ci_method is "bca"
         or "percentile".
-    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), "none",
+    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), \
+"none",
         or a column of the rows.
     by: a column of the rows; adds the scores per value of it.
     label_names: names of the class numbers in that column.
 
 Returns:
     map: equation 2; map_prefix_hits: the earlier form, in which token j counts if it stands among the original's
-    first j; map_full_ranking: map of ranked_tokens, where there are some; all in [0, 1], higher is better; pairs: how many;
+    first j; map_full_ranking: map of ranked_tokens, where there are some; all in [0, 1], higher is better; pairs: \
+how many;
     signature, with what was ranked.
 
 Raises:
@@ -85,7 +93,7 @@ def _sequences(row: Row, name: str, field: str, offences: Offences) -> list[list
     value = row.get(field)
     sequences = as_list(value)
     if not sequences:
-        offences.say_of("prediction", name, field, f"expected lists of tokens, found {cut(value)}")
+        offences.say_of("prediction", name, field, f"expected lists of tokens, found {cut(value)}", "type")
         return []
     checked = []
     for at, sequence in enumerate(sequences):
@@ -93,7 +101,7 @@ def _sequences(row: Row, name: str, field: str, offences: Offences) -> list[list
         if tokens is None or not set(map(type, tokens)) <= {str}:
             wrong = sequence if tokens is None else next(token for token in tokens if type(token) is not str)
             what = "a list of tokens" if tokens is None else "tokens (strings)"
-            offences.say_of("prediction", name, f"{field}[{at}]", f"expected {what}, found {cut(wrong)}")
+            offences.say_of("prediction", name, f"{field}[{at}]", f"expected {what}, found {cut(wrong)}", "type")
             return []
         checked.append(tokens)
     return checked
@@ -103,19 +111,19 @@ def _perturbed(name: str, record: Row, offences: Offences) -> list[str]:
     """The ids of a record's perturbed ones."""
     kind = record.get("sample_type")
     if not isinstance(kind, str) or kind not in ("ori", "disturb"):
-        offences.say_of("reference", name, "sample_type", f"expected 'ori' or 'disturb', found {cut(kind)}")
+        offences.say_of("reference", name, "sample_type", f"expected 'ori' or 'disturb', found {cut(kind)}", "choice")
         return []
     value = record.get("rel_ids")
     if kind == "disturb" or value is None:
         return []
     others = as_list(value)
     if others is None or any(isinstance(other, bool) or not isinstance(other, (int, str)) for other in others):
-        offences.say_of("reference", name, "rel_ids", f"expected a list of ids, found {cut(value)}")
+        offences.say_of("reference", name, "rel_ids", f"expected a list of ids, found {cut(value)}", "type")
         return []
     names = [str(other) for other in others]
     if len(set(names)) != len(names) or name in names:
         message = f"expected each perturbed record once and not the record itself, found {cut(names)}"
-        offences.say_of("reference", name, "rel_ids", message)
+        offences.say_of("reference", name, "rel_ids", message, "id-twice")
         return []
     return names
 
@@ -127,9 +135,8 @@ def _share_said(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row
         value = row.get("kd")
         numbers = [as_number(share) for share in (as_list(value) or [value])]
         if value is not None and any(share is None or not 0 < share <= 1 for share in numbers):
-            offences.say_of(
-                "prediction", name, "kd", f"expected a share in (0, 1], or one per sequence, found {cut(value)}"
-            )
+            message = f"expected a share in (0, 1], or one per sequence, found {cut(value)}"
+            offences.say_of("prediction", name, "kd", message, "range")
         shares[",".join(f"{share:g}" for share in dict.fromkeys(numbers) if share is not None)] = None
     if list(shares) != [""]:
         return "kd " + " or ".join(filter(None, shares))
@@ -143,7 +150,7 @@ def _share_said(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row
     return f"{kept / whole:.3g} of the tokens" if whole else "unknown"
 
 
-class PerturbationMap(RowBatches, evaluate.Metric):
+class PerturbationMap(RowBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
     """MAP of original/perturbed pairs; see ``inputs_description``."""
 
     FORMAT = PERTURBATION_ROW
@@ -172,7 +179,7 @@ class PerturbationMap(RowBatches, evaluate.Metric):
         """
         check_paper(paper, WANG2022)
         if not predictions or not references:
-            raise ValueError(f"expected {'references' if predictions else 'predictions'}, found none")
+            raise InputError(f"expected {'references' if predictions else 'predictions'}, found none", "empty")
         offences = Offences()
         rows, records = by_id(predictions, "prediction", offences), by_id(references, "reference", offences)
         pairs = [(name, other) for name, record in records.items() for other in _perturbed(name, record, offences)]
@@ -189,22 +196,19 @@ class PerturbationMap(RowBatches, evaluate.Metric):
         scored = [pair for pair in pairs if pair[0] in rows and pair[1] in rows]
         missed = _missed(pairs, scored, records) if paper == WANG2022 else {}
         if not scored and not missed:
-            raise ValueError("expected original records (sample_type 'ori') with rel_ids, found no pair")
+            raise InputError("expected original records (sample_type 'ori') with rel_ids, found no pair", "empty")
         statistics = _statistics(scored, ranked, missed, offences)
         sources = [[records.get(name), rows.get(name)] for name in statistics.ids]
         settings = {"ranked": share} | ({"paper": paper} if paper else scored_of(len(scored), len(pairs)))
-        notes = (
-            []
-            if share != "unknown"
-            else ["MAP ranks what is given: no kd in the predictions, no tokens in the references"]
-        )
+        note = "MAP ranks what is given: no kd in the predictions, no tokens in the references"
+        notes = [note] if share == "unknown" else []
         return Measured(statistics, RowColumns(sources), settings, {"pairs": len(scored)}, notes)
 
 
 def _missed(
     pairs: Sequence[tuple[str, str]], scored: Sequence[tuple[str, str]], records: Mapping[str, Row]
 ) -> dict[str, int]:
-    """Of each original (or of the record itself, where no original names it) the perturbed records that are not scored."""
+    """How many perturbed records of each original (or of none: of themselves) are not scored."""
     original = {other: name for name, other in reversed(pairs)}
     counted = {other for _, other in scored}
     missed: dict[str, int] = {}
@@ -225,7 +229,7 @@ def _statistics(
         for name in dict.fromkeys(name for pair in pairs for name in pair):
             if len(tokens[name]) != width:
                 message = f"expected {width} sequences as in the first record, found {len(tokens[name])}"
-                offences.say_of("prediction", name, field, message)
+                offences.say_of("prediction", name, field, message, "length")
         offences.stop()
         flat = [(tokens[name][at], tokens[other][at]) for name, other in pairs for at in range(width)]
         both = average_precisions([first for first, _ in flat], [second for _, second in flat])

@@ -1,4 +1,4 @@
-"""Additive statistics: columns of numbers per annotation, whose sums over any set of annotations give that set's scores.
+"""Additive statistics: columns of numbers per annotation; their sums over any set of annotations give its scores.
 
 `divide` is the one division of sums. A `Pool` gathers columns while a metric counts; `Statistics` is what it leaves:
 its sum, put through ``finalize``, is the score, sums over groups are the breakdown, and its rows are what the
@@ -15,6 +15,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .offences import InputError
+
 Finalize = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 Column = Callable[[str], np.ndarray]
 
@@ -24,7 +26,8 @@ def divide(numerator: npt.ArrayLike, denominator: npt.ArrayLike, empty: float = 
     numerator, denominator = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
     out = np.full(np.broadcast(numerator, denominator).shape, empty)
     with np.errstate(invalid="ignore"):
-        return np.divide(numerator, denominator, out=out, where=denominator != 0)
+        np.divide(numerator, denominator, out=out, where=denominator != 0)
+    return out
 
 
 @dataclass(frozen=True)
@@ -54,16 +57,18 @@ class Statistics:
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or len(self.values) != len(self.ids):
-            raise ValueError(
-                f"expected one row of statistics per id, found {self.values.shape} for {len(self.ids)} ids"
+            raise InputError(
+                f"expected one row of statistics per id, found {self.values.shape} for {len(self.ids)} ids", "length"
             )
         if self.columns is not None and len(self.columns) != self.values.shape[1]:
-            raise ValueError(f"expected {self.values.shape[1]} names of columns, found {len(self.columns)}")
+            raise InputError(f"expected {self.values.shape[1]} names of columns, found {len(self.columns)}", "length")
         for key, column in self.per_instance.items():
             if len(column) != len(self.ids):
-                raise ValueError(f"per_instance[{key!r}]: expected {len(self.ids)} values, found {len(column)}")
+                raise InputError(
+                    f"expected {len(self.ids)} values, found {len(column)}", "length", f"per_instance[{key!r}]"
+                )
         if self.clusters is not None and len(self.clusters) != len(self.ids):
-            raise ValueError(f"clusters: expected {len(self.ids)} numbers, found {len(self.clusters)}")
+            raise InputError(f"expected {len(self.ids)} numbers, found {len(self.clusters)}", "length", "clusters")
 
     @property
     def n_clusters(self) -> int:
@@ -109,6 +114,7 @@ class Score(Protocol):
 
     def finalize(self, column: Column) -> dict[str, np.ndarray]:
         """The scores {key: (...)}, or (..., T); ``column`` gives a column's sums (...) by its name."""
+        ...
 
 
 @dataclass(frozen=True)

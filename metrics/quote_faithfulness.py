@@ -11,7 +11,7 @@ from .cells import Row, as_list
 from .clusters import connected as connected
 from .features import FEATURES
 from .fields import HEADLINE, INSTANCE
-from .offences import Offences, cut
+from .offences import InputError, Offences, cut
 from .pool import divide as divide
 from .quotes import quote_statistics
 from .resampling import intervals as intervals
@@ -23,24 +23,41 @@ from .strangers import nearly as nearly
 from .tokens import sentence_sizes
 
 HIGHER_IS_BETTER: dict[str, bool | None] = {
-    "in_text": True, "exact": True, "normalised": None, "fuzzy": None, "ambiguous": None, "invented": False,
-    "instances_with_invented": False, "quotes_per_instance": None, "quote_length": None, "coverage": None, "answered": True,
-    "label_flip_redacted": True, "label_flip_removed": True, "label_flip_random": None, "label_kept_alone": True, "simulatability": True,
-}  # fmt: skip
+    "in_text": True,
+    "exact": True,
+    "normalised": None,
+    "fuzzy": None,
+    "ambiguous": None,
+    "invented": False,
+    "instances_with_invented": False,
+    "quotes_per_instance": None,
+    "quote_length": None,
+    "coverage": None,
+    "answered": True,
+    "label_flip_redacted": True,
+    "label_flip_removed": True,
+    "label_flip_random": None,
+    "label_kept_alone": True,
+    "simulatability": True,
+}
 RANGES: dict[str, tuple[float | None, float | None]] = dict.fromkeys(HIGHER_IS_BETTER, (0.0, 1.0))
 RANGES |= dict.fromkeys(("quotes_per_instance", "quote_length"), (0.0, None))
 
 _DESCRIPTION = """\
-Quotes that a language model gives for its answer, each with where it was found in the text: the share that stands there, as it
+Quotes that a language model gives for its answer, each with where it was found in the text: \
+the share that stands there, as it
 is or nearly, and the share that is invented.
 """
 
 _INPUTS_DESCRIPTION = """
 Args:
-    predictions: instances {annotation_id, quotes, outcome}, as `eraser-hub ask` writes them: quotes is a list of {text, status,
+    predictions: instances {annotation_id, quotes, outcome}, as `eraser-hub ask` writes them: \
+quotes is a list of {text, status,
         docid, start_token, end_token, similarity}, status one of exact, normalised, fuzzy, ambiguous, not_found, empty;
-        outcome other than "answered" (optional) says that there is no answer, and so no quote. Optional: classification with
-        asked_again, a list of {kind, classification, outcome}, kind one of redacted, removed, random, alone, simulated: what was
+        outcome other than "answered" (optional) says that there is no answer, and so no quote. Optional: \
+classification with
+        asked_again, a list of {kind, classification, outcome}, kind one of redacted, removed, random, alone, \
+simulated: what was
         answered to the changed question; classification is null where there was no answer.
     references: optional; rows {annotation_id, documents} of the dataset, for coverage.
     only_predicted: references without an instance are left out, and the signature says how many were scored.
@@ -50,11 +67,15 @@ Args:
 Returns:
     in_text, exact, normalised, fuzzy, ambiguous, invented in [0, 1]: shares of the quotes (empty ones left out);
     instances_with_invented in [0, 1]: share of the answered instances with any invented quote; quotes_per_instance;
-    quote_length, tokens of a quote in the text; coverage in [0, 1] (NaN without references), share of the documents' tokens that quotes
+    quote_length, tokens of a quote in the text; coverage in [0, 1] (NaN without references), \
+share of the documents' tokens that quotes
     cover; answered in [0, 1]; of the answered instances that were asked again, in [0, 1]: label_flip_redacted,
-    label_flip_removed, label_flip_random, the share whose label changes (no answer is a change) without the quotes, or without
-    random spans of their lengths; label_kept_alone, whose label is the same with the quotes alone; simulatability, of which another
-    model gives the same label by the quotes (NaN where none was asked); quotes and empty, counts; signature. NaN where nothing is there to divide by.
+    label_flip_removed, label_flip_random, the share whose label changes (no answer is a change) without the quotes, \
+or without
+    random spans of their lengths; label_kept_alone, whose label is the same with the quotes alone; simulatability, \
+of which another
+    model gives the same label by the quotes (NaN where none was asked); quotes and empty, counts; signature. \
+NaN where nothing is there to divide by.
 
 Raises:
     ValueError: wrong input; it names the instance and the field.
@@ -79,15 +100,19 @@ def _sizes(reference: Row, name: str, offences: Offences) -> dict[str, int]:
     for at, document in enumerate(as_list(reference.get("documents")) or ()):
         docid = document.get("docid") if isinstance(document, Mapping) else None
         if not isinstance(document, Mapping) or not isinstance(document.get("text"), str):
-            offences.say_of("reference", name, f"documents[{at}]", f"expected docid and text, found {cut(document)}")
+            offences.say_of(
+                "reference", name, f"documents[{at}]", f"expected docid and text, found {cut(document)}", "type"
+            )
         elif not isinstance(docid, str | int):
-            offences.say_of("reference", name, f"documents[{at}].docid", f"expected a string, found {cut(docid)}")
+            offences.say_of(
+                "reference", name, f"documents[{at}].docid", f"expected a string, found {cut(docid)}", "type"
+            )
         else:
             sizes[str(docid)] = sum(sentence_sizes(document["text"]))
     return sizes
 
 
-class QuoteFaithfulness(RowBatches, evaluate.Metric):
+class QuoteFaithfulness(RowBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
     """Faithfulness of quotes; see ``inputs_description``."""
 
     FORMAT = INSTANCE
@@ -109,7 +134,7 @@ class QuoteFaithfulness(RowBatches, evaluate.Metric):
     ) -> Measured:
         """Per instance: counts of its quotes, of the tokens that they cover, and of its documents' tokens."""
         if not predictions:
-            raise ValueError("expected predictions with quotes, found none")
+            raise InputError("expected predictions with quotes, found none", "empty")
         offences = Offences()
         rows = by_id(predictions, "prediction", offences)
         gold = by_id(references or (), "reference", offences)

@@ -22,6 +22,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from .offences import InputError
 from .tokens import masks
 
 # what a document without positives counts in AUPRC: "reference" is what the reference scorer gives with a current
@@ -51,7 +52,7 @@ def check_policy(name: str) -> float:
         ValueError: the name is not one of `AUPRC_POLICIES`.
     """
     if name not in AUPRC_POLICIES:
-        raise ValueError(f"auprc_policy: expected one of {', '.join(AUPRC_POLICIES)}, found {name!r}")
+        raise InputError(f"expected one of {', '.join(AUPRC_POLICIES)}, found {name!r}", "option-value", "auprc_policy")
     return AUPRC_POLICIES[name]
 
 
@@ -206,7 +207,8 @@ def _mixed(x: np.ndarray) -> np.ndarray:
     """A 64-bit mixing function (splitmix64's finaliser): equal input, equal output, no state."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    x ^= x >> np.uint64(31)
+    return x
 
 
 def shuffled(scores: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np.ndarray:
@@ -257,13 +259,6 @@ class Ranked(NamedTuple):
     def rankings(self, chosen: np.ndarray, random: bool = False) -> Rankings:
         """The columns for the chosen rationales."""
         return Rankings(*(self.random if random else self.scores)[chosen].T)
-
-
-def joined(parts: Sequence[Ranked]) -> Ranked:
-    """Parts, one after another."""
-    if not parts:
-        return Ranked(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64))
-    return Ranked(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def rank_rationales(

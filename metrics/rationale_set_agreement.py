@@ -14,7 +14,7 @@ from .cells import Row, as_list, as_number, as_scalar
 from .clusters import connected as connected
 from .features import FEATURES
 from .fields import ERASED_ANSWERS, HEADLINE, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
-from .offences import Offences, cut
+from .offences import InputError, Offences, cut
 from .pool import Pool, Statistics
 from .presets import WANG2022, check_paper
 from .rationale_sets import new_p, set_scores
@@ -54,7 +54,8 @@ Args:
         references have answers) with rationale_pred_label and non_rationale_pred_label, the answers to the rationale
         alone and to the rest, for new_p.
     references: rows {id, rationale_ids}; per sequence the alternative gold sets: [[[index, ..], ..], ..]; with answers
-        also answers (a list of strings) or answer; with labels also label. Rows of bilingual_perturbation are understood as
+        also answers (a list of strings) or answer; with labels also label. \
+Rows of bilingual_perturbation are understood as
         they come: those that say has_gold: False are left out of token F1 and IOU F1.
     iou_threshold: 0.5.
     language: "en", "zh" or None (by the text), for answer_f1.
@@ -63,13 +64,15 @@ Args:
     per_instance: adds the scores of each instance.
     confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is "bca"
         or "percentile".
-    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), "none",
+    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), \
+"none",
         or a column of the rows.
     by: a column of the rows; adds the scores per value of it.
     label_names: names of the class numbers in that column.
 
 Returns:
-    token_f1, iou_f1: in [0, 1], higher is better; token_f1_single: token F1 against the best single set; sufficiency = p(full) - p(rationale), in [-1, 1], lower is better;
+    token_f1, iou_f1: in [0, 1], higher is better; token_f1_single: token F1 against the best single set; \
+sufficiency = p(full) - p(rationale), in [-1, 1], lower is better;
     comprehensiveness = p(full) - p(rest), in [-1, 1], higher is better; new_p: share of instances with
     label(rationale) = label(full) != label(rest); accuracy_rationale, accuracy_no_rationale (Acc_r, Acc_nr): share of
     instances whose label on the rationale alone, or on the rest, is the gold one; answer_f1: in [0, 1]; signature.
@@ -100,17 +103,17 @@ def _index_set(value: Any, side: str, name: str, field: str, offences: Offences,
     """A list of indices as a set (repeated ones collapse); offences for what is none or lies past the end."""
     items = as_list(value)
     if items is None:
-        offences.say_of(side, name, field, f"expected a list of token indices, found {cut(value)}")
+        offences.say_of(side, name, field, f"expected a list of token indices, found {cut(value)}", "type")
         return frozenset()
     indices = [_index(item) for item in items]
     for item, index in zip(items, indices, strict=True):
         if index is None:
-            offences.say_of(side, name, field, f"expected token indices from 0, found {cut(item)}")
+            offences.say_of(side, name, field, f"expected token indices from 0, found {cut(item)}", "type")
             return frozenset()
         if size is not None and index >= size:
-            offences.say_of(side, name, field, f"expected an index within the {size} tokens, found {index}")
+            offences.say_of(side, name, field, f"expected an index within the {size} tokens, found {index}", "range")
             return frozenset()
-    return frozenset(indices)  # type: ignore[arg-type]
+    return frozenset(index for index in indices if index is not None)
 
 
 def _sequences(
@@ -120,11 +123,13 @@ def _sequences(
     golds, chosen = as_list(reference.get("rationale_ids")), as_list(row.get("rationale"))
     if not golds:
         value = reference.get("rationale_ids")
-        offences.say_of("reference", name, "rationale_ids", f"expected gold sets per sequence, found {cut(value)}")
+        offences.say_of(
+            "reference", name, "rationale_ids", f"expected gold sets per sequence, found {cut(value)}", "span-missing"
+        )
         return []
     if chosen is None or len(chosen) != len(golds):
         what = f"expected indices for {len(golds)} sequences, found {cut(row.get('rationale'))}"
-        offences.say_of("prediction", name, "rationale", what)
+        offences.say_of("prediction", name, "rationale", what, "length")
         return []
     tokens = as_list(reference.get("tokens")) or []
     sizes = [len(sequence) if as_list(sequence) is not None else None for sequence in tokens]
@@ -134,7 +139,9 @@ def _sequences(
         field = f"rationale_ids[{at}]"
         alternatives = as_list(sets)
         if not alternatives:
-            offences.say_of("reference", name, field, f"expected at least one gold set, found {cut(sets)}")
+            offences.say_of(
+                "reference", name, field, f"expected at least one gold set, found {cut(sets)}", "span-missing"
+            )
             continue
         gold = [
             _index_set(one, "reference", name, f"{field}[{number}]", offences, sizes[at])
@@ -149,7 +156,7 @@ def _probabilities(name: str, row: Row, field: str, offences: Offences) -> dict[
     value = row[field]
     items = value if isinstance(value, Mapping) else as_list(value)
     if not items:
-        offences.say_of("prediction", name, field, f"expected probabilities, found {cut(value)}")
+        offences.say_of("prediction", name, field, f"expected probabilities, found {cut(value)}", "probabilities")
         return {}
     pairs = (
         [(label, p) for label, p in items.items() if p is not None]
@@ -157,15 +164,15 @@ def _probabilities(name: str, row: Row, field: str, offences: Offences) -> dict[
         else list(enumerate(items))
     )
     numbers = {label: as_number(p) for label, p in pairs}
-    wrong = next((p for label, p in pairs if numbers[label] is None or numbers[label] < 0), None)  # type: ignore[operator]
+    wrong = next((p for label, p in pairs if (number := numbers[label]) is None or number < 0), None)
     if len(numbers) == 0 or wrong is not None:
-        offences.say_of(
-            "prediction", name, field, f"expected probabilities, found {cut(value if wrong is None else wrong)}"
-        )
+        message = f"expected probabilities, found {cut(value if wrong is None else wrong)}"
+        offences.say_of("prediction", name, field, message, "probabilities")
         return {}
     total = sum(number for number in numbers.values() if number is not None)
     if abs(total - 1) > PROBABILITY_SLACK:
-        offences.say_of("prediction", name, field, f"expected probabilities that sum to 1, found a sum of {total:g}")
+        message = f"expected probabilities that sum to 1, found a sum of {total:g}"
+        offences.say_of("prediction", name, field, message, "probabilities")
         return {}
     return {label: number for label, number in numbers.items() if number is not None}
 
@@ -177,7 +184,9 @@ def _label_scores(rows: Sequence[tuple[str, Row, Row]], fields: set[str], offenc
         return {}
     if "pred_proba" not in fields or "pred_label" not in fields:
         missing = "pred_proba" if "pred_proba" not in fields else "pred_label"
-        offences.say_of("prediction", rows[0][0], missing, f"expected it beside {present[-1]}, found none")
+        offences.say_of(
+            "prediction", rows[0][0], missing, f"expected it beside {present[-1]}, found none", "key-missing"
+        )
         return {}
     p = {field: np.full(len(rows), np.nan) for field in PROBABILITIES}  # of the predicted label
     classes = {field: np.full(len(rows), -1) for field in ("pred_label", *PROBABILITIES)}
@@ -185,14 +194,16 @@ def _label_scores(rows: Sequence[tuple[str, Row, Row]], fields: set[str], offenc
     for at, (name, row, _) in enumerate(rows):
         label = as_scalar(row["pred_label"])
         if isinstance(label, bool) or not isinstance(label, (int, str)):
-            offences.say_of("prediction", name, "pred_label", f"expected a class number or a label, found {cut(label)}")
+            offences.say_of(
+                "prediction", name, "pred_label", f"expected a class number or a label, found {cut(label)}", "type"
+            )
             continue
         classes["pred_label"][at] = numbers.setdefault(label, len(numbers))
         for field in present:
             scores = _probabilities(name, row, field, offences)
             if scores and label not in scores:
                 message = f"expected a probability of the label {label!r}, found {cut(row[field])}"
-                offences.say_of("prediction", name, field, message)
+                offences.say_of("prediction", name, field, message, "score-missing")
             elif scores:
                 p[field][at] = scores[label]
                 # the first of equal ones, as argmax gives it
@@ -227,7 +238,7 @@ def _answer_changes(
         for place, field in enumerate(("pred_label", *ERASED_ANSWERS)):
             if not isinstance(row.get(field), str):
                 offences.say_of(
-                    "prediction", name, field, f"expected an answer (a string), found {cut(row.get(field))}"
+                    "prediction", name, field, f"expected an answer (a string), found {cut(row.get(field))}", "type"
                 )
             answers[at, place] = row.get(field)
     full, alone, rest = answers.T
@@ -256,16 +267,18 @@ def _answer_scores(
         gold = reference.get("answer") if gold is None else gold
         golds = [gold] if isinstance(gold, str) else as_list(gold)
         if not isinstance(row[field], str):
-            offences.say_of("prediction", name, field, f"expected a string, found {cut(row[field])}")
+            offences.say_of("prediction", name, field, f"expected a string, found {cut(row[field])}", "type")
         elif golds is None or not all(isinstance(one, str) for one in golds):
-            offences.say_of("reference", name, "answers", f"expected the gold answers (strings), found {cut(gold)}")
+            offences.say_of(
+                "reference", name, "answers", f"expected the gold answers (strings), found {cut(gold)}", "type"
+            )
         else:
             scores[at] = answer_f1(row[field], golds, language)
     return {"answer_f1": scores}
 
 
 def _set_scores(rows: Sequence[tuple[str, Row, Row]], threshold: float, offences: Offences) -> dict[str, np.ndarray]:
-    """Agreement with the gold sets, averaged over each instance's sequences; NaN for a reference that says it has none."""
+    """Agreement with the gold sets, averaged over each instance's sequences; NaN where a reference says it has none."""
     scores = np.full((len(rows), len(SETS)), np.nan)
     for at, (name, row, reference) in enumerate(rows):
         if _has_no_gold(reference):
@@ -296,7 +309,7 @@ def _notes(rows: Sequence[tuple[str, Row, Row]], scores: Mapping[str, np.ndarray
     return notes
 
 
-class RationaleSetAgreement(RowBatches, evaluate.Metric):
+class RationaleSetAgreement(RowBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
     """Agreement with the best of several gold sets; see ``inputs_description``."""
 
     FORMAT = PERTURBATION_ROW
@@ -324,9 +337,9 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
         """Per instance the sum of each score over it (0 or one number), and how many numbers that are."""
         threshold = as_number(iou_threshold)
         if threshold is None or not 0 < threshold <= 1:
-            raise ValueError(f"iou_threshold: expected a number in (0, 1], found {iou_threshold!r}")
+            raise InputError(f"expected a number in (0, 1], found {iou_threshold!r}", "option-value", "iou_threshold")
         if language not in (None, "en", "zh"):
-            raise ValueError(f"language: expected 'en', 'zh' or None, found {language!r}")
+            raise InputError(f"expected 'en', 'zh' or None, found {language!r}", "option-value", "language")
         check_paper(paper, WANG2022)
         offences = Offences()
         joint = joined(predictions, references, offences, only_predicted or paper == WANG2022)
@@ -343,7 +356,9 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
         offences.stop()
         if not scores:
             expected = "rationale, pred_label with pred_proba and rationale_pred_proba, or answer"
-            raise ValueError(f"predictions: nothing to score: expected {expected}, found none of them")
+            raise InputError(
+                f"nothing to score: expected {expected}, found none of them", "score-missing", "predictions"
+            )
         named = by_id(references or (), "reference", Offences())
         missed = [name for name in named if name not in dict(rows)] if paper == WANG2022 else []
         settings: dict[str, object] = {"iou": threshold}
@@ -360,7 +375,7 @@ class RationaleSetAgreement(RowBatches, evaluate.Metric):
 
 
 def _statistics(names: Sequence[str], missed: Sequence[str], scores: Mapping[str, np.ndarray]) -> Statistics:
-    """Sums and counts per instance; of references without a prediction (``missed``) New-P is 0, and nothing else is said."""
+    """Sums and counts per instance; of references without a prediction (``missed``) New-P alone is said, and is 0."""
     pool = Pool(len(names) + len(missed))
     for key, column in scores.items():
         pool.add_mean(key, np.append(column, np.full(len(missed), 0.0 if key == "new_p" else np.nan)))

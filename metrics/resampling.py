@@ -1,11 +1,12 @@
 """Resampling of additive statistics: confidence intervals of scores, exact bounds of shares, tests against chance.
 
-A score that is a function of SUMS of statistics never has to be recomputed from the data: for a matrix ``values`` (one row
-per cluster of annotations, see `clusters`) and ``finalize`` (sums to scores), a resample is ``finalize(weights @ values)``.
+A score that is a function of SUMS of statistics never has to be recomputed from the data: for a matrix ``values`` (one
+row per cluster of annotations, see `clusters`) and ``finalize`` (sums to scores), a resample is ``finalize(weights @
+values)``.
 
 What is undefined: a replicate whose score is NaN (an average over no document, say) is left out of that key's
-interval; a key whose score on the data itself is NaN has the interval (NaN, NaN). Infinite statistics (a KL divergence) stay
-infinite, they never turn into NaN by being drawn zero times.
+interval; a key whose score on the data itself is NaN has the interval (NaN, NaN). Infinite statistics (a KL divergence)
+stay infinite, they never turn into NaN by being drawn zero times.
 
 Sources: Efron and Tibshirani (1993), chapters 13 and 14 (percentile and BCa intervals); Clopper and Pearson (1934).
 """
@@ -18,6 +19,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from .offences import InputError
 from .pool import Finalize, Statistics
 
 DEFAULT_LEVEL = 0.95
@@ -41,8 +43,10 @@ Scores = Mapping[str, np.ndarray]
 def weighted_sums(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     """``weights @ values`` in which a zero weight makes even an infinite or NaN statistic vanish."""
     finite = np.isfinite(values)
+    sums: np.ndarray
     if finite.all():
-        return weights @ values
+        sums = weights @ values
+        return sums
     sums = weights @ np.where(finite, values, 0.0)
     touched = np.flatnonzero(~finite.all(axis=0))
     part = values[:, touched]
@@ -59,8 +63,8 @@ def weighted_sums(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
 def check_values(values: np.ndarray, name: str = "values") -> np.ndarray:
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] == 0:
-        raise ValueError(
-            f"{name}: expected a matrix with one row per instance and at least one row, found {values.shape}"
+        raise InputError(
+            f"expected a matrix with one row per instance and at least one row, found {values.shape}", "length", name
         )
     return values
 
@@ -70,11 +74,12 @@ def check_settings(
 ) -> None:
     """Raise a ValueError for a level outside (0, 1), fewer than one resample or an unknown method."""
     if isinstance(confidence_level, bool) or not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level: expected a number between 0 and 1 (exclusive), found {confidence_level!r}")
+        message = f"expected a number between 0 and 1 (exclusive), found {confidence_level!r}"
+        raise InputError(message, "option-value", "confidence_level")
     if isinstance(n_resamples, bool) or n_resamples != int(n_resamples) or n_resamples < 1:
-        raise ValueError(f"n_resamples: expected a positive integer, found {n_resamples!r}")
+        raise InputError(f"expected a positive integer, found {n_resamples!r}", "option-value", "n_resamples")
     if ci_method not in CI_METHODS:
-        raise ValueError(f"ci_method: expected one of {', '.join(CI_METHODS)}, found {ci_method!r}")
+        raise InputError(f"expected one of {', '.join(CI_METHODS)}, found {ci_method!r}", "option-value", "ci_method")
 
 
 def bootstrap_weights(n: int, n_resamples: int, seed: int = 0, chunk_bytes: int | None = None) -> Iterator[np.ndarray]:
@@ -112,14 +117,16 @@ def _quantiles(ordered: np.ndarray, q: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         between = low + share * (high - low)
     whole = np.where(share == 0, low, high)
-    return np.where(np.isfinite(low) & np.isfinite(high), between, np.where(low == high, low, whole))
+    beyond = np.where(low == high, low, whole)
+    quantiles: np.ndarray = np.where(np.isfinite(low) & np.isfinite(high), between, beyond)
+    return quantiles
 
 
 def bca_levels(score: float, draws: np.ndarray, jackknife: np.ndarray, levels: np.ndarray) -> np.ndarray:
     """The percentile levels that BCa reads: moved by bias and acceleration (Efron and Tibshirani, 14.3).
 
-    A draw within 1e-12 max(1, abs(score)) of the score is a tie and counts half: else the bias, and with it the interval,
-    would hang on the order of summation.
+    A draw within 1e-12 max(1, abs(score)) of the score is a tie and counts half: else the bias, and with it the
+    interval, would hang on the order of summation.
     """
     centred = jackknife.mean() - jackknife
     spread = (centred**2).sum()
@@ -252,8 +259,8 @@ def intervals(
 ) -> dict[str, np.ndarray] | None:
     """`bootstrap_intervals` over clusters, when a level or a number of resamples is given (the other has its default).
 
-    A share of annotations that is 0 or 1 does not vary in resamples: its bounds are exact (`clopper_pearson`) where each
-    cluster holds one annotation; else the end that the data do not show is NaN.
+    A share of annotations that is 0 or 1 does not vary in resamples: its bounds are exact (`clopper_pearson`) where
+    each cluster holds one annotation; else the end that the data do not show is NaN.
     """
     if confidence_level is None and n_resamples is None:
         return None
@@ -328,7 +335,9 @@ def against_chance(observed: np.ndarray, draws: np.ndarray, higher_is_better: bo
     observed = np.asarray(observed, dtype=float)
     draws = np.asarray(draws, dtype=float)
     if draws.shape[:-1] != observed.shape:
-        raise ValueError(f"draws: expected shape {observed.shape} plus one axis of draws, found {draws.shape}")
+        raise InputError(
+            f"expected shape {observed.shape} plus one axis of draws, found {draws.shape}", "length", "draws"
+        )
     sign = 1.0 if higher_is_better else -1.0
     score, drawn = sign * observed, sign * draws
     valid = ~np.isnan(drawn)

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from .offences import InputError
 from .pool import Statistics
 from .resampling import CI_METHODS, DEFAULT_LEVEL, DEFAULT_RESAMPLES, cautions, intervals
 
 # equal to the package's own version (a test holds them together); a Space has no package to ask
-VERSION = "2.0.0"
+VERSION = "3.0.0"
 
 
 def plain(value: object) -> object:
@@ -92,7 +93,9 @@ def group_names(values: Sequence[object], label_names: Sequence[str] | None = No
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, (list, tuple, dict, set, np.ndarray)):
-            raise ValueError(f"by: expected a column of single values, found {type(value).__name__} in row {row}")
+            raise InputError(
+                f"expected a column of single values, found {type(value).__name__} in row {row}", "option-value", "by"
+            )
         if (
             label_names is not None
             and isinstance(value, int)
@@ -118,7 +121,7 @@ def breakdown_note(by: str, statistics: Statistics) -> list[str]:
 def grouped(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str, object]]:
     """Scores per group: {name: {key: score}}, groups in the order of their names."""
     if len(names) != len(statistics.ids):
-        raise ValueError(f"by: expected {len(statistics.ids)} values, one per instance, found {len(names)}")
+        raise InputError(f"expected {len(statistics.ids)} values, one per instance, found {len(names)}", "length", "by")
     if not names:
         return {}
     levels, which = np.unique(np.asarray(names, dtype=object).astype(str), return_inverse=True)

@@ -15,7 +15,7 @@ from .batches import Batches, Measured
 from .cells import Row, as_list, as_scalar
 from .clusters import NONE, Clusters, by_items
 from .fields import ID_FIELDS, ONLY_PREDICTED, Format
-from .offences import Offences, cut
+from .offences import InputError, Offences, cut
 from .strangers import Strangers
 
 
@@ -23,7 +23,7 @@ from .strangers import Strangers
 def _columns_to_rows(columns: Mapping[str, Sequence[Any]], side: str) -> list[Any]:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"{side}s: expected columns of one length, found {cut(lengths)}")
+        raise InputError(f"expected columns of one length, found {cut(lengths)}", "length", f"{side}s")
     return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
@@ -54,14 +54,14 @@ def rows_of(data: Any, side: str) -> list[Row]:
     elif isinstance(data, Mapping):
         for name, column in data.items():
             if not isinstance(column, Sequence) or isinstance(column, (str, bytes)):
-                raise ValueError(f"{side}s: expected a list of rows, found one object with {cut(name)}")
+                raise InputError(f"expected a list of rows, found one object with {cut(name)}", "type", f"{side}s")
         return _columns_to_rows(data, side)
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable) or getattr(data, "ndim", 1) == 0:
-        raise ValueError(f"{side}s: expected a list of rows, a Dataset or a table, found {cut(data)}")
+        raise InputError(f"expected a list of rows, a Dataset or a table, found {cut(data)}", "type", f"{side}s")
     rows = list(data)
     for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise ValueError(f"{side}s[{at}]: expected an object, found {cut(row)}")
+            raise InputError(f"expected an object, found {cut(row)}", "type", f"{side}s[{at}]")
     return rows
 
 
@@ -69,7 +69,7 @@ def check_columns(names: Sequence[object], side: str) -> None:
     """Raise a ValueError where a column stands twice."""
     again = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if again is not None:
-        raise ValueError(f"{side}s: expected each column once, found {cut(again)} twice")
+        raise InputError(f"expected each column once, found {cut(again)} twice", "key-twice", f"{side}s")
 
 
 def by_id(rows: Sequence[Row], side: str, offences: Offences, id_fields: Sequence[str] = ID_FIELDS) -> dict[str, Row]:
@@ -82,11 +82,13 @@ def by_id(rows: Sequence[Row], side: str, offences: Offences, id_fields: Sequenc
         value: Any = next((row[field] for field in id_fields if row.get(field) is not None), None)
         value = as_scalar(value)
         if isinstance(value, bool) or not isinstance(value, (str, int)):
-            offences.say_of(side, at, id_fields[0], f"row {at}: expected an id (string or integer), found {cut(value)}")
+            offences.say_of(
+                side, at, id_fields[0], f"row {at}: expected an id (string or integer), found {cut(value)}", "type"
+            )
             continue
         name = str(value)
         if name in named:
-            offences.say_of(side, name, "", f"row {at}: expected each id once, found it twice")
+            offences.say_of(side, name, "", f"row {at}: expected each id once, found it twice", "id-twice")
             continue
         named[name] = row
     return named
@@ -109,7 +111,7 @@ def joined(
     both = {}
     for side, rows in (("prediction", predictions), ("reference", references)):
         if not rows:
-            raise ValueError(f"expected {side}s, found {'none' if rows is None else 'an empty list'}")
+            raise InputError(f"expected {side}s, found {'none' if rows is None else 'an empty list'}", "empty")
         both[side] = by_id(rows, side, offences)
     check_partners(both["prediction"], both["reference"], offences, only_predicted)
     return [
@@ -126,18 +128,20 @@ def check_partners(
     unknown = [name for name in predictions if name not in references]
     if unknown and len(unknown) == len(predictions):
         message = f"none of the {len(predictions):,} ids occurs among the {len(references):,} references"
-        offences.say_of("prediction", unknown[0], "", f"{message}: another dataset or another split?")
+        offences.say_of("prediction", unknown[0], "", f"{message}: another dataset or another split?", "id-unknown")
         return
     for name in unknown:
-        offences.say_of("prediction", name, "", "expected a reference of this id, found none")
+        offences.say_of("prediction", name, "", "expected a reference of this id, found none", "id-unknown")
     missing = [] if only_predicted else [name for name in references if name not in predictions]
     for at, name in enumerate(missing):
         counted = f" ({len(missing):,} of {len(references):,} have none; {ONLY_PREDICTED} scores the others alone)"
-        offences.say_of("reference", name, "", "expected a prediction of this id, found none" + counted * (at == 0))
+        offences.say_of(
+            "reference", name, "", "expected a prediction of this id, found none" + counted * (at == 0), "id-missing"
+        )
 
 
 class RowColumns:
-    """What rows say of each instance beside its scores; its rows are asked in turn, and the first that has a column answers.
+    """What rows say of each instance beside its scores: of its rows the first that has a column answers.
 
     Args:
         rows: of each instance, in the order of the statistics.
@@ -159,7 +163,8 @@ class RowColumns:
         if None in holders:
             at = holders.index(None)
             known = sorted({key for row in self.rows[at] if row is not None for key in row})
-            raise ValueError(f"by: expected a column of the rows, found {name!r} not in row {at} ({', '.join(known)})")
+            message = f"expected a column of the rows, found {name!r} not in row {at} ({', '.join(known)})"
+            raise InputError(message, "option-value", "by")
         return [holder[name] for holder in holders if holder is not None]
 
     def clusters(self) -> Clusters:
@@ -198,7 +203,9 @@ def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side
             if not all(has):
                 deviating = has.index(not has[0])
                 state = "none, where the rows before it have it" if has[0] else "it, where the rows before it have none"
-                offences.say_of(side, rows[deviating][0], field, f"expected it in all rows or in none, found {state}")
+                offences.say_of(
+                    side, rows[deviating][0], field, f"expected it in all rows or in none, found {state}", "key-missing"
+                )
     return present
 
 
@@ -206,8 +213,8 @@ def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side
 class RowBatches(Batches[Any]):
     """A mixin before ``evaluate.Metric`` for modules that take rows: lists, Datasets, Arrow tables, kept as they come.
 
-    The class defines ``_measure(predictions, references, **settings)``, which gives a `Measured` of lists of rows; a side of
-    which nothing came is None.
+    The class defines ``_measure(predictions, references, **settings)``, which gives a `Measured` of lists of rows; a
+    side of which nothing came is None.
 
     Attributes:
         FORMAT: the fields of predictions that it knows.
@@ -235,7 +242,7 @@ class RowBatches(Batches[Any]):
         known = self._format(rows or ())
         for at, row in enumerate(rows or ()):
             name = next((row[field] for field in ID_FIELDS if row.get(field) is not None), at)
-            strangers.look(row, known, partial(offences.say_of, "prediction", name))
+            strangers.look(row, known, partial(offences.say_of, "prediction", name, rule="key-unknown"))
         offences.stop()
         measured = self._measure(rows, _joint(references, "reference"), **settings)
         note = strangers.told(besides=by)

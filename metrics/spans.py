@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .offences import InputError
+
 # candidate pairs that are compared at a time: bounds the memory, not the result
 PAIRS_AT_ONCE = 1 << 17
 COPIES_AT_ONCE = 1 << 15
@@ -41,7 +43,7 @@ def _base(*several: Spans) -> int:
     base = max((int(s.end.max()) for s in several if s.end.size), default=0) + 2
     top = max((int(s.key.max()) for s in several if s.key.size), default=0) + 1
     if top * base >= 2**62:
-        raise ValueError(f"spans reach too far: {top} documents with offsets up to {base - 2}")
+        raise InputError(f"spans reach too far: {top} documents with offsets up to {base - 2}", "range")
     return base
 
 
@@ -217,7 +219,8 @@ def matched_counts(
     A threshold of 0 or below lets any two spans match.
     """
     if threshold <= 0:
-        return np.minimum(count_by_key(truth.key, n_keys), count_by_key(predicted.key, n_keys))
+        fewer: np.ndarray = np.minimum(count_by_key(truth.key, n_keys), count_by_key(predicted.key, n_keys))
+        return fewer
     p, t, iou = pairs
     hit = iou >= threshold
     p, t = p[hit], t[hit]

@@ -1,4 +1,4 @@
-"""Fields that a format does not know: one that is nearly a known one is an offence, any other is counted, and said once."""
+"""Fields that a format does not know: one that is nearly a known one is an offence, any other is counted, and named."""
 
 from __future__ import annotations
 

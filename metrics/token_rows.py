@@ -1,4 +1,4 @@
-"""Rows of ``human_rationales`` (tokens and their mask) as rows of ``eraser``: what scores and draws the one does the other."""
+"""Rows of ``human_rationales`` (tokens, their mask) as rows of ``eraser``: what scores or draws one does the other."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The token rule, and the mask of spans.
 
-A document is split at "\\n" into sentences and at U+0020 into tokens; empty pieces are none. (``str.split()`` is another
-rule: it splits at every blank that Unicode knows.) The same rule holds for text, for UTF-8, in which no byte of another
-character equals these two, and for many documents' bytes at once.
+A document is split at "\\n" into sentences and at U+0020 into tokens; empty pieces are none. (``str.split()`` is
+another rule: it splits at every blank that Unicode knows.) The same rule holds for text, for UTF-8, in which no byte of
+another character equals these two, and for many documents' bytes at once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 BLANK, LINE_END = 0x20, 0x0A
 
 
+# pyright does not follow AnyStr through `split`: hence what is ignored below
 def sentences_of(text: AnyStr) -> list[list[AnyStr]]:
     """The tokens of each sentence of a document (text or UTF-8); a line without a token is no sentence.
 
@@ -22,8 +23,9 @@ def sentences_of(text: AnyStr) -> list[list[AnyStr]]:
     [['one', 'two', '.'], ['three', 'four']]
     """
     blank, line_end = _parting(text)
-    lines = ([token for token in line.split(blank) if token] for line in text.split(line_end))
-    return [tokens for tokens in lines if tokens]
+    lines = text.split(line_end)
+    parted = ([token for token in line.split(blank) if token] for line in lines)  # pyright: ignore[reportArgumentType]
+    return [tokens for tokens in parted if tokens]  # pyright: ignore[reportReturnType]
 
 
 def tokens_of(text: AnyStr) -> list[AnyStr]:
@@ -33,7 +35,9 @@ def tokens_of(text: AnyStr) -> list[AnyStr]:
     ['one', 'two', '.', 'three', 'four']
     """
     blank, line_end = _parting(text)
-    return [token for line in text.split(line_end) for token in line.split(blank) if token]
+    lines = text.split(line_end)
+    tokens = [token for line in lines for token in line.split(blank) if token]  # pyright: ignore[reportArgumentType]
+    return tokens  # pyright: ignore[reportReturnType]
 
 
 def sentence_sizes(text: AnyStr) -> list[int]:
@@ -44,13 +48,13 @@ def sentence_sizes(text: AnyStr) -> list[int]:
     """
     blank, line_end = _parting(text)
     if _is_regular(text, blank, line_end):
-        return [line.count(blank) + 1 for line in text.split(line_end) if line]
+        return [line.count(blank) + 1 for line in text.split(line_end) if line]  # pyright: ignore[reportArgumentType]
     return [len(tokens) for tokens in sentences_of(text)]
 
 
 def _parting(text: AnyStr) -> tuple[AnyStr, AnyStr]:
     """What parts tokens, and what parts sentences."""
-    return (" ", "\n") if isinstance(text, str) else (b" ", b"\n")  # type: ignore[return-value]
+    return (" ", "\n") if isinstance(text, str) else (b" ", b"\n")  # pyright: ignore[reportReturnType]
 
 
 def _is_regular(text: AnyStr, blank: AnyStr, line_end: AnyStr) -> bool:
@@ -141,4 +145,5 @@ def mask(spans: Iterable[tuple[int, int]], size: int) -> list[bool]:
     [False, True, True, True, False]
     """
     start, end = np.array([*spans], dtype=np.int64).reshape(-1, 2).T
-    return masks(np.zeros(start.size, dtype=np.int64), start, end, np.array([0, size])).tolist()
+    flags: list[bool] = masks(np.zeros(start.size, dtype=np.int64), start, end, np.array([0, size])).tolist()
+    return flags

@@ -2,16 +2,16 @@
 
     python -m eraser_hub.samples.plant --out samples/planted
 
-writes the folders of ``samples/planted``: ``planted_KIND/`` with ``corpus.yaml``, ``docs.jsonl`` and a file a split. Filler
-sentences of neutral words hold, at random places, the words that decide (:data:`KINDS`). Each filler text occurs once with each
-way of deciding, at the same places, so that
+writes the folders of ``samples/planted``: ``planted_KIND/`` with ``corpus.yaml``, ``docs.jsonl`` and a file a split.
+Filler sentences of neutral words hold, at random places, the words that decide (:data:`KINDS`). Each filler text occurs
+once with each way of deciding, at the same places, so that
 
 - the deciding words give the label;
 - whatever else is seen, with any of the deciding words hidden, both labels are equally frequent: the rest of the text,
   its length, and the place and number of the deciding words say nothing.
 
-The gold evidence is therefore the only evidence, by construction; ``tests/samples/test_planted.py`` counts it out. Every text
-has 24 to 40 tokens, so that the corpus' kd gives exactly as many tokens as decide.
+The gold evidence is therefore the only evidence, by construction; ``tests/samples/test_planted.py`` counts it out.
+Every text has 24 to 40 tokens, so that the corpus' kd gives exactly as many tokens as decide.
 """
 
 from __future__ import annotations
@@ -115,10 +115,9 @@ def _evidence(text: Text, places: Places, docid: str) -> list[dict[str, Any]]:
         if spans and spans[-1]["end_token"] == start and spans[-1]["start_sentence"] == sentence:
             spans[-1] |= {"text": f"{spans[-1]['text']} {text[sentence][token]}", "end_token": start + 1}
         else:
-            spans.append(
-                {"docid": docid, "text": text[sentence][token], "start_token": start, "end_token": start + 1,
-                 "start_sentence": sentence, "end_sentence": sentence + 1}
-            )  # fmt: skip
+            offsets = {"start_token": start, "end_token": start + 1}
+            sentences = {"start_sentence": sentence, "end_sentence": sentence + 1}
+            spans.append({"docid": docid, "text": text[sentence][token], **offsets, **sentences})
     return spans
 
 
@@ -141,10 +140,8 @@ def planted(kind: str, split: str, size: int, seed: int = 1) -> Iterator[tuple[d
             for (sentence, token), each in zip(planting.places, words, strict=True):
                 text[sentence][token] = each
             evidence = _evidence(text, planting.places, docid)
-            record = {
-                "annotation_id": docid, "query": QUERY, "query_type": kind, "classification": label,
-                "docids": [docid], "evidences": [evidence],
-            }  # fmt: skip
+            record: dict[str, Any] = {"annotation_id": docid, "query": QUERY, "query_type": kind}
+            record |= {"classification": label, "docids": [docid], "evidences": [evidence]}
             records.append((record, "\n".join(" ".join(sentence) for sentence in text)))
     random.shuffle(records)
     yield from records

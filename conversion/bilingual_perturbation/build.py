@@ -31,8 +31,8 @@ DATASET = SmallDataset(
     default=DEFAULT_CONFIG,
     schema=SCHEMA,
     descriptions={
-        name: f"{TASKS[config.task].capitalize()} in {LANGUAGES[config.language]}: original and perturbed examples, with "
-        "rationale sets of tokens where the gold file was at hand."
+        name: f"{TASKS[config.task].capitalize()} in {LANGUAGES[config.language]}: original and perturbed examples, "
+        "with rationale sets of tokens where the gold file was at hand."
         for name, config in CONFIGS.items()
     },
     citation=paper("wang_2022").citation,
@@ -52,7 +52,7 @@ def load_examples(sources: PerturbationSources, config: PerturbationConfig) -> J
     gold = None if sources.gold is None else list(read_gold(sources.gold, config))
     for path, records in ((sources.public, public), (sources.gold, gold)):
         if records is not None and not records:
-            raise DataError("expected a record a line, found an empty file", file=path, line=1)
+            raise DataError("expected a record a line, found an empty file", rule="empty", file=path, line=1)
     return join(public, gold, config, public_file=sources.public, gold_file=sources.gold)
 
 
@@ -70,7 +70,8 @@ def build_bilingual_perturbation(
     if source is None:
         raise DataError(
             f"expected --source DIR, a folder that holds {' '.join(CONFIGS)} (and gold files such as "
-            f"senti_ch_golden.jsonl); their authors give them out at {HOMEPAGE}"
+            f"senti_ch_golden.jsonl); their authors give them out at {HOMEPAGE}",
+            rule="option-missing",
         )
     inputs = find_sources(source, configs)
     notes = [
@@ -113,7 +114,7 @@ def export_bilingual_perturbation(dataset: Path, configs: Sequence[str] | None, 
     def lines_of(name: str, facts: Mapping[str, Any], kept: Mapping[int, str]) -> list[str]:
         if sorted(kept) != list(range(1, facts["lines"] + 1)):
             message = f"expected the {facts['lines']} lines of {facts['file']}, found {len(kept)}"
-            raise DataError(message, file=dataset / "records" / f"{name}.parquet")
+            raise DataError(message, rule="length", file=dataset / "records" / f"{name}.parquet")
         return [kept[number] for number in sorted(kept)]
 
     return ExportResult(out, export_files(dataset, configs or (), lambda name: out, lines_of))

@@ -17,10 +17,7 @@ from .configs import CONFIGS, PerturbationConfig
 from .format import SAMPLE_TYPES
 from .rows import SCHEMA, WHOLE
 
-COLUMNS = (
-    "id", "language", "task", "title", "context", "question", "sentence1", "sentence2", "tokens", "sample_type",
-    "rel_ids", "original_id", "label", "answer", "rationale_ids", "has_gold",
-)  # fmt: skip
+COLUMNS = tuple(SCHEMA.names[: SCHEMA.names.index("has_gold") + 1])
 NOTES = {
     "rel_ids beyond a partial gold": "the gold numbers its perturbed records in its own way, and holds a part of them",
     "perturbed by two originals": "two originals name the same record; original_id is the first",

@@ -24,6 +24,7 @@ from typing import Any
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import has_half_character, strict_object
 from eraser_hub.records.lines import batches_of_lines
+from eraser_hub.records.rules import Rule
 
 from .configs import PerturbationConfig
 
@@ -87,7 +88,7 @@ def read_records(path: Path_) -> Iterator[Record]:
             line = raw.removeprefix(BOM_UTF8) if number == 1 else raw
             fields = strict_object(line, file=Path(path), number=number)
             if b"\\u" in line and has_half_character(fields):
-                raise DataError("expected text, found half a surrogate pair", file=path, line=number)
+                raise DataError("expected text, found half a surrogate pair", rule="text", file=path, line=number)
             yield Record(number, line.decode("utf-8"), MappingProxyType(fields))
 
 
@@ -97,11 +98,13 @@ class _Reader:
     def __init__(self, record: Record, path: Path_, id_field: str) -> None:
         self.fields, self.path, self.line, self.instance = record.fields, path, record.line, None
         if id_field not in self.fields:
-            raise self.wrong(f"expected {id_field}, found the fields {shown(', '.join(self.fields))}")
+            raise self.wrong(
+                f"expected {id_field}, found the fields {shown(', '.join(self.fields))}", None, "key-missing"
+            )
         self.instance = self.identifier(self.fields[id_field], id_field)
 
-    def wrong(self, message: str, name: str | None = None) -> DataError:
-        return DataError(message, file=self.path, line=self.line, instance=self.instance, field=name)
+    def wrong(self, message: str, name: str | None = None, rule: Rule = "type") -> DataError:
+        return DataError(message, rule=rule, file=self.path, line=self.line, instance=self.instance, field=name)
 
     def identifier(self, value: Any, name: str) -> str:
         if type(value) is int or (isinstance(value, str) and value):
@@ -110,7 +113,7 @@ class _Reader:
 
     def text(self, name: str) -> str:
         if name not in self.fields:
-            raise self.wrong("expected a string, found no such field", name)
+            raise self.wrong("expected a string, found no such field", name, "key-missing")
         value = self.fields[name]
         if not isinstance(value, str):
             raise self.wrong(f"expected a string, found {shown(value)}", name)
@@ -133,15 +136,15 @@ class _Reader:
         ids = tuple(self.identifier(item, f"rel_ids[{index}]") for index, item in enumerate(value))
         if self.instance in ids:
             message = "expected the ids of perturbed records, found the record's own"
-            raise self.wrong(message, f"rel_ids[{ids.index(self.instance)}]")
+            raise self.wrong(message, f"rel_ids[{ids.index(self.instance)}]", "choice")
         if len(set(ids)) != len(ids):
-            raise self.wrong(f"expected each id once, found {shown(list(ids))}", "rel_ids")
+            raise self.wrong(f"expected each id once, found {shown(list(ids))}", "rel_ids", "id-twice")
         return ids
 
     def sample_type(self) -> str | None:
         value = self.fields.get("sample_type")
         if value is not None and value not in SAMPLE_TYPES:
-            raise self.wrong(f"expected 'ori' or 'disturb', found {shown(value)}", "sample_type")
+            raise self.wrong(f"expected 'ori' or 'disturb', found {shown(value)}", "sample_type", "choice")
         return value
 
     def label(self, names: Sequence[str]) -> int | None:
@@ -155,7 +158,7 @@ class _Reader:
             return int(value)
         if isinstance(value, str) and value in names:
             return names.index(value)
-        raise self.wrong(f"expected 0 ({names[0]}) or 1 ({names[1]}), found {shown(value)}", name)
+        raise self.wrong(f"expected 0 ({names[0]}) or 1 ({names[1]}), found {shown(value)}", name, "choice")
 
     def answer(self) -> str | None:
         """The first answer; "" where the gold says that there is none."""
@@ -177,7 +180,7 @@ class _Reader:
         elif depth == 2:
             value = [value]
         if len(value) != sequences:
-            raise self.wrong(f"expected {sequences} sequences, found {len(value)}", name)
+            raise self.wrong(f"expected {sequences} sequences, found {len(value)}", name, "length")
         return tuple(
             tuple(
                 tuple(self._index(index, f"{name}[{k}][{s}][{i}]") for i, index in enumerate(chosen))
@@ -200,21 +203,21 @@ class _Reader:
         return deepest
 
     def _index(self, value: Any, name: str) -> int:
-        if type(value) is int and value >= 0:
+        if type(value) is int:
             number = value
         elif isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
             number = int(value)
         else:
             raise self.wrong(f"expected the index of a token, found {shown(value)}", name)
-        if number >= 2**31:
-            raise self.wrong(f"expected the index of a token, found {shown(value)}", name)
+        if not 0 <= number < 2**31:
+            raise self.wrong(f"expected the index of a token, found {shown(value)}", name, "range")
         return number
 
 
 def _unique(seen: dict[str, int], reader: _Reader) -> str:
     instance = str(reader.instance)
     if instance in seen:
-        raise reader.wrong(f"expected each id once, found it on line {seen[instance]} as well", "id")
+        raise reader.wrong(f"expected each id once, found it on line {seen[instance]} as well", "id", "id-twice")
     seen[instance] = reader.line
     return instance
 
@@ -232,12 +235,12 @@ def read_public(path: Path_, config: PerturbationConfig) -> Iterator[PublicExamp
         identifier = _unique(seen, reader)
         sample_type = reader.sample_type()
         if sample_type is None:
-            raise reader.wrong("expected 'ori' or 'disturb', found no such field", "sample_type")
+            raise reader.wrong("expected 'ori' or 'disturb', found no such field", "sample_type", "key-missing")
         texts = {column: reader.text(name) for column, name in config.texts.items()}
         tokens = []
         for name in config.sequences:
             if name not in record.fields:
-                raise reader.wrong("expected a list of strings, found no such field", name)
+                raise reader.wrong("expected a list of strings, found no such field", name, "key-missing")
             tokens.append(reader.strings(record.fields[name], name))
         yield PublicExample(identifier, texts, tuple(tokens), sample_type, reader.rel_ids(), record)
 
@@ -286,7 +289,8 @@ def read_gold(path: Path_, config: PerturbationConfig) -> Iterator[GoldExample]:
             name = "rationale_q_idx"
             rationale_ids = reader.sets("rationale_q_idx", 1) + reader.sets("rationale_t_idx", 1)
         else:
-            raise reader.wrong(f"expected rationales ({', '.join(GOLD_FIELDS)}), found none of these fields")
+            message = f"expected rationales ({', '.join(GOLD_FIELDS)}), found none of these fields"
+            raise reader.wrong(message, None, "key-missing")
         tokens = _gold_tokens(reader, config)
         if tokens is not None:
             check_inside(rationale_ids, tokens, file=path, line=record.line, instance=identifier, field=name)
@@ -325,6 +329,7 @@ def check_inside(
                 if index >= len(tokens[sequence]):
                     raise DataError(
                         f"expected an index below {len(tokens[sequence])}, the number of tokens, found {index}",
+                        rule="span-bounds",
                         file=file,
                         line=line,
                         instance=instance,

@@ -116,12 +116,8 @@ def _of_gold(match: GoldExample, config: PerturbationConfig, file: Path_ | None)
     lacking = [name for name in ("tokens", "sample_type") if getattr(match, name) is None]
     lacking += [column for column in config.texts if column not in match.texts and column not in MAY_LACK]
     if match.tokens is None or match.sample_type is None or lacking:
-        raise DataError(
-            f"expected a public record of the same id, or the gold's own {' and '.join(lacking)}",
-            file=file,
-            line=match.record.line,
-            instance=match.id,
-        )
+        message = f"expected a public record of the same id, or the gold's own {' and '.join(lacking)}"
+        raise DataError(message, rule="key-missing", file=file, line=match.record.line, instance=match.id)
     return Example(
         match.id,
         match.texts,
@@ -140,10 +136,10 @@ def _other_tokens(
 ) -> DataError:
     wanted, there = _first_difference(record.tokens, match.tokens or ())
     message = (
-        f"expected the tokens of {public_file}:{record.record.line}, which has the same id, {wanted}, found {there} (the gold "
-        "file alone builds too, if the two number their examples differently)"
+        f"expected the tokens of {public_file}:{record.record.line}, which has the same id, {wanted}, found {there} "
+        "(the gold file alone builds too, if the two number their examples differently)"
     )
-    return DataError(message, file=gold_file, line=match.record.line, instance=match.id)
+    return DataError(message, rule="constant", file=gold_file, line=match.record.line, instance=match.id)
 
 
 def _first_difference(one: Sequence[Sequence[str]], other: Sequence[Sequence[str]]) -> tuple[str, str]:

@@ -47,7 +47,8 @@ def pairs(
             if outputs is not None:
                 for side, wanted in (("original", identifier), ("perturbed", rel_id)):
                     if wanted not in outputs:
-                        raise DataError(f"expected a prediction for the {side} row, found none", instance=wanted)
+                        message = f"expected a prediction for the {side} row, found none"
+                        raise DataError(message, rule="id-missing", instance=wanted)
                     pair[f"{side}_prediction"] = dict(outputs[wanted])
             joined.append(pair)
     return joined
@@ -59,7 +60,8 @@ def map_references(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     `perturbation_map` takes rows of a whole configuration as they are. In a partial one (a gold file that holds a few
     records names perturbed ones that are not at hand) it rightly misses them; this leaves them out knowingly.
 
-    >>> map_references([{"id": "1", "sample_type": "ori", "rel_ids": ["2", "9"]}, {"id": "2", "sample_type": "disturb"}])[0]
+    >>> rows = [{"id": "1", "sample_type": "ori", "rel_ids": ["2", "9"]}, {"id": "2", "sample_type": "disturb"}]
+    >>> map_references(rows)[0]
     {'id': '1', 'sample_type': 'ori', 'rel_ids': ['2']}
     """
     by_id = _by_id(rows, "row")
@@ -78,6 +80,7 @@ def _by_id(items: Iterable[Mapping[str, Any]], what: str) -> dict[str, Mapping[s
     for item in items:
         identifier = str(item["id"])
         if identifier in by_id:
-            raise DataError(f"expected one {what} of each id, found two of {shown(identifier)}", instance=identifier)
+            message = f"expected one {what} of each id, found two of {shown(identifier)}"
+            raise DataError(message, rule="id-twice", instance=identifier)
         by_id[identifier] = item
     return by_id

@@ -65,7 +65,8 @@ def find_sources(folder: Path, configs: Sequence[str] | None = None) -> SourceFo
     missing = [name for name in configs or CONFIGS if name not in sources]
     if (configs and missing) or not sources:
         expected = ", ".join(str(folder / name) for name in missing)
-        raise DataError(f"expected the files {expected} (they come from {HOMEPAGE}), found none of them", file=folder)
+        message = f"expected the files {expected} (they come from {HOMEPAGE}), found none of them"
+        raise DataError(message, rule="file-missing", file=folder)
     for name in missing:
         notes.append(f"{folder / name}: not there; the configuration {name} is left out ({HOMEPAGE})")
     chosen = {name: files for name, files in sources.items() if configs is None or name in configs}
@@ -116,5 +117,6 @@ def _holds_gold(path: Path) -> bool:
 
 def _claim(files: dict[str, Path], config: str, path: Path, what: str) -> None:
     if config in files:
-        raise DataError(f"expected one {what} of {config}, found {files[config].name} as well", file=path)
+        message = f"expected one {what} of {config}, found {files[config].name} as well"
+        raise DataError(message, rule="file-twice", file=path)
     files[config] = path

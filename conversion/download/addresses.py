@@ -60,5 +60,5 @@ def _of_the_hub(address: str) -> Path:
         with contextlib.suppress(EntryNotFoundError):
             fetched(place.path_in_repo + BESIDE)
     except Exception as error:  # huggingface_hub raises many kinds; its words say what is missing
-        raise DataError(f"cannot be fetched: {first_line(error)}", file=address) from None
+        raise DataError(f"cannot be fetched: {first_line(error)}", rule="hub", file=address) from None
     return path

@@ -5,8 +5,8 @@ download pins one: ``NAME.tar.gz.sha256`` beside the archive, in the form that `
 
     corpus_folder("movies", cache) -> cache/unpacked/66e18d4e6c9df9e9/movies
 
-The cache is ``$ERASER_HUB_CACHE``, else ``~/.cache/eraser-hub``; ``$ERASER_HUB_ARCHIVES`` names another place that holds the
-archives (a mirror's address, to which ``/NAME.tar.gz`` is added).
+The cache is ``$ERASER_HUB_CACHE``, else ``~/.cache/eraser-hub``; ``$ERASER_HUB_ARCHIVES`` names another place that
+holds the archives (a mirror's address, to which ``/NAME.tar.gz`` is added).
 """
 
 from __future__ import annotations
@@ -49,11 +49,13 @@ class Archive:
 @lru_cache(maxsize=1)
 def sources() -> dict[str, Any]:
     """`sources.json`: ``configs`` (folder and archives of each) and ``archives`` (url, size, sha256 of each)."""
-    return json.loads(files("eraser_hub.conversion.download").joinpath("sources.json").read_text(encoding="utf-8"))
+    path = files("eraser_hub.conversion.download").joinpath("sources.json")
+    known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return known
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: ``$ERASER_HUB_CACHE``, else ``$XDG_CACHE_HOME/eraser-hub``, else ``~/.cache/eraser-hub``."""
+    """Where downloads are kept: ``$ERASER_HUB_CACHE``, else ``eraser-hub`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
     if named := os.environ.get("ERASER_HUB_CACHE"):
         return Path(named)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eraser-hub"
@@ -86,7 +88,7 @@ def corpus_folder(
     """
     known = sources()["configs"]
     if config not in known:
-        raise DataError(f"no archive is known for {config!r}, expected one of {', '.join(known)}")
+        raise DataError(f"no archive is known for {config!r}, expected one of {', '.join(known)}", rule="option-value")
     cache = Path(cache_dir) if cache_dir is not None else cache_folder()
     missing: list[str] = []
 
@@ -107,7 +109,8 @@ def corpus_folder(
         missing.append(f"{file} holds no folder {known[config]['folder']!r} with split files")
     raise NotReleased(
         f"the release's {config} was not found: {'; '.join(missing)}. "
-        "Download it by hand and give its folder with --source DIR (DIR holds a folder or a .tar.gz per corpus)"
+        "Download it by hand and give its folder with --source DIR (DIR holds a folder or a .tar.gz per corpus)",
+        rule="file-missing",
     )
 
 
@@ -124,12 +127,12 @@ def fetch_archive(
     Args:
         archive: which one.
         cache_dir, progress, say, retries: as in `corpus_folder`.
-        read: raises a DataError for an unpacked archive that cannot be read. A digest is recorded only of an archive that
-            could be unpacked and read: nobody is held to a page in its place.
+        read: raises a DataError for an unpacked archive that cannot be read. A digest is recorded only of an archive
+            that could be unpacked and read: nobody is held to a page in its place.
 
     Raises:
-        DataError: see `corpus_folder`; a wrong digest removes the download and names both digests; so does an archive that
-            cannot be unpacked, unless it is known to be the release's.
+        DataError: see `corpus_folder`; a wrong digest removes the download and names both digests; so does an archive
+            that cannot be unpacked, unless it is known to be the release's.
     """
     say = say or to_stderr
     folder = Path(cache_dir) / "archives"
@@ -153,14 +156,14 @@ def fetch_archive(
             try:
                 (read or (lambda _: None))(unpacked)
             except DataError as error:
-                raise DataError(f"{error}; {target} is kept, remove it to download it anew") from None
+                raise DataError(f"{error}; {target} is kept, remove it to download it anew", rule=error.rule) from None
             atomic_write(pin, f"{digest}  {target.name}\n".encode())
             say(f"{archive.name}: the release publishes no digest; sha256 {digest} is recorded in {pin}")
     return target
 
 
 def _unpacked(target: Path, cache: Path, expected: str | None) -> Path:
-    """The folder that the archive is unpacked in; an archive that nobody vouches for and that cannot be unpacked goes."""
+    """The folder that the archive is unpacked in; one that cannot be unpacked goes, unless its digest is known."""
     try:
         return archive_folder(target, cache)
     except (BusyError, NoRoom):
@@ -170,7 +173,7 @@ def _unpacked(target: Path, cache: Path, expected: str | None) -> Path:
             raise
         target.unlink()
         words = "it is removed: run again, or give what you have with --source DIR"
-        raise DataError(f"{error.message}; {words}", file=target) from None
+        raise DataError(f"{error.message}; {words}", rule=error.rule, file=target) from None
 
 
 def _download(
@@ -182,7 +185,7 @@ def _download(
     say: Say,
     retries: Retries | None,
 ) -> str:
-    """Download into ``part``, a second time from its beginning where a resumed download is not as expected; its digest."""
+    """Download into ``part``, anew where a resumed download is not as expected; its digest."""
     while True:
         resumed = download(
             archive.url, part, name=archive.name, size=archive.size, progress=progress, say=say, retries=retries
@@ -196,7 +199,8 @@ def _download(
             remedy = f"if the release has really changed, remove {pin} and try again"
             raise DataError(
                 f"{archive.url}: expected the sha256 {expected} (of {known}), found {digest}. The download is removed; "
-                + ("the release or the way to it has changed" if archive.sha256 else remedy)
+                + ("the release or the way to it has changed" if archive.sha256 else remedy),
+                rule="file-changed",
             )
         say(f"{archive.name}: the resumed download is not what was expected, it starts anew")
 
@@ -208,7 +212,7 @@ def archive_folder(archive: str | os.PathLike[str], cache_dir: str | os.PathLike
     """
     archive = Path(archive)
     if not archive.is_file():
-        raise DataError("expected an archive, found no such file", file=archive)
+        raise DataError("expected an archive, found no such file", rule="file-missing", file=archive)
     cache = Path(cache_dir) if cache_dir is not None else cache_folder()
     folder = cache / "unpacked" / file_digest(archive)[:16]
     if not folder.is_dir():
@@ -239,7 +243,7 @@ def _pinned(pin: Path) -> str | None:
         return None
     words = pin.read_text(encoding="utf-8", errors="replace").split()
     if not words or len(words[0]) != 64 or set(words[0]) - set("0123456789abcdef"):
-        raise DataError("expected a line 'SHA-256  NAME', found something else", file=pin, line=1)
+        raise DataError("expected a line 'SHA-256  NAME', found something else", rule="syntax", file=pin, line=1)
     return words[0]
 
 

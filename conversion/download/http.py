@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import errno
 import http.client
 import json
@@ -66,16 +67,16 @@ class Unreachable(DataError):
 
 
 class _NoDowngrade(urllib.request.HTTPRedirectHandler):
-    """Redirects are followed to http and https alone, and from https never to a connection that anyone can read and change."""
+    """Redirects are followed to http and https alone, and from https to https alone, which nobody else can read."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
         target, authorization = _without_password(newurl)
         if req.full_url.startswith("https:") and not newurl.startswith("https:"):
-            raise DataError(f"{req.full_url}: refused to follow a redirect away from https, to {target}")
+            message = f"{req.full_url}: refused to follow a redirect away from https, to {target}"
+            raise DataError(message, rule="network")
         if authorization or not newurl.startswith(("https:", "http:")):
-            raise DataError(
-                f"{req.full_url}: refused to follow a redirect to {target}, which is no http or https address"
-            )
+            message = f"{req.full_url}: refused to follow a redirect to {target}, which is no http or https address"
+            raise DataError(message, rule="network")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -123,17 +124,17 @@ def download(
         DataError: everything else; the message names the address and the reason, and the part is kept for next time.
     """
     retries = retries or Retries()
-    try:
+    known, authorization = False, None
+    with contextlib.suppress(ValueError):
         url, authorization = _without_password(url)
         known = urlsplit(url).scheme in ("http", "https")
-    except ValueError:
-        known = False
     if not known:
-        raise DataError(f"expected an http or https address, found {shown(url.rpartition('@')[2])}")
+        message = f"expected an http or https address, found {shown(url.rpartition('@')[2])}"
+        raise DataError(message, rule="option-value")
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"cannot make the folder {part.parent} ({error.strerror})") from None
+        raise DataError(f"cannot make the folder {part.parent} ({error.strerror})", rule="file-unreadable") from None
     had = part.stat().st_size if part.exists() else 0
     failures = tries = 0
     while True:
@@ -150,7 +151,7 @@ def download(
             if failures >= retries.attempts or tries >= MOST_TRIES:
                 kept = f"; the {now} bytes that came are kept, the next run goes on after them" if now else ""
                 kind = Unreachable if isinstance(failure, _NoAnswer) else DataError
-                raise kind(f"{url}: {failure}, also after {tries} tries{kept}") from None
+                raise kind(f"{url}: {failure}, also after {tries} tries{kept}", rule="network") from None
             wait = failure.wait if failure.wait is not None else retries.wait * 2 ** (failures - 1)
             wait = min(wait, retries.most_wait)
             say(f"{name}: {failure}; next try in {wait:.0f} s")
@@ -181,9 +182,10 @@ def _go_on(
         with opener.open(request, timeout=timeout) as response:
             offset, total = _where(response.status, response.headers, offset, known, url)
             if size is not None and total is not None and total != size:
-                raise DataError(f"{url}: expected {size} bytes, the server announces {total}")
+                raise DataError(f"{url}: expected {size} bytes, the server announces {total}", rule="network")
             if total is not None and total > MOST_BYTES:
-                raise DataError(f"{url}: the server announces {total} bytes, which no archive of the release has")
+                message = f"{url}: the server announces {total} bytes, which no archive of the release has"
+                raise DataError(message, rule="size-limit")
             notes.write_text(
                 json.dumps({"url": url, "length": total, **_validators(response.headers)}), encoding="utf-8"
             )
@@ -199,15 +201,16 @@ def _go_on(
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             have = part.stat().st_size if part.exists() else 0
             raise DataError(
-                f"{url}: the disk is full after {have} bytes (free some room in {part.parent}; the next run goes on)"
+                f"{url}: the disk is full after {have} bytes (free some room in {part.parent}; the next run goes on)",
+                rule="file-unreadable",
             ) from None
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.EISDIR):
-            raise DataError(f"{url}: cannot write {part} ({error.strerror})") from None
+            raise DataError(f"{url}: cannot write {part} ({error.strerror})", rule="file-unreadable") from None
         raise _Again(f"the connection broke ({_in_words(error)})") from None
     except DataError:
         raise
     except ValueError as error:
-        raise DataError(f"{url}: the server sends to an address that is none ({error})") from None
+        raise DataError(f"{url}: the server sends to an address that is none ({error})", rule="network") from None
 
 
 def _resumable(part: Path, notes: Path, url: str) -> tuple[int, dict[str, Any]]:
@@ -218,8 +221,8 @@ def _resumable(part: Path, notes: Path, url: str) -> tuple[int, dict[str, Any]]:
         known = json.loads(notes.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         known = None
-    strings = isinstance(known, dict) and {type(known.get(key)) for key in ("etag", "modified")} <= {str, type(None)}
-    if not strings or known.get("url") != url:
+    kinds = {type(known.get(key)) for key in ("etag", "modified")} if isinstance(known, dict) else set()
+    if not isinstance(known, dict) or not kinds <= {str, type(None)} or known.get("url") != url:
         part.unlink()  # bytes of unknown origin
         return 0, {}
     return part.stat().st_size, known
@@ -243,9 +246,8 @@ def _where(status: int, headers: Message, offset: int, known: dict[str, Any], ur
     span, _, total = rest.partition("/")
     start = span.partition("-")[0]
     if unit != "bytes" or _whole_number(start) != offset:
-        raise DataError(
-            f"{url}: asked for the bytes from {offset} on, the server sent {headers.get('Content-Range')!r}"
-        )
+        message = f"{url}: asked for the bytes from {offset} on, the server sent {headers.get('Content-Range')!r}"
+        raise DataError(message, rule="network")
     whole = _whole_number(total)
     changed = (known.get("length") is not None and whole is not None and known["length"] != whole) or any(
         known.get(key) and value and known[key] != value for key, value in _validators(headers).items()
@@ -286,7 +288,8 @@ def _write(response: Any, part: Path, offset: int, total: int | None, name: str,
         while block := response.read(BLOCK):
             done += len(block)
             if done > MOST_BYTES or (total is not None and done > total):
-                raise DataError(f"{response.url}: the server sends more than the {total or MOST_BYTES} bytes expected")
+                message = f"{response.url}: the server sends more than the {total or MOST_BYTES} bytes expected"
+                raise DataError(message, rule="size-limit")
             out.write(block)
             bar.update(len(block))
     if total is not None and done < total:
@@ -299,18 +302,20 @@ def _http_error(error: urllib.error.HTTPError, url: str, offset: int, known: dic
             return  # all of it had come before
         raise _Changed from None
     if error.code in (404, 410):
-        raise NotThere(f"{url}: the server has no such file ({error.code})") from None
+        raise NotThere(f"{url}: the server has no such file ({error.code})", rule="file-missing") from None
     if error.code in (401, 403, 407):
-        raise DataError(f"{url}: the server refuses to hand it out ({error.code} {error.reason})") from None
+        message = f"{url}: the server refuses to hand it out ({error.code} {error.reason})"
+        raise DataError(message, rule="network") from None
     if error.code in (408, 425, 429) or error.code >= 500:
         after = _whole_number((error.headers or Message()).get("Retry-After", ""))
         raise _Again(f"the server answered {error.code} {error.reason}", after) from None
-    raise DataError(f"{url}: the server answered {error.code} {error.reason}") from None
+    raise DataError(f"{url}: the server answered {error.code} {error.reason}", rule="network") from None
 
 
 def _unreachable(reason: object, url: str) -> Exception:
     if isinstance(reason, ssl.SSLCertVerificationError):
-        return DataError(f"{url}: the server's certificate cannot be verified ({reason.verify_message})")
+        message = f"{url}: the server's certificate cannot be verified ({reason.verify_message})"
+        return DataError(message, rule="network")
     if isinstance(reason, socket.gaierror):
         return _NoAnswer(f"the name {urlsplit(url).hostname!r} cannot be resolved (is there a network?)")
     if isinstance(reason, ConnectionRefusedError):

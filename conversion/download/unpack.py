@@ -58,12 +58,10 @@ class _Bounded(io.RawIOBase):
         self._most = min(limits.total_bytes, limits.free_bytes + limits.ratio * packed)
         self.last = b""  # what was read last: after the last member, the block that should mark the end
 
-    def read(self, size: int | None = -1) -> bytes:  # type: ignore[override]
+    def read(self, size: int | None = -1) -> bytes:
         if size is None or size < 0 or size > self._limits.header_bytes:
-            raise DataError(
-                f"a header asks for {size} bytes at once, expected at most {self._limits.header_bytes}",
-                file=self._archive,
-            )
+            message = f"a header asks for {size} bytes at once, expected at most {self._limits.header_bytes}"
+            raise DataError(message, rule="size-limit", file=self._archive)
         self.last = self._raw.read(size)
         self._check(self._raw.tell())
         return self.last
@@ -84,10 +82,9 @@ class _Bounded(io.RawIOBase):
 
     def _check(self, position: int) -> None:
         if position > self._most:
-            raise DataError(
-                f"unpacks to more than {self._most} bytes, which no corpus does ({self._archive.stat().st_size} packed)",
-                file=self._archive,
-            )
+            packed = self._archive.stat().st_size
+            message = f"unpacks to more than {self._most} bytes, which no corpus does ({packed} packed)"
+            raise DataError(message, rule="size-limit", file=self._archive)
 
 
 def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str], limits: Limits | None = None) -> Path:
@@ -107,12 +104,13 @@ def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str],
     """
     archive, destination = Path(archive), Path(destination)
     if not archive.is_file():
-        raise DataError("expected an archive, found no such file", file=archive)
+        raise DataError("expected an archive, found no such file", rule="file-missing", file=archive)
     lock = destination.parent / f".{destination.name}.lock"
     with exclusive(lock, BUSY.format(lock)):
         if destination.exists():
             if not destination.is_dir() or any(destination.iterdir()):
-                raise DataError("expected no such folder, found one: nothing is unpacked over it", file=destination)
+                message = "expected no such folder, found one: nothing is unpacked over it"
+                raise DataError(message, rule="file-exists", file=destination)
             destination.rmdir()
         beside = destination.with_name(f".{destination.name}.unpacking")
         if beside.exists():
@@ -142,30 +140,30 @@ def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
     if not hasattr(tarfile, "data_filter"):
         raise DataError(
             "this Python cannot unpack archives safely (tarfile has no data filter): expected 3.10.12, 3.11.4 or newer",
+            rule="unsupported",
             file=archive,
         )
     try:
         with gzip.open(archive) as raw:
             bounded = _Bounded(raw, archive, limits)
-            with tarfile.open(fileobj=bounded, mode="r:") as tar:  # type: ignore[call-overload]
+            with tarfile.open(fileobj=bounded, mode="r:") as tar:
                 _extract_all(tar, archive, folder, limits)
             if bounded.last != bytes(tarfile.BLOCKSIZE):  # tarfile takes a broken header for the end of the archive
-                raise DataError("the archive is cut or damaged (no mark of its end where one should be)", file=archive)
+                message = "the archive is cut or damaged (no mark of its end where one should be)"
+                raise DataError(message, rule="syntax", file=archive)
             while raw.read(1 << 20):  # what follows the last member is padding; the checksum stands at its end
                 if raw.tell() > limits.total_bytes:
-                    raise DataError(f"unpacks to more than {limits.total_bytes} bytes", file=archive)
+                    raise DataError(f"unpacks to more than {limits.total_bytes} bytes", rule="size-limit", file=archive)
     except gzip.BadGzipFile as error:
-        raise DataError(
-            f"expected a gzip archive, found something else or a damaged one ({error})", file=archive
-        ) from None
+        message = f"expected a gzip archive, found something else or a damaged one ({error})"
+        raise DataError(message, rule="syntax", file=archive) from None
     except (EOFError, zlib.error) as error:
-        raise DataError(f"the archive is cut or damaged ({error})", file=archive) from None
+        raise DataError(f"the archive is cut or damaged ({error})", rule="syntax", file=archive) from None
     except tarfile.FilterError as error:
-        raise DataError(f"refused: {error}", file=archive) from None
+        raise DataError(f"refused: {error}", rule="archive-member", file=archive) from None
     except tarfile.TarError as error:
-        raise DataError(
-            f"expected a tar archive, found something else or a damaged one ({error})", file=archive
-        ) from None
+        message = f"expected a tar archive, found something else or a damaged one ({error})"
+        raise DataError(message, rule="syntax", file=archive) from None
     except DataError:
         raise
     except (
@@ -176,12 +174,14 @@ def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
         RecursionError,
     ) as error:  # tarfile, of headers that lie
         words = f"the archive is damaged: a header cannot be understood ({first_line(error)})"
-        raise DataError(words, file=archive) from None
+        raise DataError(words, rule="syntax", file=archive) from None
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoRoom(f"the disk is full: no room to unpack into {folder.parent}", file=archive) from None
+            message = f"the disk is full: no room to unpack into {folder.parent}"
+            raise NoRoom(message, rule="file-unreadable", file=archive) from None
         if error.errno in (errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL):
-            raise DataError(f"a member's name cannot be a file here ({error.strerror})", file=archive) from None
+            message = f"a member's name cannot be a file here ({error.strerror})"
+            raise DataError(message, rule="archive-member", file=archive) from None
         raise
 
 
@@ -193,12 +193,13 @@ def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limi
         count += 1
         total += member.size
         if count > limits.members:
-            raise DataError(f"holds more than {limits.members} members, which no corpus does", file=archive)
+            message = f"holds more than {limits.members} members, which no corpus does"
+            raise DataError(message, rule="size-limit", file=archive)
         if total > limits.total_bytes:
-            raise DataError(f"unpacks to more than {limits.total_bytes} bytes", file=archive)
+            raise DataError(f"unpacks to more than {limits.total_bytes} bytes", rule="size-limit", file=archive)
         name = _checked_name(member, archive)
         if name in names and not member.isdir():
-            raise DataError(f"the member {shown(member.name)} stands in it twice", file=archive)
+            raise DataError(f"the member {shown(member.name)} stands in it twice", rule="archive-member", file=archive)
         names.add(name)
         if member.isdir():
             (folder / name).mkdir(parents=True, exist_ok=True)
@@ -207,26 +208,23 @@ def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limi
             continue
         tar.extract(member, folder, set_attrs=False, filter="data")
     if not names:
-        raise DataError("expected a corpus, found an empty archive", file=archive)
+        raise DataError("expected a corpus, found an empty archive", rule="empty", file=archive)
 
 
 def _checked_name(member: tarfile.TarInfo, archive: Path) -> str:
     """The member's path below the folder; the data filter looks at the same things once more, on the file system."""
-    if member.issym() or member.islnk():
-        raise DataError(f"refused: {shown(member.name)} is a link (to {shown(member.linkname)})", file=archive)
-    if not (member.isdir() or member.isreg()):
-        raise DataError(f"refused: {shown(member.name)} is neither a file nor a folder", file=archive)
-    if member.issparse():
-        raise DataError(f"refused: {shown(member.name)} is a sparse member", file=archive)
-    path, windows = PurePosixPath(member.name), PureWindowsPath(member.name)
-    if not member.name or "\0" in member.name:
-        raise DataError(f"refused: {shown(member.name)} is no name", file=archive)
-    if path.is_absolute() or windows.drive or windows.root:
-        raise DataError(f"refused: {shown(member.name)} is an absolute path", file=archive)
-    if ".." in path.parts or (os.name == "nt" and ".." in windows.parts):
-        raise DataError(f"refused: {shown(member.name)} leads out of the folder", file=archive)
-    if len(path.parts) > MOST_DEEP:
-        raise DataError(f"refused: {shown(member.name)} lies {len(path.parts)} folders deep", file=archive)
+    name, path, windows = member.name, PurePosixPath(member.name), PureWindowsPath(member.name)
+    for refused, why in (
+        (member.issym() or member.islnk(), f"is a link (to {shown(member.linkname)})"),
+        (not (member.isdir() or member.isreg()), "is neither a file nor a folder"),
+        (member.issparse(), "is a sparse member"),
+        (not name or "\0" in name, "is no name"),
+        (path.is_absolute() or windows.drive or windows.root, "is an absolute path"),
+        (".." in path.parts or (os.name == "nt" and ".." in windows.parts), "leads out of the folder"),
+        (len(path.parts) > MOST_DEEP, f"lies {len(path.parts)} folders deep"),
+    ):
+        if refused:
+            raise DataError(f"refused: {shown(name)} {why}", rule="archive-member", file=archive)
     return str(path)
 
 

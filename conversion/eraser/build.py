@@ -5,7 +5,7 @@
     out/eraser/CONFIG/SPLIT-00000-of-000NN.parquet
     out/eraser/release.json                       per split what a row cannot hold (see `splits.split_facts`)
     out/eraser/documents/CONFIG.parquet           documents that no annotation refers to
-    out/eraser/documents/CONFIG.order.parquet     where the other documents stood in docs.jsonl, if not in the rows' order
+    out/eraser/documents/CONFIG.order.parquet     where other documents stood in docs.jsonl, if not in the rows' order
     out/eraser/documents/CONFIG.records.parquet   records that differ from what release.json says of their split, if any
     out/eraser/annotators/CONFIG.parquet          the annotators' masks, of a corpus of one's own that has them
     out/eraser/licenses/CONFIG.LICENSE            the licence files that the release ships with the corpus, as they are
@@ -131,7 +131,7 @@ def _corpora(
 
     def look(name: str) -> CorpusFolder | None:
         if unreachable:
-            raise DataError("not tried: the server of the release cannot be reached", field=name)
+            raise DataError("not tried: the server of the release cannot be reached", rule="network", field=name)
         try:
             folder = corpus_folder(name, source, progress=progress, say=notes.append)
         except NotReleased as error:
@@ -172,7 +172,7 @@ def _keep(target: Path, folder: Path, names: Iterable[str]) -> None:
             link_or_copy(old, folder / old.relative_to(target))
 
 
-def _bar(title: str, total: int, unit: str, shown: bool) -> tqdm:
+def _bar(title: str, total: int, unit: str, shown: bool) -> tqdm[Any]:
     """A progress bar on stderr where that is a terminal, or none."""
     disable = None if shown else True
     return tqdm(total=total, desc=title, unit=unit, unit_scale=True, mininterval=0.3, leave=False, disable=disable)
@@ -202,7 +202,7 @@ def _build_all(
     by_name = {corpus.config.name: corpus for corpus in corpora}
     processes = min(options.num_proc, len(corpora))
     if processes > 1:
-        # where the others cannot start (a script without `if __name__ == "__main__"`) or are killed, this one does it all
+        # where others cannot start (a script without `if __name__ == "__main__"`) or are killed, this one does it all
         with (
             suppress(BrokenProcessPool),
             process_pool(processes) as pool,
@@ -249,8 +249,8 @@ def _finished(path: Path, remembered: Path) -> FileFacts | None:
 
 @dataclass(slots=True)
 class _Parts:
-    """What the splits of a config give: their entries in release.json, the bytes of their files, the order in which their
-    rows first name the documents, and the records that need more than their row."""
+    """What the splits of a config give: their entries in release.json, the bytes of their files, the order in which
+    their rows first name the documents, and the records that need more than their row."""
 
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     file_bytes: int = 0

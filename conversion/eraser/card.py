@@ -75,7 +75,7 @@ def _metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:
 
 
 def _prose(facts: Mapping[str, EraserConfig]) -> str:
-    """The card's words, with marks to be filled in. Corpora of one's own alone have a card of their own, but for the columns."""
+    """The card's words, with marks to be filled in. Of corpora of one's own it shares the columns alone."""
     cards = files("eraser_hub.datasets_scripts").joinpath("cards")
     eraser = cards.joinpath("eraser.md").read_text(encoding="utf-8")
     if not CONFIGS.keys().isdisjoint(facts):
@@ -100,7 +100,7 @@ def filled_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, Era
     for mark, table in zip(MARKS, tables, strict=True):
         comment = f"<!-- {mark} -->"
         if comment not in prose:
-            raise DataError(f"expected the mark {comment} in the card's prose, found none")
+            raise DataError(f"expected the mark {comment} in the card's prose, found none", rule="code")
         prose = prose.replace(comment if table else f"{comment}\n\n", table)
     return prose
 

@@ -1,8 +1,8 @@
 """The integrity of a built ``eraser``: what must hold in every configuration, and what the releases are known for.
 
 Looked at in every split, a batch of rows at a time: ids unique; labels known; spans inside their documents; evidence
-text equal to its tokens; derived columns equal to what they are derived from. Looked at across splits: train, validation
-and test share no document; one id names one text; the card tells the truth about the Parquet files.
+text equal to its tokens; derived columns equal to what they are derived from. Looked at across splits: train,
+validation and test share no document; one id names one text; the card tells the truth about the Parquet files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from eraser_hub.conversion.checks import CheckRules, Finding, Report, Tally, UniqueStrings, check_folder
 from eraser_hub.conversion.offsets import offsets_of
@@ -27,10 +27,9 @@ from .release import configs_of
 from .rows import rationales
 from .schema import SCHEMA
 
-COLUMNS = (
-    "annotation_id", "classification", "rationale", "documents", "evidences", "rationale_positions",
-    "num_tokens", "num_sentences", "rationale_ratio", "position",
-)  # fmt: skip
+pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
+
+COLUMNS = tuple(name for name in SCHEMA.names if name not in ("query", "query_type"))
 MOST_LISTED = 1000  # documents or spans that a leakage list names; all are counted
 MAIN_SPLITS = ("train", "validation", "test")
 
@@ -177,8 +176,8 @@ class EraserSplitCheck:
         tally.add("evidence text", len(off), words)
 
     def _derived(self, rows: pa.Table, flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
-        """rationale, rationale_positions, num_tokens, num_sentences, rationale_ratio are what documents and evidences make
-        them."""
+        """rationale, rationale_positions, num_tokens, num_sentences, rationale_ratio are what documents and evidences
+        make them."""
         count = rows.num_rows
         first_doc = offsets_of(np.bincount(flat.doc_row, minlength=count))
         texts = [flat.span_texts[i] for i in spans.tolist()]
@@ -191,10 +190,9 @@ class EraserSplitCheck:
             np.bincount(flat.doc_row, weights=flat.doc_counts[:, k], minlength=count) for k in (0, 1)
         )
         ratio = (np.diff(bounds[first_doc]) / np.maximum(num_tokens, 1)).astype(np.float32)
-        for name, value, slack in (
-            ("num_tokens", num_tokens, 0.0), ("num_sentences", num_sentences, 0.0), ("rationale_ratio", ratio, 1e-6),
-        ):  # fmt: skip
-            column = rows[name].fill_null(0).to_numpy()
+        values = {"num_tokens": num_tokens, "num_sentences": num_sentences, "rationale_ratio": ratio}
+        for name, value in values.items():
+            column, slack = rows[name].fill_null(0).to_numpy(), 1e-6 if name == "rationale_ratio" else 0.0
             # a NaN is no number that anything equals
             self._tally_rows(name, rows[name].is_valid().to_numpy() & ~(np.abs(column - value) <= slack), flat, tally)
         self._positions.append(rows["position"].drop_null().to_numpy())
@@ -202,7 +200,7 @@ class EraserSplitCheck:
     def _positions_of(
         self, rows: pa.Table, flat: FlatRows, expected: np.ndarray, sizes: np.ndarray, tally: Tally
     ) -> None:
-        """Compare rationale_positions with the ``expected`` ones, of which each document has so many as ``sizes`` says."""
+        """Compare rationale_positions with the ``expected`` ones; ``sizes``: how many each document has."""
         lists = rows["rationale_positions"].combine_chunks()
         wrong = list_lengths(lists) != np.bincount(flat.doc_row, minlength=rows.num_rows)
         if not wrong.any():
@@ -242,7 +240,7 @@ def _named(flat: FlatRows, spans: np.ndarray) -> Iterator[str]:
         yield f"{shown(flat.ids[flat.span_row[i]], 40)}: {where}"
 
 
-# --------------------------------------------------------------------------------------------------------- across splits
+# -- across splits ----------------------------------------------------------------------------------------------------
 
 
 def _across(config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:

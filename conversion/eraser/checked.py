@@ -24,14 +24,17 @@ class DocumentLookup(Protocol):
     @property
     def path(self) -> Path:
         """Where they stand."""
+        ...
 
     def __len__(self) -> int: ...
 
     def find(self, docids: list[str]) -> np.ndarray:
         """The number of each id, -1 where there is no such document."""
+        ...
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """(chosen, 2): the tokens and the sentences of each, by their numbers."""
+        ...
 
 
 class Evidences:
@@ -115,7 +118,7 @@ def refuse_repeated(run: Annotations, numbers: dict[str, int]) -> None:
     earlier = (zip(before.numbers, before.records, strict=True) for before in read_annotations(run.file))
     first = next(number for pairs in earlier for number, one in pairs if str(one.annotation_id) == ids[place])
     words = f"{shown(run.records[place].annotation_id)} again (first on line {first})"
-    raise run.error(place, f"expected each annotation id once, found {words}", "annotation_id")
+    raise run.error(place, f"expected each annotation id once, found {words}", "annotation_id", "id-twice")
 
 
 def checked(
@@ -186,10 +189,13 @@ def _refuse_names(
     nowhere = int(row[lost].min()) if len(lost) else len(there)
     if unknown < len(there) and unknown <= nowhere:
         expected = ", ".join(map(repr, labels or ()))
-        raise run.error(unknown, f"expected one of {expected}, found {shown(there[unknown])}", "classification")
+        message = f"expected one of {expected}, found {shown(there[unknown])}"
+        raise run.error(unknown, message, "classification", "label-unknown")
     at = int(lost[row[lost] == nowhere][0])
     words = f"expected a document of {documents.path}, found {shown(docids[at])}, which is not there"
-    raise run.error(nowhere, words, "docids") if at < listed else run.evidence_error(at - listed, words, "docid")
+    if at < listed:
+        raise run.error(nowhere, words, "docids", "document-missing")
+    raise run.evidence_error(at - listed, words, "docid", "document-missing")
 
 
 def _refuse_spans(run: Annotations, evidences: Evidences, row_documents: RowDocuments) -> None:
@@ -202,8 +208,9 @@ def _refuse_spans(run: Annotations, evidences: Evidences, row_documents: RowDocu
     first, last = int(start[at]), int(end[at])
     name = shown(evidences.all[at].docid)
     if first < 0:
-        raise run.evidence_error(at, f"expected a token of {name}, found {first}", "start_token")
+        raise run.evidence_error(at, f"expected a token of {name}, found {first}", "start_token", "span-order")
     if last < first:
-        raise run.evidence_error(at, f"expected an end at or after the start {first}, found {last}", "end_token")
+        message = f"expected an end at or after the start {first}, found {last}"
+        raise run.evidence_error(at, message, "end_token", "span-order")
     message = f"expected a span inside {name}, which has {length[at]} tokens, found the end {last}"
-    raise run.evidence_error(at, message, "end_token")
+    raise run.evidence_error(at, message, "end_token", "span-bounds")

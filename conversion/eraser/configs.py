@@ -73,7 +73,8 @@ _ALL = (
         ("False", "True"),
         "docs/",
         "unknown",
-        "MultiRC mixes texts of several sources and states no licence for the whole; its authors offer it for research.",
+        "MultiRC mixes texts of several sources and states no licence for the whole; "
+        "its authors offer it for research.",
         "question-answering",
         "MultiRC",
         task_id="multiple-choice-qa",
@@ -111,8 +112,8 @@ _ALL = (
         ("significantly decreased", "no significant difference", "significantly increased"),
         "docs/",
         "mit",
-        "Evidence Inference's LICENSE says MIT (2019, Lehman, DeYoung, Barzilay, Wallace); the articles are PubMed Central's "
-        "open access subset, each under its own.",
+        "Evidence Inference's LICENSE says MIT (2019, Lehman, DeYoung, Barzilay, Wallace); the articles are "
+        "PubMed Central's open access subset, each under its own.",
         "text-classification",
         "Evidence Inference",
         extra_splits=("test_exhaustive",),

@@ -46,7 +46,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class CorpusFolder:
-    """A corpus on disk: split files in the order train, validation, test, then the others by name; licences; what is skipped."""
+    """A corpus on disk: its split files (train, validation, test, then others by name), licences, what is skipped."""
 
     config: EraserConfig
     folder: Path
@@ -71,7 +71,7 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=folder) from None
+        raise DataError(f"cannot be read: {error.strerror}", rule="file-unreadable", file=folder) from None
     lines = any(entry.name == "docs.jsonl" and entry.is_file() for entry in entries)
     for entry in entries:
         path = folder / entry.name
@@ -88,12 +88,12 @@ def look_into(folder: Path, config: EraserConfig) -> CorpusFolder:
             continue
         split = dataset_split(path.stem)
         if split in splits:
-            raise DataError(
-                f"expected one file for the split {split}, found this one and {splits[split].path}", file=path
-            )
+            message = f"expected one file for the split {split}, found this one and {splits[split].path}"
+            raise DataError(message, rule="file-twice", file=path)
         splits[split] = _split_file(split, path)
     if not splits:
-        raise DataError("expected annotation files (train.jsonl, val.jsonl, test.jsonl), found none", file=folder)
+        message = "expected annotation files (train.jsonl, val.jsonl, test.jsonl), found none"
+        raise DataError(message, rule="file-missing", file=folder)
     ordered = sorted(splits.values(), key=lambda each: (_ORDER.get(each.split, 3), each.split))
     backups = tuple(each.path for each in skipped if each.reason == BACKUP)
     return CorpusFolder(config, folder, tuple(ordered), tuple(skipped), backups, tuple(licenses))
@@ -158,7 +158,7 @@ def _why_not_annotations(path: Path, surely: bool) -> str | None:
 def _split_file(split: str, path: Path) -> SplitFile:
     first = _first_line(path)
     if first is None:
-        raise DataError("expected annotations, found an empty file", file=path)
+        raise DataError("expected annotations, found an empty file", rule="empty", file=path)
     return SplitFile(split, path, is_double_encoded(first), ends_with_newline(path))
 
 

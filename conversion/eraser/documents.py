@@ -57,7 +57,8 @@ class Documents(ABC):
         new = distinct(chosen[self._counts[chosen, 0] < 0])
         if len(new):
             self._counts[new] = count_tokens(self.texts(new))
-        return self._counts[chosen]
+        counts: np.ndarray = self._counts[chosen]
+        return counts
 
 
 def count_tokens(texts: pa.StringArray) -> np.ndarray:
@@ -86,7 +87,8 @@ class DocumentFiles(Documents):
                     else:
                         folders.append(folder / entry.name)
         except OSError as error:
-            raise DataError(f"cannot be read: {error.strerror}", file=error.filename or folder) from None
+            message = f"cannot be read: {error.strerror}"
+            raise DataError(message, rule="file-unreadable", file=error.filename or folder) from None
         names = sorted(sizes)
         numbered = {name: number for number, name in enumerate(names)}
         super().__init__(folder, numbered, np.array([sizes[name] for name in names], np.int64), tuple(folders))
@@ -103,7 +105,7 @@ def _utf8_name(name: str, folder: Path) -> str:
     try:
         return name if name.isascii() else os.fsencode(name).decode("utf-8")
     except UnicodeDecodeError:
-        raise DataError(f"expected file names in UTF-8, found {shown(name)}", file=folder) from None
+        raise DataError(f"expected file names in UTF-8, found {shown(name)}", rule="encoding", file=folder) from None
 
 
 class DocumentLines(Documents):
@@ -148,4 +150,4 @@ def read_documents(folder: Path, advance: Callable[[int], object] = lambda _: No
         return DocumentLines(folder / "docs.jsonl", advance)
     if (folder / "docs").is_dir():
         return DocumentFiles(folder / "docs")
-    raise DataError("expected a folder docs/ or a file docs.jsonl, found neither", file=folder)
+    raise DataError("expected a folder docs/ or a file docs.jsonl, found neither", rule="file-missing", file=folder)

@@ -53,12 +53,14 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
     for name in (*(configs or ()), *names):
         if name not in release or name not in facts:
             known = ", ".join(known for known in release if known in facts)
-            raise DataError(f"expected one of the configs {known}, found {shown(name)}", file=dataset)
+            message = f"expected one of the configs {known}, found {shown(name)}"
+            raise DataError(message, rule="option-value", file=dataset)
     files: list[Path] = []
     for name in names:
         target = out / name
         if target.exists() and any(target.iterdir()):
-            raise DataError("expected no such folder yet, or an empty one; nothing is overwritten", file=target)
+            message = "expected no such folder yet, or an empty one; nothing is overwritten"
+            raise DataError(message, rule="file-exists", file=target)
         with rebuilding(target) as folder:
             names_of_files = _export_config(built, facts[name], release[name], folder)
         files += [target / path for path in names_of_files]
@@ -73,7 +75,8 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
         for split, facts in entry["splits"].items():
             for file in (facts["file"], (facts.get("backup") or facts)["file"]):
                 if not safe_name(file):
-                    raise DataError(f"expected a file name, found {shown(file)}", file=built.folder / RELEASE)
+                    message = f"expected a file name, found {shown(file)}"
+                    raise DataError(message, rule="file-name", file=built.folder / RELEASE)
             tables = batches(built.files(name, split), COLUMNS, kinds=SCHEMA, whole=WHOLE)
             names += write_split(tables, folder, facts, config.label_names, records.get(split, {}), documents)
         for table in batches([beside / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
@@ -113,7 +116,7 @@ def _exceptions(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
                     record = msgspec.to_builtins(msgspec.json.decode(row["record"], type=Deviation))
                 except (msgspec.MsgspecError, RecursionError) as error:
                     message = f"expected the keys to set and those that are absent, found {first_line(error)}"
-                    raise DataError(message, file=path, line=row["position"]) from None
+                    raise DataError(message, rule="syntax", file=path, line=row["position"]) from None
                 records.setdefault(row["split"], {})[row["position"]] = record
     return records
 
@@ -175,7 +178,7 @@ def record_of_row(
             identity = int(identity)
         except ValueError:
             message = f"expected digits, as release.json says of the split, found {shown(identity)}"
-            raise DataError(message, instance=identity, field="annotation_id") from None
+            raise DataError(message, rule="type", instance=identity, field="annotation_id") from None
     label, inclusive = row["classification"], facts["sentence_ends"] == "inclusive"
     record: dict[str, Any] = {
         "annotation_id": identity,
@@ -266,14 +269,16 @@ class DocumentWriter:
         before = self._seen.get(docid)
         if before is not None:
             if before != hash(text):
-                raise DataError(f"expected one text for the document {shown(docid)}, found two", file=self.folder)
+                message = f"expected one text for the document {shown(docid)}, found two"
+                raise DataError(message, rule="document-twice", file=self.folder)
             return
         self._seen[docid] = hash(text)
         if self.spool is not None:
             self.spool.add(len(self.spool) + 1, json_line({"docid": docid, "document": text}).encode())
             return
         if not safe_name(docid):
-            raise DataError(f"expected a document id that can be a file name, found {shown(docid)}", file=self.folder)
+            message = f"expected a document id that can be a file name, found {shown(docid)}"
+            raise DataError(message, rule="file-name", file=self.folder)
         (self.folder / "docs" / file_name(docid)).write_bytes(text.encode("utf-8"))
 
     def finish(self, positions: np.ndarray | None, final_newline: bool) -> None:
@@ -282,7 +287,8 @@ class DocumentWriter:
             return
         if positions is not None:
             if len(positions) != len(self.spool):
-                raise DataError(f"expected {len(positions)} documents, found {len(self.spool)}", file=self.folder)
+                message = f"expected {len(positions)} documents, found {len(self.spool)}"
+                raise DataError(message, rule="length", file=self.folder)
             self.spool.reorder(positions)
         self.spool.write(self.folder / "docs.jsonl", final_newline)
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from eraser_hub.conversion.offsets import offsets_of
 from eraser_hub.metrics.tokens import masks, tokens_of
 
 from .documents import count_tokens
+
+pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 
 
 @dataclass
@@ -60,7 +63,8 @@ class FlatRows:
     @property
     def doc_counts(self) -> np.ndarray:
         """int64 (documents, 2): the tokens and sentences of each document."""
-        return self.counts[self.doc_text]
+        counts: np.ndarray = self.counts[self.doc_text]
+        return counts
 
     def inside(self) -> np.ndarray:
         """bool (spans,): whether the span lies inside of a document of its row."""
@@ -73,8 +77,8 @@ class FlatRows:
         """The tokens that ``spans`` (indices of spans that lie inside) cover.
 
         Returns:
-            the positions in their document, ascending, of one document after the other; int64 (documents + 1,), where each
-            document's begin.
+            the positions in their document, ascending, of one document after the other; int64 (documents + 1,), where
+            each document's begin.
         """
         first_token = offsets_of(self.doc_counts[:, 0])
         covered = np.flatnonzero(masks(self.span_doc[spans], self.start[spans], self.end[spans], first_token))
@@ -127,8 +131,10 @@ def flatten(table: pa.Table) -> FlatRows:
 
 def list_lengths(lists: pa.Array) -> np.ndarray:
     """int64: the length of each list of an array; 0 for null."""
-    return pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths: np.ndarray = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    return lengths.astype(np.int64)
 
 
 def _integers(values: pa.Array) -> np.ndarray:
-    return values.fill_null(-(2**31)).to_numpy(zero_copy_only=False).astype(np.int64)
+    numbers: np.ndarray = values.fill_null(-(2**31)).to_numpy(zero_copy_only=False)
+    return numbers.astype(np.int64)

@@ -1,4 +1,4 @@
-"""The records of an ERASER corpus: annotations and documents, decoded and checked, and the lines that they are written as.
+"""The records of an ERASER corpus: annotations and documents, decoded and checked, and written as lines.
 
     NAME/{train,val,test}.jsonl      one annotation a line
     NAME/docs/DOCID                  one document a file            (all but cose, e-SNLI)
@@ -26,6 +26,7 @@ from eraser_hub.metrics.strangers import misspelt, nearly
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import describe, has_half_character, quotes_are, strict_value
 from eraser_hub.records.lines import BATCH_BYTES, Lines, batches_of_lines, reading
+from eraser_hub.records.rules import Rule
 
 LEAST_INT, MOST_INT = -(2**31), 2**31 - 1
 
@@ -91,18 +92,18 @@ class Annotations:
     extras: dict[int, dict[str, Any]]
     sizes: list[int]
 
-    def error(self, place: int, message: str, path: str | None = None) -> DataError:
+    def error(self, place: int, message: str, path: str, rule: Rule) -> DataError:
         """The error for a record."""
-        identity = self.records[place].annotation_id
-        return DataError(message, file=self.file, line=self.numbers[place], instance=identity, field=path)
+        identity, line = self.records[place].annotation_id, self.numbers[place]
+        return DataError(message, rule=rule, file=self.file, line=line, instance=identity, field=path)
 
-    def evidence_error(self, evidence: int, message: str, key: str) -> DataError:
+    def evidence_error(self, evidence: int, message: str, key: str, rule: Rule) -> DataError:
         """The error for an evidence, by its place among those of all records."""
         before = 0
         for place, record in enumerate(self.records):
             for number, group in enumerate(record.evidences):
                 if evidence < before + len(group):
-                    return self.error(place, message, f"evidences[{number}][{evidence - before}].{key}")
+                    return self.error(place, message, f"evidences[{number}][{evidence - before}].{key}", rule)
                 before += len(group)
         raise IndexError(evidence)
 
@@ -209,14 +210,15 @@ def read_document_lines(
             if again is not None:
                 place, before = again
                 words = f"{shown(ids[place])} again (first on line {before + 1})"
-                raise DataError(f"expected each document once, found {words}", file=path, line=batch.numbers[place])
+                message = f"expected each document once, found {words}"
+                raise DataError(message, rule="document-twice", file=path, line=batch.numbers[place])
             yield batch, documents
 
 
 def take_up(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | None:
     """Number ids on from those in ``numbers``, and put them there; None where each is new.
 
-    Else the place, among them, of the first that was there before, and the number that it had; ``numbers`` is of no use then.
+    Else the place, among them, of the first that was there before, and its number; ``numbers`` is of no use then.
     """
     before = len(numbers)
     numbers.update(zip(ids, range(before, before + len(ids)), strict=True))
@@ -230,22 +232,24 @@ def take_up(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | No
 
 
 class _Fields:
-    """The fields of one JSON value, checked one by one; errors say where they are, what was expected, what was found."""
+    """The fields of one JSON value, checked one by one; errors say where, what was expected, and what was found."""
 
     def __init__(self, file: Path, line: int, instance: object = None) -> None:
         self.file, self.line, self.instance = file, line, instance
 
-    def refuse(self, message: str, path: str | None = None) -> NoReturn:
-        raise DataError(message, file=self.file, line=self.line, instance=self.instance, field=path)
+    def refuse(self, message: str, path: str | None, rule: Rule) -> NoReturn:
+        raise DataError(message, rule=rule, file=self.file, line=self.line, instance=self.instance, field=path)
 
-    def expect(self, condition: bool, expected: str, thing: object, path: str | None = None) -> None:
+    def expect(
+        self, condition: bool, expected: str, thing: object, path: str | None = None, rule: Rule = "type"
+    ) -> None:
         if not condition:
-            self.refuse(f"expected {expected}, found {describe(thing)}", path)
+            self.refuse(f"expected {expected}, found {describe(thing)}", path, rule)
 
     def member(self, holder: dict[str, Any], key: str, path: str | None = None) -> Any:
         if key not in holder:
             names = "an object with " + (", ".join(shown(name, 30) for name in list(holder)[:8]) or "no keys")
-            self.refuse(f"expected the key {key!r}, found {names}", path)
+            self.refuse(f"expected the key {key!r}, found {names}", path, "key-missing")
         return holder[key]
 
     def string(self, thing: object, path: str) -> None:
@@ -255,12 +259,13 @@ class _Fields:
     def characters(self, thing: object, path: str | None = None) -> None:
         if has_half_character(thing):
             self.instance = None  # it may hold half a character itself
-            self.refuse("expected characters, found half of a surrogate pair", path)
+            self.refuse("expected characters, found half of a surrogate pair", path, "text")
 
     def beyond(self, holder: dict[str, Any], keys: tuple[str, ...], path: str | None = None) -> None:
         unknown = [key for key in holder if key not in keys]
         if unknown:
-            self.refuse(f"expected the keys {', '.join(keys)} alone, found {shown(unknown[0])}", path)
+            message = f"expected the keys {', '.join(keys)} alone, found {shown(unknown[0])}"
+            self.refuse(message, path, "key-unknown")
 
 
 def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> tuple[Annotation, dict[str, Any]]:
@@ -286,7 +291,7 @@ def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> t
     extra = {key: thing for key, thing in value.items() if key not in _KEYS}
     for key in extra:
         if suggestion := nearly(key, _KEYS):
-            fields.refuse(misspelt(suggestion), shown(key))
+            fields.refuse(misspelt(suggestion), shown(key), "key-unknown")
     if extra:
         fields.characters(extra, shown(next(iter(extra))))
     known = {key: thing for key, thing in value.items() if key in _KEYS}
@@ -298,7 +303,8 @@ def _check_identity(fields: _Fields, identity: object) -> None:
         fields.instance = None
         fields.expect(False, "a string or an integer", identity, "annotation_id")
     if isinstance(identity, int):
-        fields.expect(-(2**63) <= identity < 2**63, "an integer of at most 64 bits", identity, "annotation_id")
+        fits = -(2**63) <= identity < 2**63
+        fields.expect(fits, "an integer of at most 64 bits", identity, "annotation_id", "range")
     else:
         fields.string(identity, "annotation_id")
 
@@ -320,7 +326,8 @@ def _check_evidence(fields: _Fields, evidence: Any, path: str) -> None:
         number = fields.member(evidence, key, path)
         whole = isinstance(number, int) and not isinstance(number, bool)
         fields.expect(whole, "an integer", number, f"{path}.{key}")
-        fields.expect(LEAST_INT <= number <= MOST_INT, "an integer of at most 32 bits", number, f"{path}.{key}")
+        fits = LEAST_INT <= number <= MOST_INT
+        fields.expect(fits, "an integer of at most 32 bits", number, f"{path}.{key}", "range")
     fields.beyond(evidence, _EVIDENCE_KEYS, path)
 
 

@@ -1,8 +1,8 @@
 """ERASER's Table 2 from the releases' human-performance files: how far annotators agree on rationales.
 
 Movies and BoolQ: each annotator against the majority of the annotators, per token; elsewhere each annotator against the
-release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation that anybody marked, or that
-hold its evidence. Means and standard deviations over (text, annotator).
+release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation that anybody marked, or
+that hold its evidence. Means and standard deviations over (text, annotator).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def human_agreement(built: BuiltDataset, config: str, corpus: Path | None) -> tu
 
 
 def kept_agreement(path: Path) -> tuple[dict[str, Cell], str]:
-    """The row of Table 2 of a corpus of one's own, from the masks that it keeps of its annotators; nothing without a file.
+    """The row of Table 2 of a corpus of one's own, from the masks of its annotators; nothing without a file.
 
     Raises:
         DataError: a file that cannot be read, or masks of several lengths for one text.
@@ -70,7 +70,7 @@ def kept_agreement(path: Path) -> tuple[dict[str, Cell], str]:
     ):
         if len(set(map(len, row["annotators"]))) != 1:
             message = f"expected masks of one length, found {shown(list(map(len, row['annotators'])))}"
-            raise DataError(message, file=path, instance=row["annotation_id"], field="annotators")
+            raise DataError(message, rule="length", file=path, instance=row["annotation_id"], field="annotators")
         scores.append(agreement(np.array(row["annotators"], bool)))
     values = {key: np.concatenate([each[key] for each in scores]) for key in KEYS}
     cells = {key: Cell(f"{np.nanmean(value):.3f} ± {np.nanstd(value):.3f}") for key, value in values.items()}

@@ -1,7 +1,7 @@
 """Text and rationale lengths of ``eraser`` by class: Table 2 and Figure 1 of Carton, Rathore and Tan (2020).
 
-Means over annotations. A text is all of an annotation's documents; where the paper counts the query too (MultiRC, FEVER: "and
-the claim itself"), its tokens belong to the text and to the rationale.
+Means over annotations. A text is all of an annotation's documents; where the paper counts the query too (MultiRC,
+FEVER: "and the claim itself"), its tokens belong to the text and to the rationale.
 """
 
 from __future__ import annotations
@@ -40,13 +40,11 @@ class Lengths:
 
 
 def length_tables(by_config: Mapping[str, Sequence[Lengths]]) -> list[Table]:
-    """The paper's Table 2 and Figure 1 over the splits of each config that it has; none where there is no such config."""
+    """The paper's Table 2 and Figure 1 over the splits of each config that it has; none without such a config."""
     carton = paper("carton_2020").tables
     lengths, classes = carton["table_2"], carton["figure_1"]
-    table = Table(
-        "carton_table_2", lengths.title, ("config",), ("rows", "text_length", "rationale_length", "rationale_percent"),
-        lengths.source,
-    )  # fmt: skip
+    columns = ("rows", "text_length", "rationale_length", "rationale_percent")
+    table = Table("carton_table_2", lengths.title, ("config",), columns, lengths.source)
     figure = Table("carton_figure_1", classes.title, ("config", "label"), ("rows", "rationale_percent"), classes.source)
     for config, splits in by_config.items():
         if config not in COUNTS_QUERY:
@@ -68,7 +66,7 @@ def length_tables(by_config: Mapping[str, Sequence[Lengths]]) -> list[Table]:
             about = classes.row(config, label).get("rationale_percent")
             figure.add(config, label, rows=Cell(int(own)), rationale_percent=Cell(value, about))
     table.notes.append(
-        "Means over the annotations of train, validation and test as far as they are there. MultiRC and FEVER: the query's "
-        "tokens count to text and rationale, as the printed lengths do."
+        "Means over the annotations of train, validation and test as far as they are there. MultiRC and FEVER: "
+        "the query's tokens count to text and rationale, as the printed lengths do."
     )
     return [each for each in (table, figure) if each.rows]

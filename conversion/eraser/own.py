@@ -6,9 +6,9 @@
     license: cc-by-4.0              as the Hub names it
     citation: |                     BibTeX, for the card
       @misc{reviews, title = {Reviews}}
-    kd: 0.1                         the share of a document's tokens in a hard rationale; else the rationales' mean share
+    kd: 0.1                         the share of tokens in a hard rationale; else the rationales' mean share
 
-Any other key is an error. A built dataset keeps the file's text in ``release.json``, so that whoever reads it knows as much.
+Any other key is an error. A built dataset keeps the file's text in ``release.json``, for whoever reads it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from eraser_hub.metrics.strangers import nearly
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import brackets_nest, has_half_character
 from eraser_hub.records.lines import reading, utf8_file
+from eraser_hub.records.rules import Rule
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
 
@@ -56,19 +57,19 @@ def own_config(text: str, path: Path) -> EraserConfig:
         if key not in (*REQUIRED, *OPTIONAL):
             suggestion = nearly(key, (*REQUIRED, *OPTIONAL))
             hint = f": did you mean {suggestion!r}?" if suggestion else ""
-            raise DataError(
-                f"expected the keys {', '.join((*REQUIRED, *OPTIONAL))} alone, found {shown(key)}{hint}",
-                file=path, line=value.line,
-            )  # fmt: skip
+            message = f"expected the keys {', '.join((*REQUIRED, *OPTIONAL))} alone, found {shown(key)}{hint}"
+            raise DataError(message, rule="key-unknown", file=path, line=value.line)
     for key in REQUIRED:
         if key not in fields.values:
-            raise DataError(f"expected the key {key}, found {shown(list(fields.values))}", file=path, field=key)
+            message = f"expected the key {key}, found {shown(list(fields.values))}"
+            raise DataError(message, rule="key-missing", file=path, field=key)
     name = fields.name()
     return EraserConfig(
         name=name,
         label_names=fields.strings("labels"),
         documents="docs.jsonl",
-        license=fields.matching("license", _LICENSE, "the Hub's name of a licence, as cc-by-4.0") or "unknown",
+        license=fields.matching("license", _LICENSE, "the Hub's name of a licence, as cc-by-4.0", "choice")
+        or "unknown",
         license_note="As its corpus.yaml says." if "license" in fields.values else "Its corpus.yaml names no licence.",
         task="text-classification",
         title=name,
@@ -90,37 +91,37 @@ class _Fields:
     def __init__(self, values: Mapping[str, _Value], path: Path) -> None:
         self.values, self.path = values, path
 
-    def refuse(self, key: str, expected: str) -> DataError:
-        value = self.values[key]
-        return DataError(f"expected {expected}, found {shown(value.value)}", file=self.path, line=value.line, field=key)
+    def refuse(self, key: str, expected: str, rule: Rule) -> DataError:
+        value, line = self.values[key]
+        return DataError(f"expected {expected}, found {shown(value)}", rule=rule, file=self.path, line=line, field=key)
 
     def string(self, key: str) -> str:
         if key not in self.values:
             return ""
         value = self.values[key].value
         if not isinstance(value, str) or not value.strip() or has_half_character(value):
-            raise self.refuse(key, "a string (quote words like 'no' and numbers)")
+            raise self.refuse(key, "a string (quote words like 'no' and numbers)", "type")
         return value
 
-    def matching(self, key: str, pattern: re.Pattern[str], expected: str) -> str:
+    def matching(self, key: str, pattern: re.Pattern[str], expected: str, rule: Rule) -> str:
         value = self.string(key)
         if value and not pattern.fullmatch(value):
-            raise self.refuse(key, expected)
+            raise self.refuse(key, expected, rule)
         return value
 
     def name(self) -> str:
-        name = self.matching("name", NAME, "a name of letters, digits, '_' and '-'")
+        name = self.matching("name", NAME, "a name of letters, digits, '_' and '-'", "file-name")
         if name in CONFIGS or name in BESIDE_CONFIGS:
-            raise self.refuse("name", f"another name than {', '.join((*CONFIGS, *BESIDE_CONFIGS))}")
+            raise self.refuse("name", f"another name than {', '.join((*CONFIGS, *BESIDE_CONFIGS))}", "file-name")
         return name
 
     def strings(self, key: str) -> tuple[str, ...]:
         value = self.values[key].value
         words = value if isinstance(value, list) else []
         if not words or not all(isinstance(word, str) and word and not has_half_character(word) for word in words):
-            raise self.refuse(key, "a list of strings (quote words like 'true' and numbers)")
+            raise self.refuse(key, "a list of strings (quote words like 'true' and numbers)", "type")
         if len(set(words)) < len(words):
-            raise self.refuse(key, "each once")
+            raise self.refuse(key, "each once", "id-twice")
         return tuple(words)
 
     def languages(self) -> tuple[str, ...]:
@@ -129,7 +130,7 @@ class _Fields:
         one = isinstance(self.values["language"].value, str)
         codes = (self.string("language"),) if one else self.strings("language")
         if not all(map(_LANGUAGE.fullmatch, codes)):
-            raise self.refuse("language", "the Hub's name of a language, as en, or a list of them")
+            raise self.refuse("language", "the Hub's name of a language, as en, or a list of them", "choice")
         return codes
 
     def share(self, key: str) -> float | None:
@@ -138,7 +139,7 @@ class _Fields:
         value = self.values[key].value
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not math.isfinite(value) or not 0 < value <= 1:  # type: ignore[operator, arg-type]
-            raise self.refuse(key, "a share above 0 and up to 1")
+            raise self.refuse(key, "a share above 0 and up to 1", "range")
         return float(value)  # type: ignore[arg-type]
 
 
@@ -147,7 +148,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             raise yaml.MarkedYAMLError(problem="expected no aliases (*name)", problem_mark=mark)
         return super().compose_node(parent, index)
 
@@ -156,27 +157,26 @@ def _values(text: str, path: Path) -> dict[str, _Value]:
     """Key -> its value and line; each key stands once."""
     values: dict[str, _Value] = {}
     if brackets_nest(text):
-        raise DataError("is no YAML of ours: its brackets nest too deeply", file=path)
+        raise DataError("is no YAML of ours: its brackets nest too deeply", rule="syntax", file=path)
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
-            raise DataError("expected lines of `key: value`, name and labels among them, found none", file=path)
+            message = "expected lines of `key: value`, name and labels among them, found none"
+            raise DataError(message, rule="type", file=path)
         for key_node, value_node in node.value:
             key, line = loader.construct_object(key_node, deep=True), key_node.start_mark.line + 1
-            if not isinstance(key, str) or key in values:
-                expected = (
-                    f"each key once, found {shown(key)} again" if key in values else f"a word, found {shown(key)}"
-                )
-                raise DataError(f"expected {expected}", file=path, line=line)
+            if (twice := key in values) or not isinstance(key, str):
+                expected = f"each key once, found {shown(key)} again" if twice else f"a word, found {shown(key)}"
+                raise DataError(f"expected {expected}", rule="key-twice" if twice else "type", file=path, line=line)
             values[key] = _Value(loader.construct_object(value_node, deep=True), line)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise DataError(f"is no YAML: {error.problem or error.context}", file=path, line=line) from None
+        raise DataError(f"is no YAML: {error.problem or error.context}", rule="syntax", file=path, line=line) from None
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"is no YAML: {' '.join(str(error).split())}", file=path) from None
+        raise DataError(f"is no YAML: {' '.join(str(error).split())}", rule="syntax", file=path) from None
     return values
 
 
@@ -197,8 +197,7 @@ def own_folders(source: Path) -> dict[str, Path]:
         except DataError:
             name = folder.resolve().name
         if name in folders:
-            raise DataError(
-                f"expected each name once, found {name!r} in {folders[name]} too", file=folder / CORPUS_YAML
-            )
+            message = f"expected each name once, found {name!r} in {folders[name]} too"
+            raise DataError(message, rule="file-twice", file=folder / CORPUS_YAML)
         folders[name] = folder
     return folders

@@ -1,4 +1,4 @@
-"""What ``release.json`` holds of each config: what the rows of its splits cannot; and of a corpus of one's own, what it is."""
+"""What ``release.json`` holds of each config beside its rows; and of a corpus of one's own, what it is."""
 
 from __future__ import annotations
 
@@ -95,8 +95,9 @@ def facts_of(entries: Mapping[str, Mapping[str, Any]], names: Iterable[str], pat
             continue
         if text is None:
             expected = f"expected configs of eraser ({', '.join(CONFIGS)}), or with the text of their corpus.yaml"
-            raise DataError(f"{expected}, found {shown(name)}", file=path)
+            raise DataError(f"{expected}, found {shown(name)}", rule="choice", file=path)
         facts[name] = own_config(text, path)
         if facts[name].name != name:
-            raise DataError(f"expected the corpus.yaml of {name}, found {facts[name].name}'s", file=path, field=name)
+            message = f"expected the corpus.yaml of {name}, found {facts[name].name}'s"
+            raise DataError(message, rule="constant", file=path, field=name)
     return facts

@@ -30,13 +30,8 @@ JOINT = " … "  # between the evidence texts of `rationale`
 WHOLE_NUMBER, DOCIDS_NULL, DOCIDS_LIST, TYPE_ABSENT = 1, 2, 4, 8
 
 NUMBERED_EVIDENCE = pa.struct([pa.field("docid", pa.int32()), *list(EVIDENCE)[1:]])
-NUMBERED = pa.schema(
-    [
-        {"documents": pa.field("documents", pa.list_(pa.int32())),
-         "evidences": pa.field("evidences", pa.list_(pa.list_(NUMBERED_EVIDENCE)))}.get(column.name, column)
-        for column in SCHEMA
-    ]
-)  # fmt: skip
+_BY_NUMBER = {"documents": pa.list_(pa.int32()), "evidences": pa.list_(pa.list_(NUMBERED_EVIDENCE))}
+NUMBERED = pa.schema([column.with_type(_BY_NUMBER.get(column.name, column.type)) for column in SCHEMA])
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +42,8 @@ class NumberedRows:
         table: the rows, documents by number.
         states: uint8 (rows,), the bits above.
         sizes: int64 (rows,), the bytes of each record's line.
-        kept: by place, the keys that do not follow from the row, as they were: those the format does not know, and docids
-            that are not the row's documents in order.
+        kept: by place, the keys that do not follow from the row, as they were: those the format does not know, and
+            docids that are not the row's documents in order.
         pairs: the number of (row, document with evidence).
         shares: the sum over them of the share of the document's tokens that the row's evidences cover.
     """
@@ -61,7 +56,7 @@ class NumberedRows:
     shares: float
 
     def __len__(self) -> int:
-        return self.table.num_rows
+        return len(self.table)
 
 
 def numbered_rows(
@@ -142,7 +137,7 @@ def _evidence_lists(
     if inclusive:
         if len(end_sentence) and end_sentence.max() == MOST_INT:
             message = f"expected less than {MOST_INT}, found {MOST_INT}"
-            raise run.evidence_error(int(end_sentence.argmax()), message, "end_sentence")
+            raise run.evidence_error(int(end_sentence.argmax()), message, "end_sentence", "range")
         end_sentence = end_sentence + (end_sentence >= 0).astype(np.int32)
     leaves = [
         numbers(row_documents.numbers[row_documents.slots]),
@@ -177,7 +172,7 @@ def _derived(evidences: Evidences, row_documents: RowDocuments) -> dict[str, pa.
 def rationales(
     slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], slot_offsets: np.ndarray
 ) -> list[str]:
-    """The texts of each row's distinct spans by document, then start_token, joined by `JOINT`; empty spans are left out.
+    """The texts of each row's distinct spans by document, then start_token, joined by `JOINT`; no empty spans.
 
     Args:
         slots: the document of each span, numbered through all rows.
@@ -190,7 +185,8 @@ def rationales(
     new = np.ones(len(order), bool)
     new[1:] = (np.diff(slots) != 0) | (np.diff(start) != 0) | (np.diff(end) != 0)
     chosen = new & (start < end)
-    some = [texts[place] for place in order[chosen].tolist()]
+    places: list[int] = order[chosen].tolist()
+    some = [texts[place] for place in places]
     edges = np.searchsorted(slots[chosen], slot_offsets)
     return [JOINT.join(some[begin:stop]) for begin, stop in pairwise(edges.tolist())]
 
@@ -228,4 +224,5 @@ def full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False)
 
 def _offsets(lists: pa.ListArray) -> np.ndarray:
     offsets = numpy_values(lists.offsets)
-    return offsets - offsets[0]
+    from_zero: np.ndarray = offsets - offsets[0]
+    return from_zero

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-# the masks of texts with two annotators or more, in a corpus folder and in a built dataset; `annotator_agreement` reads them
+# the masks of texts with two annotators or more, in corpus folders and built datasets; `annotator_agreement` reads them
 ANNOTATORS = pa.schema(
     [("annotation_id", pa.string()), ("split", pa.string()), ("annotators", pa.list_(pa.list_(pa.int8())))]
 )

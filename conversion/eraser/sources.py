@@ -43,12 +43,14 @@ def corpus_folder(config: str, source: Path | None, *, progress: bool, say: Call
         return fetch.corpus_folder(config, progress=progress, say=say, read=read)
     place = own_folders(source).get(config) or _find(config, source)
     if place is None:
-        raise DataError(f"expected a folder {config}/ or an archive {config}.tar.gz, found neither", file=source)
+        message = f"expected a folder {config}/ or an archive {config}.tar.gz, found neither"
+        raise DataError(message, rule="file-missing", file=source)
     if place.is_dir():
         return place
     inside = fetch.find_corpus(fetch.archive_folder(place), config)
     if inside is None:
-        raise DataError(f"expected a folder {config} with split files in the archive, found none", file=place)
+        message = f"expected a folder {config} with split files in the archive, found none"
+        raise DataError(message, rule="file-missing", file=place)
     return inside
 
 
@@ -120,12 +122,12 @@ def chosen_configs(configs: Sequence[str] | None, source: Path | None) -> list[s
     if configs:
         unknown = [name for name in configs if name not in known]
         if unknown:
-            raise DataError(f"expected configs of {', '.join(known)}, found {unknown[0]!r}")
+            raise DataError(f"expected configs of {', '.join(known)}, found {unknown[0]!r}", rule="option-value")
         return [name for name in known if name in configs]
     if source is None:
         return known
     names = [name for name in known if name in own or _find(name, source, exact=True) is not None]
     if not names:
         expected = f"folders or archives named {', '.join(CONFIGS)}, or folders with a {CORPUS_YAML}"
-        raise DataError(f"expected {expected}, found none", file=source)
+        raise DataError(f"expected {expected}, found none", rule="file-missing", file=source)
     return names

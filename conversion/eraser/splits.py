@@ -40,8 +40,8 @@ def read_split(path: Path, config: EraserConfig, documents: Documents) -> Iterat
 
 
 def read_backup(path: Path, config: EraserConfig, documents: Documents, known: set[str]) -> Iterator[NumberedRows]:
-    """The rows of a backup file's records whose ids are not ``known``: the ids of its split, behind whose lines they take
-    their positions."""
+    """The rows of a backup file's records whose ids are not ``known``: the ids of its split, behind whose lines they
+    take their positions."""
     taken: dict[str, int] = {}
     behind = len(known)
     for run in read_annotations(path):
@@ -72,7 +72,7 @@ def joined(runs: Sequence[NumberedRows]) -> NumberedRows:
     )
 
 
-# ------------------------------------------------------------------------------------------------- what a row cannot hold
+# -- what a row cannot hold -------------------------------------------------------------------------------------------
 
 
 def split_facts(rows: NumberedRows, *, inclusive: bool) -> dict[str, str]:
@@ -137,7 +137,7 @@ def _exception(
 
 
 def table_five(rows: NumberedRows) -> dict[str, Any]:
-    """The split's row of the paper's Table 5, as `statistics.SplitStatistics` has it; null where there is no evidence."""
+    """The split's row of the paper's Table 5, as `statistics.SplitStatistics` has it; null without evidence."""
     evidences = rows.table["evidences"].combine_chunks().flatten().flatten()
     tokens = numpy_values(evidences.field("end_token")) - numpy_values(evidences.field("start_token"))
     return {
@@ -149,7 +149,7 @@ def table_five(rows: NumberedRows) -> dict[str, Any]:
     }
 
 
-# --------------------------------------------------------------------------------------------------------- the arrangement
+# -- the arrangement --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +173,8 @@ class Shard:
 
 
 def arranged(rows: NumberedRows, documents: Documents) -> list[Shard]:
-    """The split's rows by their first document, in the order in which the file first names the documents, cut into files
-    of about `SHARD_BYTES` and row groups of about `BATCH_BYTES`."""
+    """The split's rows by their first document, in the order in which the file first names the documents, cut into
+    files of about `SHARD_BYTES` and row groups of about `BATCH_BYTES`."""
     lists = rows.table["documents"].combine_chunks()
     offsets, named = numpy_values(lists.offsets), numpy_values(lists.flatten())
     lengths = np.diff(offsets)

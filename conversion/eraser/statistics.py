@@ -61,10 +61,8 @@ class SplitStatistics:
         if not inside.all():
             place = int(np.flatnonzero(~inside)[0])
             start, end = flat.start[place], flat.end[place]
-            raise DataError(
-                f"expected a span inside a document of the row, found [{start}, {end}); see `eraser-hub check`",
-                instance=flat.ids[flat.span_row[place]],
-            )
+            message = f"expected a span inside a document of the row, found [{start}, {end}); see `eraser-hub check`"
+            raise DataError(message, rule="span-bounds", instance=flat.ids[flat.span_row[place]])
         labels = rows["classification"].to_numpy()
         for place in np.flatnonzero((labels < -1) | (labels >= len(self.label_names)))[:1].tolist():
             label_name(int(labels[place]), self.label_names, instance=flat.ids[place])
@@ -120,8 +118,8 @@ def _distinct(names: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[
 
 
 def eraser_statistics(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
-    """Tables 1, 5 and 6 of the ERASER paper for a built ``hub/eraser``, and Table 2, from the human-performance files where
-    they are there, as printed elsewhere; Table 2 and Figure 1 of Carton, Rathore and Tan (2020).
+    """Tables 1, 5 and 6 of the ERASER paper for a built ``hub/eraser``, and Table 2, from the human-performance files
+    where they are there, as printed elsewhere; Table 2 and Figure 1 of Carton, Rathore and Tan (2020).
 
     Args:
         folder: the built folder.

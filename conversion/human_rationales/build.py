@@ -58,7 +58,8 @@ def build_human_rationales(
     if source is None:
         raise DataError(
             f"expected --source DIR with sst/trees/train.txt dev.txt test.txt ({SST_URL}) or "
-            f"wikiattack/wiki_attack_dev_rationale.csv wiki_attack_test_rationale.csv ({RATIONALES_URL})"
+            f"wikiattack/wiki_attack_dev_rationale.csv wiki_attack_test_rationale.csv ({RATIONALES_URL})",
+            rule="option-missing",
         )
     sources = find_human_rationales(source, configs)
     notes = [
@@ -109,7 +110,8 @@ def _tables(
             facts["split"] = None
             notes.append(f"{paths[split]}: no row is left for the split {split}")
     if not splits:
-        raise DataError("expected a tree whose root is not neutral, found none", file=next(iter(paths.values())))
+        message = "expected a tree whose root is not neutral, found none"
+        raise DataError(message, rule="empty", file=next(iter(paths.values())))
     return ConfigTables(splits, LABEL_NAMES[config], files, records)
 
 

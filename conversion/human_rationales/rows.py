@@ -92,7 +92,7 @@ def tree_rows(path: Path) -> SplitRows:
             }
         )
     if split.lines == split.skipped.get("blank lines", 0):
-        raise DataError("expected a tree a line, found none", file=path, line=1)
+        raise DataError("expected a tree a line, found none", rule="empty", file=path, line=1)
     return split
 
 
@@ -119,7 +119,9 @@ def wikiattack_rows(
             where = f"{comments_file}:{comment.line}"
             message = f"expected a mask of {len(tokens)} tokens, those of {where}, found one of {len(record.mask)}"
             offences.append(
-                DataError(message, file=path, line=record.line, instance=record.comment_id, field="rationale")
+                DataError(
+                    message, rule="length", file=path, line=record.line, instance=record.comment_id, field="rationale"
+                )
             )
             continue
         share = None if attacks is None else attacks.get(record.comment_id)
@@ -130,7 +132,7 @@ def wikiattack_rows(
             split.records.append((record.line, record.text))
     raise_all(offences)
     if not split.rows:
-        raise DataError("expected a record a line, found the header alone", file=path, line=1)
+        raise DataError("expected a record a line, found the header alone", rule="empty", file=path, line=1)
     return split
 
 

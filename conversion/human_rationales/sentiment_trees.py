@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.lines import utf8_lines
+from eraser_hub.records.rules import Rule
 
 NEUTRAL = 2
 HIGHEST = 4
@@ -103,8 +104,8 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
     ('not', 'bad')
     """
 
-    def wrong(message: str, column: int) -> DataError:
-        return DataError(f"column {column + 1}: {message}", file=file, line=line)
+    def wrong(message: str, column: int, rule: Rule = "syntax") -> DataError:
+        return DataError(f"column {column + 1}: {message}", rule=rule, file=file, line=line)
 
     labels: list[int] = []
     parents: list[int] = []
@@ -119,7 +120,7 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
             raise wrong(f"expected the end of the line after the tree, found {shown(piece)}", column)
         if len(labels) < len(parents):
             if len(piece) != 1 or piece not in "01234":
-                raise wrong(f"expected a label from 0 to {HIGHEST}, found {shown(piece)}", column)
+                raise wrong(f"expected a label from 0 to {HIGHEST}, found {shown(piece)}", column, "label-unknown")
             labels.append(int(piece))
         elif piece == "(":
             if open_nodes:
@@ -148,7 +149,7 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
     if open_nodes:
         raise wrong(f"unbalanced brackets: {len(open_nodes)} not closed at the end of the line", len(text))
     if not parents:
-        raise wrong("no tree", len(text))
+        raise wrong("no tree", len(text), "empty")
     return SentimentTree(tuple(labels), tuple(parents), tuple(starts), tuple(ends), tuple(words))
 
 

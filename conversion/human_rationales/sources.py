@@ -50,7 +50,7 @@ def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) ->
     and for WikiAttack's CSV files (in ``wikiattack`` or the folder itself).
 
     Raises:
-        DataError: neither is there, or one that was asked for is not; the message names the files and where to get them.
+        DataError: neither is there, or one that was asked for is not; the message says where to get the files.
     """
     notes: list[str] = []
     root: dict[str, Path] = {}
@@ -63,9 +63,9 @@ def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) ->
     there = {"sst": sst, "wikiattack": wikiattack}
     for name in configs or ():
         if not there[name]:
-            raise DataError(f"expected a file of {missing[name]}, found none", file=folder)
+            raise DataError(f"expected a file of {missing[name]}, found none", rule="file-missing", file=folder)
     if not sst and not wikiattack:
-        raise DataError(f"expected {' or '.join(missing.values())}, found neither", file=folder)
+        raise DataError(f"expected {' or '.join(missing.values())}, found neither", rule="file-missing", file=folder)
     for name, files in there.items():
         if configs is None and not files:
             notes.append(f"the configuration {name} is left out: no file of {missing[name]}")
@@ -119,11 +119,11 @@ def _wikiattack_texts(place: Path) -> tuple[Path | None, Path | None, list[str]]
             notes.append(f"{path}: skipped: its columns are neither those of comments nor of annotations")
     for files, what in ((comments, "comments"), (annotations, "annotations")):
         if len(files) > 1:
-            raise DataError(f"expected one file of {what}, found {files[0].name} as well", file=files[1])
+            message = f"expected one file of {what}, found {files[0].name} as well"
+            raise DataError(message, rule="file-twice", file=files[1])
     if not comments:
-        notes.append(
-            f"{place / COMMENTS_FILE}: not there; rows have masks, and neither text nor tokens (download: {COMMENTS_URL})"
-        )
+        lost = "not there; rows have masks, and neither text nor tokens"
+        notes.append(f"{place / COMMENTS_FILE}: {lost} (download: {COMMENTS_URL})")
     if not annotations:
         notes.append(f"{place / ANNOTATIONS_FILE}: not there; rows have no label (download: {ANNOTATIONS_URL})")
     return next(iter(comments), None), next(iter(annotations), None), notes

@@ -26,7 +26,7 @@ class MeanLengths:
         rows: how many.
         text_length: tokens.
         rationale_length, rationale_ratio: tokens in the mask, and their share.
-        score_length, score_ratio: sum of the scores (for trees ``|sentiment| / 2`` of the token's phrase), and their mean.
+        score_length, score_ratio: sum of the scores (of a tree's token ``|sentiment| / 2`` of its phrase), and mean.
     """
 
     rows: int
@@ -106,7 +106,7 @@ def human_rationales_statistics(folder: Path, configs: Sequence[str] | None = No
 
 
 def shares_by_class(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], tuple[int, float]]:
-    """(configuration, label) -> (rows, mean share of the text in the mask, per cent); rows without label are left out."""
+    """(configuration, label) -> (rows, mean share of the text in the mask, per cent), of rows with a label."""
     built = open_built(folder)
     shares: dict[tuple[str, str], tuple[int, float]] = {}
     for config in built.chosen(configs):

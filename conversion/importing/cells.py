@@ -34,12 +34,12 @@ def _member(value: Any, name: str, row: Row, column: str) -> Any:
     if isinstance(value, list):
         return [_member(each, name, row, column) for each in value]
     if not isinstance(value, Mapping) or name not in value:
-        raise DataError(f"expected the column, found {shown(list(row), 200)}", field=column)
+        raise DataError(f"expected the column, found {shown(list(row), 200)}", rule="key-missing", field=column)
     return value[name]
 
 
 def literal(text: str) -> Any:
-    """The list that a cell of text holds, as JSON or as Python writes it (pandas does); the text itself where it is none."""
+    """The list that a cell of text holds, as JSON or as Python writes it (pandas does); else the text itself."""
     if not text.lstrip().startswith(("[", "{")) or len(text) > LONGEST_LITERAL:
         return text
     if brackets_nest(text):
@@ -63,7 +63,7 @@ def word(value: Any, column: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or has_half_character(value):
-        raise DataError(f"expected a string or a whole number, found {shown(value)}", field=column)
+        raise DataError(f"expected a string or a whole number, found {shown(value)}", rule="type", field=column)
     return value
 
 
@@ -81,7 +81,7 @@ def labels_of(value: Any, names: Sequence[str] | None, column: str) -> list[str]
     value = literal(value) if isinstance(value, str) else value
     if isinstance(value, list):
         if not value:
-            raise DataError("expected a label, found an empty list", field=column)
+            raise DataError("expected a label, found an empty list", rule="label-missing", field=column)
         return [_label(each, names, f"{column}[{at}]") for at, each in enumerate(value)]
     return [_label(value, names, column)]
 
@@ -91,14 +91,16 @@ def _label(value: Any, names: Sequence[str] | None, place: str) -> str:
         value = int(value)  # a column of numbers with a gap is one of floats
     if names is not None and isinstance(value, int) and not isinstance(value, bool):
         if not 0 <= value < len(names):
-            raise DataError(f"expected a label, 0 to {len(names) - 1}, found {value}", field=place)
+            message = f"expected a label, 0 to {len(names) - 1}, found {value}"
+            raise DataError(message, rule="label-unknown", field=place)
         return names[value]
     if names is not None and value not in names:
-        raise DataError(f"expected one of {shown(list(names), 200)}, found {shown(value)}", field=place)
+        message = f"expected one of {shown(list(names), 200)}, found {shown(value)}"
+        raise DataError(message, rule="label-unknown", field=place)
     if isinstance(value, bool):
         return str(value)
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-        raise DataError(f"expected a label, found {shown(value)}", field=place)
+        raise DataError(f"expected a label, found {shown(value)}", rule="label-missing", field=place)
     return word(value, place)
 
 

@@ -5,7 +5,7 @@
     OUT/NAME/docs.jsonl                  the texts; rows of a split that have the same text share a document
     OUT/NAME/annotators/NAME.parquet     the masks of texts with two annotators or more, for `annotator_agreement`
 
-An annotator's spans are one group of evidences; the groups of several annotators are alternatives. The folder appears at once.
+An annotator's spans are one group of evidences; those of several annotators are alternatives. The folder appears whole.
 """
 
 from __future__ import annotations
@@ -134,18 +134,18 @@ def import_corpus(
         name: the config's.
         columns: which columns hold what.
         out: the folder that holds the corpus folders.
-        annotators: ``groups``: a group of evidences each; ``majority``: one group of what more than half of them marked.
+        annotators: ``groups``: a group of evidences each; ``majority``: one group of what more than half marked.
         tokenizer: see `texts.tokenizer_of`; tokens of ``columns.tokenized`` are taken as they are.
         force: replace the corpus folder that stands in ``out/NAME``.
 
     Raises:
-        DataError: with the file and line (or the dataset and row) and the column: a cell that is not what it should be; or
-            the folder is there already.
+        DataError: with the file and line (or the dataset and row) and the column: a cell that is not what it should be;
+            or the folder is there already.
     """
     try:
         own_config(_corpus_yaml(name, ["label"]), Path(CORPUS_YAML))  # refuses a name that no corpus can have
     except DataError as error:
-        raise DataError(error.message, field="--name") from None
+        raise DataError(error.message, rule="option-value", field="--name") from None
     _check_splits(sources)
     target = Path(out) / name
     _refuse_to_replace(target, force)
@@ -180,19 +180,21 @@ def _refuse_to_replace(target: Path, force: bool) -> None:
     if not target.is_dir() or not any(target.iterdir()):
         return
     if not force:
-        raise DataError("expected no such folder yet, or an empty one; --force replaces it", file=target)
+        message = "expected no such folder yet, or an empty one; --force replaces it"
+        raise DataError(message, rule="file-exists", file=target)
     if not (target / CORPUS_YAML).is_file():
         expected = f"expected a corpus folder to replace (with a {CORPUS_YAML}), found another: take another --out"
-        raise DataError(expected, file=target)
+        raise DataError(expected, rule="file-exists", file=target)
 
 
 def _check_splits(sources: Iterable[str]) -> None:
     for split in sources:
         if not re.fullmatch(r"\w+", split) or split in ("all", "docs"):
-            raise DataError(f"expected a split's name (train, validation, test), found {shown(split)}", field="--split")
+            message = f"expected a split's name (train, validation, test), found {shown(split)}"
+            raise DataError(message, rule="option-value", field="--split")
     names = list(sources)
     if len(set(map(dataset_split, names))) < len(names):
-        raise DataError(f"expected each split once, found {', '.join(names)}", field="--split")
+        raise DataError(f"expected each split once, found {', '.join(names)}", rule="option-value", field="--split")
 
 
 def _place(source: Source, number: int) -> str:
@@ -235,7 +237,7 @@ class _Importer:
                 annotations.write(json_line(record) + "\n")
                 self._keep_masks(row, split)
         if not known:
-            raise DataError("expected at least one row that can be taken, found none", file=source.name)
+            raise DataError("expected at least one row that can be taken, found none", rule="empty", file=source.name)
         return len(known)
 
     def _rows(self, split: str, source: Source, known: dict[str, int]) -> Iterator[Annotated]:
@@ -248,7 +250,7 @@ class _Importer:
                     found = (
                         f"expected each id once, found {shown(taken.name)} again (first on line {known[taken.name]})"
                     )
-                    raise DataError(found, field=self.columns.id or "id")
+                    raise DataError(found, rule="id-twice", field=self.columns.id or "id")
             except DataError as error:
                 raise error.at(file=source.name, line=row.number) from None
             if taken is not None:
@@ -295,7 +297,7 @@ class _Importer:
         for column, annotators in zip(self.columns.marks, by_text, strict=True):
             if len(annotators) not in (0, count):
                 found = f"expected {count} annotators, as in the other texts of the row, found {len(annotators)}"
-                raise DataError(found, field=column)
+                raise DataError(found, rule="length", field=column)
         return [[annotators[at] if annotators else [] for annotators in by_text] for at in range(count)]
 
     def _groups(self, row: Annotated, place: str) -> list[list[list[Span]]]:
@@ -364,10 +366,8 @@ class _Importer:
         """
         classes = {source.classes.get(self.columns.label): source.name for source in sources.values()}
         if len(classes) > 1:
-            raise DataError(
-                f"expected one ClassLabel, or none, in all splits, found {shown(list(classes), 200)}",
-                field=self.columns.label,
-            )
+            message = f"expected one ClassLabel, or none, in all splits, found {shown(list(classes), 200)}"
+            raise DataError(message, rule="constant", field=self.columns.label)
         (names,) = classes
         return in_order(self.labels) if names is None else list(names)
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from eraser_hub.conversion.checks import Tally
 from eraser_hub.metrics.token_rows import runs_of_mask
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.rules import Rule
 
 from .cells import literal
 from .texts import Span, Text
@@ -73,12 +74,12 @@ class Marks(NamedTuple):
         if value is None or value == []:
             return []
         if not isinstance(value, list):
-            raise DataError(f"expected a list of 0 and 1, found {shown(value)}", field=column)
+            raise DataError(f"expected a list of 0 and 1, found {shown(value)}", rule="type", field=column)
         if len(value) != len(text):
-            raise DataError(f"expected {len(text)} marks, one a token, found {len(value)}", field=column)
+            raise DataError(f"expected {len(text)} marks, one a token, found {len(value)}", rule="length", field=column)
         for at, mark in enumerate(value):
             if not isinstance(mark, int | float) or mark not in (0, 1):
-                raise DataError(f"expected 0 or 1, found {shown(mark)}", field=f"{column}[{at}]")
+                raise DataError(f"expected 0 or 1, found {shown(mark)}", rule="choice", field=f"{column}[{at}]")
         return runs_of_mask(value)
 
     def _several_spans(self, value: Any) -> bool:
@@ -101,7 +102,7 @@ class Marks(NamedTuple):
         if isinstance(value, dict):
             value = _pairs_of_columns(value, column)
         if not isinstance(value, list):
-            raise DataError(f"expected a list of spans [start, end], found {shown(value)}", field=column)
+            raise DataError(f"expected a list of spans [start, end], found {shown(value)}", rule="type", field=column)
         for at, each in enumerate(value):
             field = f"{column}[{at}]"
             if self.offsets == SENTENCES and _whole(each):
@@ -111,7 +112,7 @@ class Marks(NamedTuple):
                 each = [each.get(name) for name in names]
             if not _is_pair(each):
                 expected = "a sentence's number" if self.offsets == SENTENCES else "a span [start, end]"
-                raise DataError(f"expected {expected}, found {shown(each)}", field=field)
+                raise DataError(f"expected {expected}, found {shown(each)}", rule="type", field=field)
             yield (each[0], each[1]), field
 
     def _tokens(self, span: Span, text: Text, field: str, place: str) -> Span:
@@ -119,9 +120,8 @@ class Marks(NamedTuple):
         start, end = span
         size = {TOKENS: len(text), CHARACTERS: len(text.source), SENTENCES: len(text.lines)}[self.offsets]
         if not 0 <= start <= end <= size:
-            raise DataError(
-                f"expected a span within the text's {size} {self.offsets}, found {[start, end]}", field=field
-            )
+            message = f"expected a span within the text's {size} {self.offsets}, found {[start, end]}"
+            raise DataError(message, rule="span-bounds" if 0 <= start <= end else "span-order", field=field)
         if self.offsets == TOKENS or start == end:
             return (start, end) if self.offsets == TOKENS else (0, 0)
         if self.offsets == SENTENCES:
@@ -136,7 +136,7 @@ class Marks(NamedTuple):
         spans = set()
         for number, quote in enumerate(quotes if isinstance(quotes, list) else [None]):
             if not isinstance(quote, str):
-                raise DataError(f"expected a quote, found {shown(quotes)}", field=f"{column}[{number}]")
+                raise DataError(f"expected a quote, found {shown(quotes)}", rule="type", field=f"{column}[{number}]")
             found = _places(quote, text)
             if len(found) == 1:
                 self.tally.add("widened", int(text.widened(*found[0])), [place])
@@ -160,7 +160,7 @@ def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_pair(value: Any) -> bool:
+def _is_pair(value: Any) -> TypeGuard[tuple[int, int]]:
     return isinstance(value, list | tuple) and len(value) == 2 and all(map(_whole, value))
 
 
@@ -170,7 +170,8 @@ def _pairs_of_text(text: str, column: str) -> list[list[int]]:
     for part in filter(str.strip, text.split(";")):
         match = _PAIR.fullmatch(part)
         if match is None:
-            raise DataError(f"expected spans as [[3, 7], [12, 15]] or 3-7; 12-15, found {shown(text)}", field=column)
+            message = f"expected spans as [[3, 7], [12, 15]] or 3-7; 12-15, found {shown(text)}"
+            raise DataError(message, rule="syntax", field=column)
         pairs.append([int(match[1]), int(match[2])])
     return pairs
 
@@ -184,12 +185,12 @@ def _pairs_of_columns(value: dict[str, Any], column: str) -> list[Any]:
                 return [[starts, ends]]
             if len(starts) == len(ends):
                 return [list(pair) for pair in zip(starts, ends, strict=True)]
-    raise DataError(f"expected a list of spans [start, end], found {shown(value)}", field=column)
+    raise DataError(f"expected a list of spans [start, end], found {shown(value)}", rule="type", field=column)
 
 
 def _places(quote: str, text: Text) -> list[Span]:
-    """Where a quote stands in the source, blanks of any length being equal; as whole words, if it does so anywhere ("bad" is
-    not meant in "badly" where "bad" stands too)."""
+    """Where a quote stands in the source, blanks of any length being equal; as whole words, if it does so anywhere
+    ("bad" is not meant in "badly" where "bad" stands too)."""
     words = quote.split()
     if not words:
         return []
@@ -222,10 +223,12 @@ def _marked_tokens(marked: str, text: Text, column: str) -> list[bool]:
             inside = not inside
         else:
             found = f"found {shown(marked[at : at + 20])} in place of {shown(text.source[place : place + 20])}"
-            raise DataError(f"expected the text with marks (*word*), {found} at character {at + 1}", field=column)
+            message = f"expected the text with marks (*word*), {found} at character {at + 1}"
+            raise DataError(message, rule="span-text", field=column)
     if inside or text.source[place:].strip():
         what = (
             "an asterisk without its partner" if inside else f"no {shown(text.source[place : place + 20])} at its end"
         )
-        raise DataError(f"expected the text with marks (*word*), found {what}", field=column)
+        rule: Rule = "syntax" if inside else "span-text"
+        raise DataError(f"expected the text with marks (*word*), found {what}", rule=rule, field=column)
     return mask

@@ -1,5 +1,5 @@
-"""Where the rows of an import come from: a file (JSON lines, JSON, CSV, TSV, Parquet), a dataset on disk or on the Hub, or a
-Dataset in memory; a row is what stands in it, with the number by which errors name it.
+"""Where the rows of an import come from: a file (JSON lines, JSON, CSV, TSV, Parquet), a dataset on disk or on the Hub,
+or a Dataset in memory; a row is what stands in it, with the number by which errors name it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def source_of_file(path: Path) -> Source:
     if path.suffix == ".parquet":
         return Source(str(path), lambda: _parquet(path), _classes_of_parquet(path))
     if path.suffix not in readers:
-        raise DataError(f"expected a file ending in {', '.join(SUFFIXES)}, found {shown(path.name)}", file=path)
+        message = f"expected a file ending in {', '.join(SUFFIXES)}, found {shown(path.name)}"
+        raise DataError(message, rule="file-name", file=path)
     with reading(path):
         return Source(str(path), lambda: readers[path.suffix](path))
 
@@ -85,10 +86,11 @@ def _json(path: Path) -> Iterator[SourceRow]:
     elif isinstance(value, list):
         rows = ((None, each) for each in value)
     else:
-        raise DataError(f"expected a list of rows, or an object of rows, found {describe(value)}", file=path)
+        message = f"expected a list of rows, or an object of rows, found {describe(value)}"
+        raise DataError(message, rule="type", file=path)
     for number, (key, row) in enumerate(rows, 1):
         if not isinstance(row, dict):
-            raise DataError(f"expected an object, found {describe(row)}", file=path, line=number)
+            raise DataError(f"expected an object, found {describe(row)}", rule="type", file=path, line=number)
         yield SourceRow(number, key, row)
 
 
@@ -103,13 +105,15 @@ def _csv(path: Path) -> Iterator[SourceRow]:
             if not header:
                 header = fields
                 if len(set(header)) < len(header):
-                    raise DataError(f"expected each column once, found {shown(header, 200)}", file=path, line=line)
+                    message = f"expected each column once, found {shown(header, 200)}"
+                    raise DataError(message, rule="key-twice", file=path, line=line)
             elif len(fields) != len(header):
-                raise DataError(f"expected {len(header)} fields, found {len(fields)}", file=path, line=line)
+                message = f"expected {len(header)} fields, found {len(fields)}"
+                raise DataError(message, rule="length", file=path, line=line)
             else:
                 yield SourceRow(line, None, dict(zip(header, fields, strict=True)))
     except csv.Error as error:
-        raise DataError(f"is no CSV: {error}", file=path, line=reader.line_num) from None
+        raise DataError(f"is no CSV: {error}", rule="syntax", file=path, line=reader.line_num) from None
     finally:
         csv.field_size_limit(limit)
 
@@ -130,9 +134,9 @@ def _classes_of_parquet(path: Path) -> dict[str, tuple[str, ...]]:
         with reading(path):
             schema = pq.read_schema(path)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"cannot be read as Parquet ({first_line(error)})", file=path) from None
+        raise DataError(f"cannot be read as Parquet ({first_line(error)})", rule="syntax", file=path) from None
     if len(set(schema.names)) < len(schema.names):
-        raise DataError(f"expected each column once, found {shown(schema.names, 200)}", file=path)
+        raise DataError(f"expected each column once, found {shown(schema.names, 200)}", rule="key-twice", file=path)
     if b"huggingface" not in (schema.metadata or {}):
         return {}
     try:
@@ -142,7 +146,7 @@ def _classes_of_parquet(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def parted(source: Source, shares: Mapping[str, float], texts: Sequence[str]) -> dict[str, Source]:
-    """Split -> its rows: of each split as many texts as its share asks for, in the order of their digests; ``train`` the rest.
+    """Split -> its rows: of each split as many texts as its share asks for, by their digests; ``train`` the rest.
 
     Equal texts come into one split, and the same rows always into the same.
 
@@ -157,7 +161,8 @@ def parted(source: Source, shares: Mapping[str, float], texts: Sequence[str]) ->
     if not shares:
         return {"train": source}
     if sum(shares.values()) >= 1:
-        raise DataError(f"expected shares of less than 100% together, found {shown(dict(shares))}", field="--split")
+        message = f"expected shares of less than 100% together, found {shown(dict(shares))}"
+        raise DataError(message, rule="option-value", field="--split")
 
     def digest(row: SourceRow) -> bytes:
         try:
@@ -185,13 +190,14 @@ def source_of_rows(rows: Dataset | IterableDataset, name: str) -> Source:
     return Source(name, lambda: _of_dataset(rows, name), dict(_classes(rows.features or {})))
 
 
-def _of_dataset(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[SourceRow]:
+def _of_dataset(rows: Dataset | IterableDataset, name: str) -> Iterator[SourceRow]:
     each, number = iter(rows), 0
     while True:
         try:
             row = next(each, None)
         except Exception as error:  # datasets, Arrow and the Hub's client raise many kinds
-            raise DataError(f"cannot be read after row {number}: {first_line(error)}", file=name) from error
+            message = f"cannot be read after row {number}: {first_line(error)}"
+            raise DataError(message, rule="file-unreadable", file=name) from error
         if row is None:
             return
         number += 1
@@ -227,9 +233,10 @@ def sources_of_dataset(dataset: str, config: str | None, revision: str | None) -
         elif folder.is_dir() or place.repository is not None:
             splits = datasets.load_dataset(place.repository or dataset, config, revision=place.revision, streaming=True)
         else:
-            raise DataError("expected a file, a dataset's folder, or a dataset of the Hub (org/name), found none")
+            message = "expected a file, a dataset's folder, or a dataset of the Hub (org/name), found none"
+            raise DataError(message, rule="file-missing")
     except DataError as error:
         raise error.at(file=dataset) from None
     except Exception as error:  # datasets raises many kinds; its words name the config or the file
-        raise DataError(f"cannot be opened: {first_line(error)}", file=dataset) from error
+        raise DataError(f"cannot be opened: {first_line(error)}", rule="file-unreadable", file=dataset) from error
     return {str(split): source_of_rows(rows, f"{dataset}/{split}") for split, rows in splits.items()}

@@ -1,6 +1,6 @@
 """A row's text as tokens and sentences, with the place of each token in the text it was cut from.
 
-Tokens are parted by U+0020 and sentences by line ends, as everywhere; a tokenizer says where text from elsewhere is cut.
+Tokens are parted by U+0020 and sentences by line ends, as everywhere; a tokenizer cuts text from elsewhere.
 """
 
 from __future__ import annotations
@@ -111,15 +111,16 @@ def _of_folder(folder: Path) -> Cut:
     path = folder if folder.is_file() else folder / "tokenizer.json"
     if not path.is_file():
         expected = f"{WHITESPACE}, {CHARACTERS}, or a folder with a tokenizer.json"
-        raise DataError(f"expected {expected}, found {shown(str(folder))}", field="--tokenizer")
+        raise DataError(f"expected {expected}, found {shown(str(folder))}", rule="option-value", field="--tokenizer")
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        raise DataError("a tokenizer's folder wants `pip install tokenizers`", field="--tokenizer") from None
+        message = "a tokenizer's folder wants `pip install tokenizers`"
+        raise DataError(message, rule="extra-missing", field="--tokenizer") from None
     try:
         tokenizer: Any = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises Exception itself
-        raise DataError(f"cannot be read as a tokenizer ({first_line(error)})", file=path) from None
+        raise DataError(f"cannot be read as a tokenizer ({first_line(error)})", rule="model", file=path) from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return lambda line: list(_whole(line, tokenizer.encode(line, add_special_tokens=False).offsets))
@@ -147,12 +148,12 @@ def text_of(value: Any, cut: Cut, column: str) -> Text:
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
         sentences = [value]
     if not all(isinstance(sentence, str) for sentence in sentences) or has_half_character(sentences):
-        raise DataError(f"expected a text, or a list of sentences, found {shown(value)}", field=column)
+        raise DataError(f"expected a text, or a list of sentences, found {shown(value)}", rule="type", field=column)
     if len(sentences) > 1 or isinstance(value, list):
         for number, sentence in enumerate(sentences):
             if "\n" in sentence or not sentence.strip():
                 found = f"expected a sentence of one line, found {shown(sentence)}"
-                raise DataError(found, field=f"{column}[{number}]")
+                raise DataError(found, rule="text", field=f"{column}[{number}]")
     return _cut(str("\n".join(sentences)), cut, column)
 
 
@@ -167,7 +168,7 @@ def _cut(source: str, cut: Cut, column: str) -> Text:
         words = [line[start:end] for start, end in spans]
         for one in words:
             if " " in one:
-                raise DataError(f"expected tokens without a blank, found {shown(one)}", field=column)
+                raise DataError(f"expected tokens without a blank, found {shown(one)}", rule="text", field=column)
         lines += [len(tokens)] if words else []
         written.append(line if cut is by_blanks else " ".join(words))
         tokens += words
@@ -184,7 +185,8 @@ def text_of_tokens(value: Any, column: str) -> Text:
     """
     tokens = literal(value) if isinstance(value, str) else value
     if not isinstance(tokens, list):
-        raise DataError(f"expected a list of tokens (--text takes running text), found {shown(value)}", field=column)
+        message = f"expected a list of tokens (--text takes running text), found {shown(value)}"
+        raise DataError(message, rule="type", field=column)
     nested = bool(tokens) and all(isinstance(sentence, list) for sentence in tokens)
     sentences = [sentence for sentence in tokens if sentence] if nested else [tokens]
     for number, sentence in enumerate(sentences):
@@ -192,5 +194,5 @@ def text_of_tokens(value: Any, column: str) -> Text:
             odd = not isinstance(token, str) or not token or " " in token or "\n" in token
             if odd or has_half_character(token):
                 place = f"{column}[{number}][{at}]" if nested else f"{column}[{at}]"
-                raise DataError(f"expected a token without a blank, found {shown(token)}", field=place)
+                raise DataError(f"expected a token without a blank, found {shown(token)}", rule="text", field=place)
     return _cut("\n".join(" ".join(sentence) for sentence in sentences), by_blanks, column)

@@ -1,4 +1,4 @@
-"""Asking again: what a model answers without its quotes, with them alone, without random spans, and what another reads in them.
+"""Asking again: answers without the quotes, with them alone, without random spans, and what another model reads there.
 
 Source: Madsen, Chandar and Reddy, "Are self-explanations from Large Language Models faithful?" (Findings of ACL 2024):
 an explanation is consistent with its model where the label changes as soon as what it names is redacted.
@@ -66,7 +66,7 @@ def random_flags(question: Question, flags: Sequence[Sequence[bool]], seed: int)
 
 
 def changed(question: Question, flags: Sequence[Sequence[bool]], kind: str) -> Question:
-    """The question with the flagged tokens redacted (a mark for each) or removed, or with them alone; lines stay lines."""
+    """The question with the flagged tokens redacted (a mark each) or removed, or with them alone; lines stay lines."""
     texts = []
     for text, tokens, marked in zip(question.texts, question.instance.documents, flags, strict=True):
         lines, at = [], 0
@@ -84,8 +84,8 @@ def changed(question: Question, flags: Sequence[Sequence[bool]], kind: str) -> Q
 
 
 def with_quotes_alone(question: Question, quotes: Sequence[Quote]) -> Question:
-    """The question with the quotes, in the model's words and order, in place of the documents they lie in (of the first, where
-    they lie in none)."""
+    """The question with the quotes, in the model's words and order, in place of the documents they lie in (of the
+    first, where they lie in none)."""
     names = question.instance.names
     texts = [
         "\n".join(q.text for q in quotes if (q.docid if q.docid in names else names[0]) == docid) for docid in names
@@ -141,8 +141,8 @@ class Asker:
     async def _completed(self, question: Question, answer: Answer) -> Answer:
         """The answer with probabilities: the server's, else the share of each label among samples, else none.
 
-        Where a server gives log-probabilities and none of one answer's label can be read, the label counts as certain; where
-        there is no label, all are alike. Both are counted in the notes.
+        Where a server gives log-probabilities and none of one answer's label can be read, the label counts as certain;
+        where there is no label, all are alike. Both are counted in the notes.
         """
         if answer.probabilities is not None or not self.settings.again:
             return answer

@@ -1,9 +1,10 @@
 """Quotes become spans: which tokens of which document a model meant by the words that it quoted.
 
-A quote is looked for by its *key*: blanks left out, case folded, compatibility forms and accents taken apart, all quotation
-marks one, all dashes one. Where the key stands, at word boundaries, the quote is in the text: ``exact`` where the
-document's own text reads the same, else ``normalised``. Where it does not, the most similar run of tokens counts from
-`THRESHOLD` on (``fuzzy``); below it the quote is ``not_found``: invented. ``ambiguous`` quotes stand in several places.
+A quote is looked for by its *key*: blanks left out, case folded, compatibility forms and accents taken apart, all
+quotation marks one, all dashes one. Where the key stands, at word boundaries, the quote is in the text: ``exact`` where
+the document's own text reads the same, else ``normalised``. Where it does not, the most similar run of tokens counts
+from `THRESHOLD` on (``fuzzy``); below it the quote is ``not_found``: invented. ``ambiguous`` quotes stand in several
+places.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _WRAPPING = "'.,;:-…()[]"
 
 
 class _Characters(dict[int, str]):
-    """What stands in a key for each character, worked out when it is first met; blanks stay for `key_of` to leave out."""
+    """What stands in a key for each character, worked out when first met; blanks stay for `key_of` to leave out."""
 
     def __missing__(self, code: int) -> str:
         self[code] = "".join(map(self._one, unicodedata.normalize("NFKD", chr(code)))).casefold()
@@ -171,12 +172,12 @@ def align(
     """Find quotes in documents.
 
     Args:
-        quotes: as a model gave them, in its order. One that leaves words out (``...``) and is not found as a whole becomes
-            its pieces.
+        quotes: as a model gave them, in its order. One that leaves words out (``...``) and is not found as a whole
+            becomes its pieces.
         documents: where to look.
         threshold: least similarity of a fuzzy match, in (0, 1].
-        several: of a quote that stands in several places, "nearest" takes the place that no earlier quote has and that is
-            nearest to the quotes with one place alone, the first of equals; "all" takes all of them, a `Quote` each.
+        several: of a quote that stands in several places, "nearest" takes the place that no earlier quote has and that
+            is nearest to the quotes with one place alone, the first of equals; "all" takes all of them, a `Quote` each.
 
     Returns:
         a `Quote` for each quote (each piece, each place), in order.

@@ -23,21 +23,30 @@ MOST_QUOTES = 1000
 _DECODER = json.JSONDecoder()
 _THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _REFUSAL = re.compile(
-    r"\b(?:I(?:'|’)?m (?:sorry|unable|not able)|I am (?:sorry|unable|not able)|I (?:cannot|can(?:'|’)t|can not|won(?:'|’)t) "
-    r"|as an AI)|抱歉|对不起|无法(?:回答|提供|协助)|不能(?:回答|提供|协助)",
+    r"\b(?:I(?:'|’)?m (?:sorry|unable|not able)|I am (?:sorry|unable|not able)"
+    r"|I (?:cannot|can(?:'|’)t|can not|won(?:'|’)t) |as an AI)"
+    r"|抱歉|对不起|无法(?:回答|提供|协助)|不能(?:回答|提供|协助)",
     re.IGNORECASE,
 )
 
 
-_SPAN = {
-    "type": "object", "properties": {name: {"type": "integer"} for name in ("text", "start", "end")},
-    "required": ["text", "start", "end"], "additionalProperties": False,
-}  # fmt: skip
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object that has all of its properties, and no other."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_SPAN = _object(text={"type": "integer"}, start={"type": "integer"}, end={"type": "integer"})
 # the field of each format, and what its list holds
 _FIELDS: dict[str, tuple[str, dict[str, Any]]] = {
-    QUOTED: ("quotes", {"type": "string"}), OFFSETS: ("spans", _SPAN), TOKENS: ("spans", _SPAN),
+    QUOTED: ("quotes", {"type": "string"}),
+    **dict.fromkeys((OFFSETS, TOKENS), ("spans", _SPAN)),
     HIGHLIGHTED: ("texts", {"type": "string"}),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +74,8 @@ def schema(labels: Sequence[str], answer: str = QUOTED) -> dict[str, Any]:
     """The JSON schema of an answer in that format."""
     label: dict[str, Any] = {"type": "string"}
     name, item = _FIELDS[answer]
-    return {
-        "type": "object",
-        "properties": {
-            "label": label | ({"enum": list(labels)} if labels else {}),
-            name: {"type": "array", "items": item},
-        },
-        "required": ["label", name],
-        "additionalProperties": False,
-    }
+    label |= {"enum": list(labels)} if labels else {}
+    return _object(**{"label": label, name: {"type": "array", "items": item}})
 
 
 def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> Answer:

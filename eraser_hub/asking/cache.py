@@ -1,4 +1,4 @@
-"""Answers that were paid for, on disk: a database of SQLite for all runs, each answer under the digest of all that decides it."""
+"""Answers that were paid for, on disk: one SQLite database for all runs, its key the digest of all that decides one."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ class Cache:
         try:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            words = f"the answers that were paid for cannot be read or written here ({first_line(error)}): --cache names another folder"
-            raise DataError(words, file=self.folder / NAME) from None
+            words = f"the answers that were paid for cannot be read or written here ({first_line(error)})"
+            file = self.folder / NAME
+            raise DataError(f"{words}: --cache names another folder", rule="file-unreadable", file=file) from None
 
     @cached_property
     def _database(self) -> sqlite3.Connection:

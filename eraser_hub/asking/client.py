@@ -1,4 +1,4 @@
-"""Requests to a server of the OpenAI kind: many at a time, repeated where it asks for patience, each answer paid once."""
+"""Requests to a server of the OpenAI kind: many at a time, repeated where it asks for patience, each paid once."""
 
 from __future__ import annotations
 
@@ -92,21 +92,27 @@ class Client:
     """
 
     def __init__(
-        self, endpoint: str, settings: AskSettings, cache: Cache, budget: int | None = None, attempts: int = 6,
+        self,
+        endpoint: str,
+        settings: AskSettings,
+        cache: Cache,
+        budget: int | None = None,
+        attempts: int = 6,
         timeout: float = 600.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not endpoint.startswith(("http://", "https://")):
-            raise DataError(f"--endpoint: expected an address http://.. or https://.., found {shown(endpoint)}")
+            words = f"--endpoint: expected an address http://.. or https://.., found {shown(endpoint)}"
+            raise DataError(words, rule="option-value")
         self.settings, self.cache, self.bill = settings, cache, Bill(budget)
         self.key = os.environ.get(KEY_VARIABLE, "")
         self.structured = settings.structured != "none"
         self.logprobs = bool(settings.again)
         self.gives_probabilities = False
         # aiohttp: the default transport looks through all connections for each request, half of a request's time at 64
+        web = openai.DefaultAioHttpClient()
         self._client = openai.AsyncOpenAI(
-            base_url=endpoint, api_key=self.key or "none", max_retries=attempts - 1, timeout=timeout,
-            http_client=openai.DefaultAioHttpClient(),
-        )  # fmt: skip
+            base_url=endpoint, api_key=self.key or "none", max_retries=attempts - 1, timeout=timeout, http_client=web
+        )
 
     async def close(self) -> None:
         """Close the connections, and the cache."""
@@ -151,11 +157,16 @@ class Client:
         """What decides an answer; it names the answer in the cache."""
         settings = self.settings
         return {
-            "model": settings.model, "messages": list(messages),
-            "temperature": settings.sample_temperature if sample else settings.temperature, "seed": settings.seed + sample, "max_tokens": settings.max_tokens, "structured": settings.structured,
-            "labels": list(labels), **({"top_logprobs": TOP_LOGPROBS} if settings.again and not sample else {}),
+            "model": settings.model,
+            "messages": list(messages),
+            "temperature": settings.sample_temperature if sample else settings.temperature,
+            "seed": settings.seed + sample,
+            "max_tokens": settings.max_tokens,
+            "structured": settings.structured,
+            "labels": list(labels),
+            **({"top_logprobs": TOP_LOGPROBS} if settings.again and not sample else {}),
             **({"answer": settings.answer} if settings.answer != QUOTED else {}),
-        }  # fmt: skip
+        }
 
     async def _sent(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
         """The server's answer as it is kept, with a schema and log-probabilities where the server takes them."""
@@ -189,7 +200,7 @@ class Client:
             # not by the method of this address, which walks through arguments and answer by their types
             words = await self._client.post("/chat/completions", cast_to=str, body=body)
         except _HOPELESS as error:
-            raise DataError(f"--endpoint: the server answers {self._words(error)}") from None
+            raise DataError(f"--endpoint: the server answers {self._words(error)}", rule="server") from None
         except _OF_THE_REQUEST:
             raise
         except openai.APIError as error:

@@ -1,7 +1,7 @@
 """Answer formats: quotes, or places by characters or tokens, or copies of the texts with marks; all become `Quote`s.
 
-"offsets" and "tokens" are spans {text, start, end}: the number of the text from 1, its first character (token) from 0, and the
-one behind its last. "highlighted" is a copy of each text with ``<r>`` and ``</r>`` around what the answer rests on.
+"offsets" and "tokens" are spans {text, start, end}: the number of the text from 1, its first character (token) from 0,
+and the one behind its last. "highlighted" is a copy of each text with ``<r>`` and ``</r>`` around the evidence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TAG = re.compile(r"(</?r>)")
 
 
 def located(answer: Answer, question: Question, settings: AskSettings) -> list[Quote]:
-    """Where the quotes of an answer stand, in whatever format it is; a place that the texts do not have is "not_found"."""
+    """Where an answer's quotes stand, in whatever format it is; a place that the texts do not have is "not_found"."""
     documents = question.documents
     if settings.answer == OFFSETS:
         return [_by_characters(place, question, documents) for place in answer.places]
@@ -66,7 +66,7 @@ def _characters(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def gold_answer(question: Question, form: str) -> dict[str, Any]:
-    """The answer of that format that people gave: their label, and their rationale's runs of tokens; `located` reads it back."""
+    """People's answer in that format: their label, and their rationale's runs of tokens; `located` reads it back."""
     label, runs = question.instance.label, question.gold_runs()
     documents = question.instance.documents
     if form == QUOTED:
@@ -84,7 +84,7 @@ def gold_answer(question: Question, form: str) -> dict[str, Any]:
 
 
 def _of_copy(at: int, copy: str, documents: Sequence[Document], settings: AskSettings) -> list[Quote]:
-    """The marked passages of a copy: by their place where the copy is the text (but for what a key leaves out), else as quotes."""
+    """The marked passages of a copy: by place where it is the text but for what a key leaves out, else as quotes."""
     parts = _TAG.split(copy)
     plain = key_of("".join(part for part in parts if not _TAG.fullmatch(part)))
     same = at < len(documents) and plain == documents[at].key

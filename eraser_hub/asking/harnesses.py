@@ -1,5 +1,6 @@
-"""Tasks of lm-evaluation-harness and inspect_ai: this project's prompts, and the scores of an answer. Neither is needed otherwise."""
+"""Tasks of lm-evaluation-harness and inspect_ai (neither is needed otherwise): our prompts, the scores of an answer."""
 
+# pyright: reportMissingImports=false
 from __future__ import annotations
 
 import math
@@ -8,9 +9,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from eraser_hub.explain.extras import need
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
+from eraser_hub.records.extras import need
 
 from .answers import ANSWERED, Answer, read_answer
 from .formats import located
@@ -32,8 +33,8 @@ def answer_scores(question: Question, words: str, settings: AskSettings, labels:
     """What a model's words are worth, beside people's label and evidence.
 
     Returns:
-        ``right`` and ``answered``, 0 or 1; ``token_f1`` of the tokens that its quotes cover and people marked (NaN where they marked
-        none); ``in_text`` and ``invented``, shares of its quotes (NaN without any).
+        ``right`` and ``answered``, 0 or 1; ``token_f1`` of the tokens that its quotes cover and people marked (NaN
+        where they marked none); ``in_text`` and ``invented``, shares of its quotes (NaN without any).
     """
     choice = {"message": {"content": words}, "finish_reason": "stop"}
     answer: Answer = read_answer(choice, labels, settings.answer)
@@ -57,9 +58,11 @@ def _reference(question: Question) -> dict[str, Any]:
         {"docid": instance.names[at], "start_token": start, "end_token": end} for at, start, end in question.gold_runs()
     ]
     return {
-        "annotation_id": instance.id, "classification": instance.label, "evidences": [runs] if runs else [],
+        "annotation_id": instance.id,
+        "classification": instance.label,
+        "evidences": [runs] if runs else [],
         "documents": [{"docid": docid, "text": " ".join(tokens)} for docid, tokens in pairs],
-    }  # fmt: skip
+    }
 
 
 def _plan(dataset: str, config: str | None, split: str, settings: AskSettings | None) -> AskPlan:
@@ -73,7 +76,7 @@ def lm_eval_task(
 
     Args:
         dataset: folder (``hub/eraser``) or Hub id.
-        settings: of the answers (format, threshold, examples); its model, temperature and seed are the harness's matter.
+        settings: of the answers (format, threshold, examples); the harness decides model, temperature and seed.
 
     Raises:
         DataError: what is wrong with the data; lm-eval is not installed.
@@ -94,15 +97,20 @@ def lm_eval_task(
         return known(answer_scores(question(row), results[0], plan.settings, labels))
 
     task = {
-        "task": f"eraser_{plan.split.config}", "dataset_path": dataset, "dataset_name": plan.split.config,
-        "test_split": str(plan.split.rows.split), "output_type": "generate_until", "doc_to_text": text,
-        "doc_to_target": lambda row: question(row).instance.label or "", "process_results": scored,
+        "task": f"eraser_{plan.split.config}",
+        "dataset_path": dataset,
+        "dataset_name": plan.split.config,
+        "test_split": str(plan.split.rows.split),
+        "output_type": "generate_until",
+        "doc_to_text": text,
+        "doc_to_target": lambda row: question(row).instance.label or "",
+        "process_results": scored,
         "generation_kwargs": {"until": [], "max_gen_toks": plan.settings.max_tokens, "do_sample": False},
         "metric_list": [
             {"metric": name, "aggregation": "mean", "higher_is_better": name != "invented"} for name in SCORES
         ],
         "metadata": {"version": 1.0},
-    }  # fmt: skip
+    }
     return ConfigurableTask(config=task)
 
 
@@ -114,7 +122,7 @@ def known(scores: Mapping[str, float]) -> dict[str, float]:
 def inspect_task(
     dataset: str, config: str | None = None, split: str = "test", settings: AskSettings | None = None
 ) -> InspectTask:
-    """A task of inspect_ai, for ``inspect_ai.eval(task, model=..)``, or behind a ``@task`` of one's own for ``inspect eval``.
+    """A task of inspect_ai, for ``inspect_ai.eval(task, model=..)``; behind a ``@task``, for ``inspect eval``.
 
     Args, errors: as of `lm_eval_task`.
     """
@@ -127,18 +135,14 @@ def inspect_task(
     plan = _plan(dataset, config, split, settings)
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
     questions = {one.instance.id: one for one in plan.questions()}
-    samples = [
-        Sample(
-            id=name, target=one.instance.label or "",
-            input=[kinds[message["role"]](content=message["content"]) for message in plan.messages(one)],
-        )
-        for name, one in questions.items()
-    ]  # fmt: skip
+    samples = []
+    for name, one in questions.items():
+        messages = [kinds[message["role"]](content=message["content"]) for message in plan.messages(one)]
+        samples.append(Sample(id=name, target=one.instance.label or "", input=messages))
     worth = partial(_worth, questions, plan.settings, plan.split.label_names)
-    return Task(
-        dataset=MemoryDataset(samples, name=f"eraser_{plan.split.config}"), solver=generate(),
-        scorer=_inspect_scorer(worth), name=f"eraser_{plan.split.config}",
-    )  # fmt: skip
+    task = f"eraser_{plan.split.config}"
+    dataset_of_task = MemoryDataset(samples, name=task)
+    return Task(dataset=dataset_of_task, solver=generate(), scorer=_inspect_scorer(worth), name=task)
 
 
 def _worth(
@@ -151,7 +155,6 @@ def _inspect_scorer(worth: Callable[[str, str], dict[str, float]]) -> Any:
     from inspect_ai.scorer import SampleScore, Score, Target, metric, scorer
     from inspect_ai.solver import TaskState
 
-    @metric
     def mean_of_known() -> Any:
         def mean(scores: list[SampleScore]) -> float:
             values = [one.score.as_float() for one in scores]
@@ -162,7 +165,6 @@ def _inspect_scorer(worth: Callable[[str, str], dict[str, float]]) -> Any:
         mean.__annotations__ = {"scores": list[SampleScore], "return": float}
         return mean
 
-    @scorer(metrics={name: [mean_of_known()] for name in SCORES})
     def eraser_scores() -> Any:
         async def score(state: TaskState, target: Target) -> Score:
             words = state.output.completion
@@ -170,4 +172,5 @@ def _inspect_scorer(worth: Callable[[str, str], dict[str, float]]) -> Any:
 
         return score
 
-    return eraser_scores()
+    mean_of_metric = metric(mean_of_known)
+    return scorer(metrics={name: [mean_of_metric()] for name in SCORES})(eraser_scores)()

@@ -20,7 +20,7 @@ PAIR_FIELDS = {"sufficiency": "rationale_pred_proba", "comprehensiveness": "non_
 
 
 def token_scores(quotes: Sequence[Quote], docid: str, size: int) -> list[float]:
-    """A score for each token of a document: of the k-th of n quotes (n - k + 1) / n, of the best where several cover it, else 0."""
+    """Each token's score: (n - k + 1) / n of the k-th of n quotes, of the best where several cover it, else 0."""
     scores = [0.0] * size
     for rank, quote in reversed(list(enumerate(quotes))):
         if quote.docid == docid and quote.start_token is not None and quote.end_token is not None:
@@ -44,7 +44,7 @@ def spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
 
 
 def eraser_line(instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased) -> dict[str, Any]:
-    """An instance of ERASER's results format, with ``quotes`` and ``outcome``; `erased` holds the labels' probabilities, by side."""
+    """An instance of ERASER's results format, with ``quotes`` and ``outcome``; `erased`: probabilities, by side."""
     sizes = zip(instance.names, map(len, instance.documents), strict=True)
     rationales = [
         {

@@ -13,9 +13,9 @@ _LABEL = re.compile(r'"label"\s*:\s*"?')
 def label_probabilities(choice: Mapping[str, Any], labels: Sequence[str]) -> dict[str, float] | None:
     """p of each label, from the alternatives at the tokens that spell the answer's label.
 
-    An alternative belongs to the label that it begins, or that begins it; where it begins several (``un`` of "unknown" and
-    "unlike"), the next token's alternatives share its probability as far as it was chosen, and the rest is left out. What
-    belongs to the labels is made to sum to 1.
+    An alternative belongs to the label that it begins, or that begins it; where it begins several (``un`` of "unknown"
+    and "unlike"), the next token's alternatives share its probability as far as it was chosen, and the rest is left
+    out. What belongs to the labels is made to sum to 1.
 
     Args:
         choice: ``choices[0]`` of a chat completion, with ``logprobs.content``.

@@ -13,6 +13,8 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.errors import DataError, first_line
+from eraser_hub.records.lines import os_rule
+from eraser_hub.records.rules import Rule
 
 from .answers import QUOTED, TOKENS
 from .formats import gold_answer
@@ -21,10 +23,12 @@ from .questions import Question
 FOLDER = Path(__file__).with_name("prompts")
 LANGUAGES = ("en", "zh")
 FAMILIES = {
-    "movies": "sentiment", "senti": "sentiment", "sst": "sentiment", "fever": "fact_checking", "multirc": "qa_pairs",
-    "boolq": "qa_pairs", "cose": "qa_pairs", "esnli": "nli", "evidence_inference": "evidence_inference",
-    "similarity": "similarity", "mrc": "mrc",
-}  # fmt: skip
+    **dict.fromkeys(("movies", "senti", "sst"), "sentiment"),
+    **dict.fromkeys(("multirc", "boolq", "cose"), "qa_pairs"),
+    **{name: name for name in ("evidence_inference", "similarity", "mrc")},
+    "fever": "fact_checking",
+    "esnli": "nli",
+}
 GENERIC = "generic"
 
 
@@ -84,7 +88,7 @@ class Prompt:
                 part=part, labels=labels, documents=documents, query=question.query, answer=answer
             ).strip("\n")
         except TemplateError as error:
-            raise DataError(f"--prompt: {first_line(error)}", file=self.name) from None
+            raise DataError(f"--prompt: {first_line(error)}", rule="code", file=self.name) from None
 
 
 def _shown(question: Question, answer: str) -> Sequence[str]:
@@ -110,7 +114,8 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
     try:
         source = (FOLDER / f"{name}.jinja" if file is None else file).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
-        raise DataError(f"--prompt: cannot be read: {first_line(error)}", file=name) from None
+        rule: Rule = os_rule(error) if isinstance(error, OSError) else "encoding"
+        raise DataError(f"--prompt: cannot be read: {first_line(error)}", rule=rule, file=name) from None
     folders = [FOLDER / language] if file is None else [file.parent, FOLDER / language]
     loader = ChoiceLoader([FileSystemLoader(folder) for folder in folders])
     environment = SandboxedEnvironment(
@@ -121,9 +126,8 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
         return Prompt(name, digest, environment.from_string(source))
     except TemplateError as error:
         line = getattr(error, "lineno", None)
-        raise DataError(
-            f"--prompt: expected a jinja2 template, found {first_line(error)}", file=name, line=line
-        ) from None
+        message = f"--prompt: expected a jinja2 template, found {first_line(error)}"
+        raise DataError(message, rule="syntax", file=name, line=line) from None
 
 
 def _digest(environment: SandboxedEnvironment, loader: BaseLoader, source: str) -> str:

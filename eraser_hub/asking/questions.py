@@ -42,7 +42,7 @@ class Question:
         return [Document(docid, tokens, self.blank) for docid, tokens in pairs]
 
     def gold_runs(self) -> list[tuple[int, int, int]]:
-        """The human rationale's runs of tokens: (number of the document from 0, first token, the one behind the last)."""
+        """The human rationale's runs of tokens: (document's number from 0, first token, the one behind the last)."""
         masks = enumerate(self.instance.rationale or ())
         return [(number, *run) for number, flags in masks for run in runs_of_mask(flags)]
 
@@ -73,5 +73,6 @@ def examples(split: Split, count: int, seed: int) -> list[Question]:
         return []
     known = [one for one in islice(questions(split), LOOKED_AT) if one.instance.label is not None and one.gold_runs()]
     if len(known) < count:
-        raise DataError(f"--shots: expected {count} rows of train with label and evidence, found {len(known)}")
+        message = f"--shots: expected {count} rows of train with label and evidence, found {len(known)}"
+        raise DataError(message, rule="option-value")
     return random.Random(seed).sample(known, count)

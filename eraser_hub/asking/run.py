@@ -102,7 +102,8 @@ def plan_of(job: AskJob, settings: AskSettings) -> AskPlan:
     """
     split = open_split(job.dataset, job.config, job.split)
     if not split.label_names:
-        raise DataError("expected label names, which a model is told; found none", file=job.dataset)
+        message = "expected label names, which a model is told; found none"
+        raise DataError(message, rule="label-missing", file=job.dataset)
     prompt = open_prompt(split.config, job.prompt)
     settings = replace(settings, prompt=f"{Path(prompt.name).name if job.prompt else prompt.name}@{prompt.digest}")
     shots = (
@@ -132,20 +133,30 @@ class AskReport:
         """The report in words."""
         missing = [f"{self.outcomes[name]} {name}" for name in OUTCOMES[1:] if self.outcomes[name]]
         quotes = ", ".join(f"{count} {status}" for status, count in self.statuses.most_common())
+        unanswered = f" ({', '.join(missing)}: these count as wrong)" if missing else ""
         return [
-            f"{self.out}: {self.outcomes.total()} instances, {self.outcomes[ANSWERED]} answered"
-            + (f" ({', '.join(missing)}: these count as wrong)" if missing else ""),
+            f"{self.out}: {self.outcomes.total()} instances, {self.outcomes[ANSWERED]} answered{unanswered}",
             f"{self.statuses.total()} quotes" + (f": {quotes}" if quotes else ""),
             *self.notes,
             self.signature,
-        ]  # fmt: skip
+        ]
 
 
 def ask(
-    job: AskJob, settings: AskSettings, endpoint: str, out: Path, cache: Cache, *, concurrency: int = 8, attempts: int = 6,
-    timeout: float = 600.0, budget: int | None = None, resume: bool = False, force: bool = False,
+    job: AskJob,
+    settings: AskSettings,
+    endpoint: str,
+    out: Path,
+    cache: Cache,
+    *,
+    concurrency: int = 8,
+    attempts: int = 6,
+    timeout: float = 600.0,
+    budget: int | None = None,
+    resume: bool = False,
+    force: bool = False,
     on_progress: OnProgress = lambda instances: None,
-) -> AskReport:  # fmt: skip
+) -> AskReport:
     """Ask a language model for every instance of a split, and write predictions.
 
     Args:
@@ -159,12 +170,12 @@ def ask(
         on_progress: called with the number of instances done.
 
     Raises:
-        DataError: anything wrong with data, settings or server; instances without an answer because the server failed or
-            the budget ended: what was answered is kept.
+        DataError: anything wrong with data, settings or server; instances without an answer because the server failed
+            or the budget ended: what was answered is kept.
     """
     check_format(out)
     if out.suffix != ".jsonl":
-        raise DataError(f"--out: expected a file ending in .jsonl, found {shown(out.name)}")
+        raise DataError(f"--out: expected a file ending in .jsonl, found {shown(out.name)}", rule="option-value")
     plan = plan_of(job, settings)
     client = Client(endpoint, plan.settings, cache, budget, attempts, timeout)
     simulator = None
@@ -180,7 +191,7 @@ def ask(
     try:
         failures = asyncio.run(_asked(plan, asker, partial, concurrency, on_progress))
         if failures:
-            raise DataError(_failure_words(failures, len(partial.places), out))
+            raise DataError(_failure_words(failures, len(partial.places), out), rule="server")
         report = _written(out, partial, plan, client, header)
         partial.close(remove=True)
         return report
@@ -240,7 +251,7 @@ def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header:
         if record["reason"]:
             reasons[f"{record['outcome']}: {record['reason']}"] += 1
     if not outcomes:
-        raise DataError(f"split {plan.job.split}: no instances to ask about", file=plan.job.dataset)
+        raise DataError(f"split {plan.job.split}: no instances to ask about", rule="empty", file=plan.job.dataset)
     bill = client.bill
     notes = [f"{words} ({count} times)" for words, count in (*reasons.most_common(MOST_SHOWN), *bill.notes.items())]
     if len(reasons) > MOST_SHOWN:
@@ -250,19 +261,15 @@ def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header:
             f"no prompt is made for the config {plan.split.config}: a general one is used (--prompt gives another)"
         )
     if samples := plan.settings.samples:
-        notes.append(
-            f"probabilities are shares of {samples} answers: a standard error of at most {standard_error(samples):.3f} each"
-        )
+        error = f"a standard error of at most {standard_error(samples):.3f} each"
+        notes.append(f"probabilities are shares of {samples} answers: {error}")
     notes.append(f"{bill.paid} tokens paid for {bill.requests} answers, {bill.from_cache} answers from the cache")
     report = AskReport(out, outcomes, statuses, notes, plan.settings.signature())
     write_predictions(
         out, (line for record in partial.records() for line in record["predictions"]), (), plan.split.kind
     )
-    facts = {
-        "signature": report.signature, **header, "instances": outcomes.total(), "outcomes": outcomes, "quotes": statuses,
-        "notes": notes,
-    }  # fmt: skip
-    write_run(out, facts)
+    counts = {"instances": outcomes.total(), "outcomes": outcomes, "quotes": statuses}
+    write_run(out, {"signature": report.signature, **header, **counts, "notes": notes})
     return report
 
 
@@ -276,7 +283,8 @@ def dry_run(job: AskJob, settings: AskSettings) -> Iterator[str]:
             yield from (f"--- {message['role']}\n{message['content']}" for message in messages)
         total, count = total + estimated_tokens(messages), count + 1
     yield (
-        f"{count} prompts, about {total} tokens (UTF-8 bytes / 4), and at most {count * plan.settings.max_tokens} of answers"
+        f"{count} prompts, about {total} tokens (UTF-8 bytes / 4), "
+        f"and at most {count * plan.settings.max_tokens} of answers"
         + (f", each up to {plan.settings.requests} times" if plan.settings.requests > 1 else "")
         + "; nothing was asked"
     )

@@ -21,13 +21,13 @@ class AskSettings:
     Attributes:
         model: its name, as the server knows it.
         temperature, seed, max_tokens: of the model's answer, as the server takes them.
-        structured: "schema" asks for an answer of a JSON schema, "none" does not, "auto" does where the server takes it.
+        structured: "schema" asks for an answer of a JSON schema, "none" does not, "auto" where the server takes it.
         shots: examples with gold label and gold evidence, drawn from the split train by ``seed``.
         threshold: least similarity of a quote that does not stand in the text as it is, see `alignment.align`.
         several: which place a quote with several has, see `alignment.align`.
         prompt: the prompt's name and digest.
         again: which of `AGAIN` to ask after the first answer.
-        samples: answers whose shares are the labels' probabilities, where the server gives no log-probabilities; 0 for none.
+        samples: answers whose shares are the labels' probabilities, where a server gives no log-probabilities; or 0.
         sample_temperature: of these.
         answer: the format of the answers, one of `answers.FORMATS`.
         simulate_with: another model, which reads the quotes alone; "" for none.
@@ -69,17 +69,18 @@ class AskSettings:
             ("--several", self.several in SEVERAL, f"one of {', '.join(SEVERAL)}", self.several),
         ):
             if not good:
-                raise DataError(f"{option}: expected {expected}, found {shown(value)}")
+                raise DataError(f"{option}: expected {expected}, found {shown(value)}", rule="option-value")
 
     def signature(self) -> str:
         """Every setting that decides the answers, in one line."""
         from eraser_hub.version import __version__
 
         parts = [
-            f"model:{self.model}", f"prompt:{self.prompt}", f"shots:{self.shots}", f"temperature:{self.temperature:g}",
-            f"seed:{self.seed}", f"max_tokens:{self.max_tokens}", f"structured:{self.structured}",
-            f"quotes:{self.threshold:g},{self.several}", f"eraser-hub:{__version__}",
-        ]  # fmt: skip
+            f"model:{self.model}|prompt:{self.prompt}|shots:{self.shots}|temperature:{self.temperature:g}",
+            f"seed:{self.seed}|max_tokens:{self.max_tokens}|structured:{self.structured}",
+            f"quotes:{self.threshold:g},{self.several}",
+            f"eraser-hub:{__version__}",
+        ]
         if self.answer != QUOTED:
             parts.insert(-1, f"answer:{self.answer}")
         if self.again:

@@ -17,12 +17,13 @@ Models = Annotated[
 
 def benchmark_scores(
     fast: Fast = False, models: Models = "closed-form", seed: Seed = 1, format: Format = "text"
-) -> None:  # fmt: skip
-    """Judge every score by planted texts, whose only evidence is known, and models that decide by it: in closed form, or
-    networks trained on such texts, which judge where they tell new ones.
+) -> None:
+    """Judge every score by planted texts, whose only evidence is known, and models that decide by it: in closed form,
+    or networks trained on such texts, which judge where they tell new ones.
 
     Of each text the true explanation is held against a random one, a shuffled one, one of the right tokens in the wrong
-    order, a longer one, and one that leaks the label by where its tokens stand. A score that knows the truth has 1, a coin 0.5.
+    order, a longer one, and one that leaks the label by where its tokens stand. A score that knows the truth has 1, a
+    coin 0.5.
 
     Examples:
 

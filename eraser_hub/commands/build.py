@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.dataset import BuildResult, PartlyBuilt
+from eraser_hub.conversion.dataset import BuildOptions, BuildResult, PartlyBuilt
 
 from .usage import known_configs, one_of, say
 
@@ -56,10 +57,8 @@ def build(
         raise typer.BadParameter(f"there is no folder {source}", param_hint="--source")
     known_configs(config, dataset, source)
     try:
-        result = dataset.build(
-            config or None, out=out, source=source, num_proc=num_proc, progress=progress,
-            include_backup_records=include_backup_records,
-        )  # fmt: skip
+        how = BuildOptions(num_proc, progress, include_backup_records)
+        result = dataset.build(config or None, out=out, source=source, **asdict(how))
     except PartlyBuilt as error:
         _tell(error.result)
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,48 +19,59 @@ from .scored import (
     check_source,
     settings_of,
 )
-from .usage import Format, OnlyPredicted, Revision, Seed, Split, at_revision, print_tables, say
+from .usage import Format, OnlyPredicted, Revision, Seed, Split, at_revision, chosen, print_tables, say, takes
 
 if TYPE_CHECKING:
     from eraser_hub.scoring.comparison import Inference
     from eraser_hub.scoring.settings import Inputs
 
-Results = Annotated[
-    list[str],
-    typer.Option(
-        help="A system's predictions, FILE or NAME=FILE (a file, https:// or hf://); several runs of one (seeds) as "
-        "NAME=FILE,FILE,..; files of several ways of erasing are told apart by their run records; give two systems or more."
-    ),
-]
-NResamples = Annotated[int, typer.Option(min=1, help="Resamples of either test.")]
-ConfidenceLevel = Annotated[float, typer.Option(help="Of the differences' intervals, in (0, 1).")]
-Adjust = Annotated[
-    Literal["holm", "bh", "none"], typer.Option(help="Correction of p over the family; bh: Benjamini and Hochberg.")
-]
-Primary = Annotated[
-    list[str] | None,
-    typer.Option(help="A score declared in advance: the family, in place of the headline scores; repeat for several."),
-]
-Equivalence = Annotated[
-    float | None, typer.Option(help="Also test whether systems differ by less than this, either way (TOST).")
-]
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """The options of ``eraser-hub compare``, and their help.
+
+    Attributes:
+        results: A system's predictions, FILE or NAME=FILE (a file, https:// or hf://); several runs of one (seeds) as
+            NAME=FILE,FILE,..; files of several ways of erasing are told apart by their run records; give two systems or
+            more.
+        n_resamples: Resamples of either test.
+        confidence_level: Of the differences' intervals, in (0, 1).
+        adjust: Correction of p over the family; bh: Benjamini and Hochberg.
+        primary: A score declared in advance: the family, in place of the headline scores; repeat for several.
+        equivalence: Also test whether systems differ by less than this, either way (TOST).
+    """
+
+    results: list[str]
+    data_dir: DataDir = None
+    dataset: Dataset = None
+    config: Config = None
+    split: Split = "test"
+    annotations: Annotations = None
+    iou_thresholds: IouThresholds = None
+    aopc_thresholds: AopcThresholds = None
+    n_resamples: Annotated[int, typer.Option(min=1)] = 10_000
+    seed: Seed = 0
+    confidence_level: float = 0.95
+    adjust: Literal["holm", "bh", "none"] = "holm"
+    primary: list[str] | None = None
+    equivalence: float | None = None
+    cluster_by: ClusterBy = "auto"
+    only_predicted: OnlyPredicted = False
+    revision: Revision = None
+    format: Format = "text"
 
 
-def compare(
-    results: Results, data_dir: DataDir = None, dataset: Dataset = None, config: Config = None, split: Split = "test",
-    annotations: Annotations = None, iou_thresholds: IouThresholds = None, aopc_thresholds: AopcThresholds = None,
-    n_resamples: NResamples = 10_000, seed: Seed = 0, confidence_level: ConfidenceLevel = 0.95, adjust: Adjust = "holm",
-    primary: Primary = None, equivalence: Equivalence = None, cluster_by: ClusterBy = "auto",
-    only_predicted: OnlyPredicted = False, revision: Revision = None, format: Format = "text",
-) -> None:  # fmt: skip
+@takes(CompareOptions)
+def compare(options: CompareOptions) -> None:
     """Compare systems on the same split, score by score.
 
     Every pair of systems is compared by approximate randomisation and by the paired bootstrap, over documents where
-    annotations share them. "p Holm" is the former corrected over the headline scores times the pairs, and a star stands where
-    it is at most 0.05; the other scores are exploratory. "detectable" is the difference that these documents would show in
-    four cases of five. Where predictions hold random rationales (explain --random-draws), each system's p-value against
-    chance is corrected over the systems. Of predictions by several ways of erasing (explain --erase remove,mask: give the name
-    asked for with --out) the tables are the first way's, and a further one has every way's verdict, and flags those that flip.
+    annotations share them. "p Holm" is the former corrected over the headline scores times the pairs, and a star stands
+    where it is at most 0.05; the other scores are exploratory. "detectable" is the difference that these documents
+    would show in four cases of five. Where predictions hold random rationales (explain --random-draws), each system's
+    p-value against chance is corrected over the systems. Of predictions by several ways of erasing (explain --erase
+    remove,mask: give the name asked for with --out) the tables are the first way's, and a further one has every way's
+    verdict, and flags those that flip.
 
     Examples:
 
@@ -75,29 +87,32 @@ def compare(
     from eraser_hub.scoring.score_tables import comparison_tables
     from eraser_hub.scoring.settings import Inputs
 
-    inference = Inference(n_resamples, seed, confidence_level, adjust, tuple(primary or ()), equivalence)
+    sizes = (options.n_resamples, options.seed, options.confidence_level)
+    inference = Inference(*sizes, options.adjust, tuple(options.primary or ()), options.equivalence)
     try:
         inference.check()
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    check_source(data_dir, dataset, config, annotations)
-    dataset = dataset if dataset is None else Path(at_revision(str(dataset), revision))
-    settings = settings_of(iou_thresholds, aopc_thresholds, cluster_by=cluster_by, only_predicted=only_predicted)
+    check_source(options.data_dir, options.dataset, options.config, options.annotations)
+    dataset = options.dataset and Path(at_revision(str(options.dataset), options.revision))
+    clusters = chosen(options, "cluster_by only_predicted")
+    settings = settings_of(options.iou_thresholds, options.aopc_thresholds, **clusters)
+    against = chosen(options, "data_dir split annotations config")
     systems = {
-        name: [Inputs(data_dir, split, path, annotations, dataset=dataset, config=config) for path in paths]
-        for name, paths in named_runs(results)
+        name: [Inputs(results=path, dataset=dataset, **against) for path in paths]
+        for name, paths in named_runs(options.results)
     }
     if len(systems) < 2:
         raise typer.BadParameter("expected the predictions of at least two systems", param_hint="--results")
     first = next(iter(systems.values()))[0]
     if first.holds_pairs:
-        result = _compare_pairs(systems, inference, only_predicted, cluster_by)
+        result = _compare_pairs(systems, inference, **clusters)
     else:
         result = compare_files(systems, settings, inference)
     for line in result.get("score_notes", ()):
         say(line)
     signatures = [result["signature"], *result.get("score_signatures", ())]
-    print_tables(comparison_tables(result), format, result, signatures)
+    print_tables(comparison_tables(result), options.format, result, signatures)
 
 
 def _compare_pairs(
@@ -115,5 +130,5 @@ def _compare_pairs(
     tables = {name: [score_pair_file(run, settings)[0].statistics for run in runs] for name, runs in systems.items()}
     result = compare_operators(tables, by_operator, inference, only_predicted)
     if result is None:
-        raise DataError("expected files that share a score, found none: their fields differ")
+        raise DataError("expected files that share a score, found none: their fields differ", rule="score-missing")
     return result

@@ -3,83 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .usage import Revision, one_of, say
+from .usage import Revision, one_of, say, takes
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.importing.sources import Source
 
-From = Annotated[
-    str,
-    typer.Option(
-        "--from", help="A file (jsonl, json, csv, tsv, parquet; also https://, hf://), a dataset's folder, or a Hub id."
-    ),
-]
-Name = Annotated[str, typer.Option(help="The corpus's name: its folder's, and its config's.")]
-Out = Annotated[Path, typer.Option(help="Where OUT/NAME is written.")]
-Label = Annotated[str, typer.Option(help="The label's column; of several labels a row the majority's counts.")]
-Tokens = Annotated[
-    list[str] | None, typer.Option(help="A column of tokens, as lists; repeat it for rows of several texts.")
-]
-Text = Annotated[
-    list[str] | None, typer.Option(help="In place of --tokens: a column of text, or of sentences as lists.")
-]
-Mask = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="For each text: 0/1 a token, a list or a list of lists (several annotators), or the text again with marks "
-        "(`*word*`). COL,COL: a column an annotator."
-    ),
-]
-Spans = Annotated[
-    list[str] | None, typer.Option(help="In place of --mask: [start, end] pairs, a list or a list of lists.")
-]
-Quotes = Annotated[
-    list[str] | None, typer.Option(help="In place of --mask: passages of the text, each of which stands there once.")
-]
-Offsets = Annotated[
-    str | None,
-    typer.Option(help="What spans count: tokens (default for --tokens), characters (for --text), or sentences."),
-]
-Query = Annotated[str | None, typer.Option(help="A column of questions about the text.")]
-Id = Annotated[str | None, typer.Option(help="A column of ids; by default SPLIT_LINE.")]
-Split = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of --from; repeat it. The file --from is the "
-        "split train."
-    ),
-]
-Annotators = Annotated[str, typer.Option(help="Several annotators: groups (an evidence group each), or majority.")]
-Tokenizer = Annotated[
-    str | None, typer.Option(help="How --text is cut: whitespace, characters, or a tokenizer's folder; else at U+0020.")
-]
-Config = Annotated[str | None, typer.Option(help="The configuration of a dataset, where it has several.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace OUT/NAME.")]
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """The options of ``eraser-hub import``, and their help.
+
+    Attributes:
+        from_: A file (jsonl, json, csv, tsv, parquet; also https://, hf://), a dataset's folder, or a Hub id.
+        name: The corpus's name: its folder's, and its config's.
+        label: The label's column; of several labels a row the majority's counts.
+        out: Where OUT/NAME is written.
+        tokens: A column of tokens, as lists; repeat it for rows of several texts.
+        text: In place of --tokens: a column of text, or of sentences as lists.
+        mask: For each text: 0/1 a token, a list or a list of lists (several annotators), or the text again with marks
+            (`*word*`). COL,COL: a column an annotator.
+        spans: In place of --mask: [start, end] pairs, a list or a list of lists.
+        quotes: In place of --mask: passages of the text, each of which stands there once.
+        offsets: What spans count: tokens (default for --tokens), characters (for --text), or sentences.
+        query: A column of questions about the text.
+        id: A column of ids; by default SPLIT_LINE.
+        split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of --from; repeat it. The file --from
+            is the split train.
+        annotators: Several annotators: groups (an evidence group each), or majority.
+        tokenizer: How --text is cut: whitespace, characters, or a tokenizer's folder; else at U+0020.
+        config: The configuration of a dataset, where it has several.
+        force: Replace OUT/NAME.
+    """
+
+    from_: Annotated[str, typer.Option("--from")]
+    name: str
+    label: str
+    out: Path
+    tokens: list[str] | None = None
+    text: list[str] | None = None
+    mask: list[str] | None = None
+    spans: list[str] | None = None
+    quotes: list[str] | None = None
+    offsets: str | None = None
+    query: str | None = None
+    id: str | None = None
+    split: list[str] | None = None
+    annotators: str = "groups"
+    tokenizer: str | None = None
+    config: str | None = None
+    revision: Revision = None
+    force: Annotated[bool, typer.Option("--force")] = False
 
 
-def import_corpus(
-    from_: From, name: Name, label: Label, out: Out, tokens: Tokens = None, text: Text = None, mask: Mask = None,
-    spans: Spans = None, quotes: Quotes = None, offsets: Offsets = None, query: Query = None, id: Id = None, split: Split = None,
-    annotators: Annotators = "groups", tokenizer: Tokenizer = None, config: Config = None, revision: Revision = None,
-    force: Force = False,
-) -> None:  # fmt: skip
-    """Turn a rationale corpus of any shape into OUT/NAME, a folder that `build --source OUT` and `score --data-dir` take.
+@takes(ImportOptions)
+def import_corpus(options: ImportOptions) -> None:
+    """Turn a rationale corpus of any shape into OUT/NAME, a folder that `build --source OUT` and `score --data-dir`
+    take.
 
     A column below another is named with a dot: annotators.label. Whatever is left out or changed is counted and said.
 
     Examples:
 
-        eraser-hub import --from posts.json --name hate --tokens post_tokens --mask rationales --label annotators.label --out corpora
+        eraser-hub import --from posts.json --name hate --tokens post_tokens --mask rationales \
+--label annotators.label --out corpora
 
         eraser-hub import --from train.csv --split val=dev.csv --name nli --text Sentence1 --text Sentence2
         --mask Sentence1_marked_1 --mask Sentence2_marked_1 --label gold_label --out corpora
 
-        eraser-hub import --from org/claims --split train=train --split test=test --name claims --text abstract --spans evidence
+        eraser-hub import --from org/claims --split train=train --split test=test --name claims --text abstract \
+--spans evidence
         --offsets sentences --query claim --label verdict --out corpora
     """
     from eraser_hub.conversion.importing.corpus import GROUPS, MAJORITY, Columns
@@ -87,25 +85,24 @@ def import_corpus(
     from eraser_hub.conversion.importing.marks import OFFSETS
     from eraser_hub.conversion.importing.texts import BLANKS
 
-    one_of(annotators, (GROUPS, MAJORITY), "--annotators")
-    texts_option, texts = _one_given({"--tokens": tokens, "--text": text})
-    marks_option, marks = _one_given({"--mask": mask, "--spans": spans, "--quotes": quotes})
+    one_of(options.annotators, (GROUPS, MAJORITY), "--annotators")
+    texts_option, texts = _one_given({"--tokens": options.tokens, "--text": options.text})
+    marks_option, marks = _one_given({"--mask": options.mask, "--spans": options.spans, "--quotes": options.quotes})
     if len(marks) != len(texts):
         expected = f"expected it as often as {texts_option} ({len(texts)}), found it {len(marks)} times"
         raise typer.BadParameter(expected, param_hint=marks_option)
-    if offsets is not None:
-        one_of(offsets, OFFSETS, "--offsets")
+    if options.offsets is not None:
+        one_of(options.offsets, OFFSETS, "--offsets")
         if marks_option != "--spans":
             raise typer.BadParameter("it goes with --spans", param_hint="--offsets")
-    if tokenizer is not None and texts_option == "--tokens":
+    if options.tokenizer is not None and texts_option == "--tokens":
         raise typer.BadParameter("it goes with --text: --tokens are cut already", param_hint="--tokenizer")
     default = "tokens" if texts_option == "--tokens" else "characters"
-    columns = Columns(
-        tuple(texts), tuple(marks), label, texts_option == "--tokens", marks_option.removeprefix("--"), offsets or default,
-        query, id,
-    )  # fmt: skip
-    sources = _sources(from_, split or [], config, revision, texts)
-    result = run(sources, name, columns, out, annotators=annotators, tokenizer=tokenizer or BLANKS, force=force)
+    how = (texts_option == "--tokens", marks_option.removeprefix("--"), options.offsets or default)
+    columns = Columns(tuple(texts), tuple(marks), options.label, *how, options.query, options.id)
+    sources = _sources(options.from_, options.split or [], options.config, options.revision, texts)
+    cut = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
+    result = run(sources, options.name, columns, options.out, force=options.force, **cut)
     for note in result.notes:
         say(note)
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())

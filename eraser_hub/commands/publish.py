@@ -28,7 +28,8 @@ def publish(
     ] = None,
     collection: Annotated[bool, typer.Option(help="Put it all into a collection of the namespace.")] = True,
 ) -> None:
-    """Publish the built datasets, metric Spaces and results board: changed files only, one commit each, a tag per version.
+    """Publish the built datasets, metric Spaces and results board: changed files only, one commit each, a tag per
+    version.
 
         eraser-hub publish --namespace org --dry-run
 
@@ -40,8 +41,9 @@ def publish(
 
         eraser-hub publish --namespace org --eval-results my-org/my-model
 
-    The board of `board --space hub/results_board` is the metric `results_board`. What `check` does not pass is refused. The token is the one of `hf auth login` or HF_TOKEN, and is never printed.
-    A run that failed can be run again: it uploads the rest. HF_ENDPOINT names another Hub.
+    The board of `board --space hub/results_board` is the metric `results_board`. What `check` does not pass is refused.
+    The token is the one of `hf auth login` or HF_TOKEN, and is never printed. A run that failed can be run again: it
+    uploads the rest. HF_ENDPOINT names another Hub.
     """
     if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?", namespace) or re.search(
         r"--|\.\.", namespace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +19,7 @@ from .scored import (
     check_source,
     settings_of,
 )
-from .usage import Format, OnlyPredicted, Revision, Seed, Split, at_revision, print_tables, say
+from .usage import Format, OnlyPredicted, Revision, Seed, Split, at_revision, chosen, print_tables, say, takes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,51 +27,61 @@ if TYPE_CHECKING:
     from eraser_hub.records.tables import Tables
     from eraser_hub.scoring.settings import Inputs, ScoreSettings
 
-Results = Annotated[str, typer.Option(help="Predictions, jsonl or Parquet: a file, https:// or hf://.")]
-ScoreFile = Annotated[Path | None, typer.Option(help="Where the scores go, as JSON.")]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Demand IOU thresholds, labels, class scores and comprehensiveness scores.")
-]
-AuprcPolicy = Annotated[
-    str, typer.Option(help="AUPRC of a document without evidence: reference (0.5), skip, zero or one.")
-]
-RandomBaseline = Annotated[
-    int, typer.Option(min=0, help="Also score this many shuffles of the soft scores (the papers: 10).")
-]
-SentenceThreshold = Annotated[float, typer.Option(help="A sentence is predicted from this score on.")]
-ConfidenceLevel = Annotated[float | None, typer.Option(help="Adds bootstrap intervals, e.g. 0.95.")]
-NResamples = Annotated[int | None, typer.Option(help="Bootstrap resamples (1000).")]
-CiMethod = Annotated[str, typer.Option(help="bca or percentile.")]
-PerInstance = Annotated[bool, typer.Option("--per-instance", help="Add every score of every instance.")]
-By = Annotated[str | None, typer.Option(help="Break the scores down by this field of the annotations.")]
-MaskLeak = Annotated[
-    bool,
-    typer.Option(
-        "--mask-leak", help="Also how well the places and number of selected tokens alone tell the model's labels."
-    ),
-]
-Paper = Annotated[str | None, typer.Option(help="Make all choices of this paper's code: eraser, wang2022.")]
-EvalResults = Annotated[
-    str | None,
-    typer.Option(
-        help="ORG/MODEL: also write the scores as the Hub shows a model's, below eval_results/ORG/MODEL; needs --dataset."
-    ),
-]
-NumProc = Annotated[
-    int, typer.Option(min=0, help="Processes that read predictions (0: more than one for large files).")
-]
+
+@dataclass(frozen=True, slots=True)
+class ScoreOptions:
+    """The options of ``eraser-hub score``, and their help.
+
+    Attributes:
+        results: Predictions, jsonl or Parquet: a file, https:// or hf://.
+        score_file: Where the scores go, as JSON.
+        strict: Demand IOU thresholds, labels, class scores and comprehensiveness scores.
+        auprc_policy: AUPRC of a document without evidence: reference (0.5), skip, zero or one.
+        random_baseline: Also score this many shuffles of the soft scores (the papers: 10).
+        sentence_threshold: A sentence is predicted from this score on.
+        confidence_level: Adds bootstrap intervals, e.g. 0.95.
+        n_resamples: Bootstrap resamples (1000).
+        ci_method: bca or percentile.
+        per_instance: Add every score of every instance.
+        by: Break the scores down by this field of the annotations.
+        mask_leak: Also how well the places and number of selected tokens alone tell the model's labels.
+        paper: Make all choices of this paper's code: eraser, wang2022.
+        num_proc: Processes that read predictions (0: more than one for large files).
+        eval_results: ORG/MODEL: also write the scores as the Hub shows a model's, below eval_results/ORG/MODEL; needs
+            --dataset.
+    """
+
+    results: str
+    data_dir: DataDir = None
+    dataset: Dataset = None
+    config: Config = None
+    split: Split = "test"
+    revision: Revision = None
+    score_file: Path | None = None
+    annotations: Annotations = None
+    iou_thresholds: IouThresholds = None
+    aopc_thresholds: AopcThresholds = None
+    strict: Annotated[bool, typer.Option("--strict")] = False
+    auprc_policy: str = "reference"
+    random_baseline: Annotated[int, typer.Option(min=0)] = 0
+    sentence_threshold: float = 0.5
+    confidence_level: float | None = None
+    n_resamples: int | None = None
+    ci_method: str = "bca"
+    seed: Seed = 0
+    per_instance: Annotated[bool, typer.Option("--per-instance")] = False
+    by: str | None = None
+    cluster_by: ClusterBy = "auto"
+    only_predicted: OnlyPredicted = False
+    mask_leak: Annotated[bool, typer.Option("--mask-leak")] = False
+    paper: str | None = None
+    num_proc: Annotated[int, typer.Option(min=0)] = 0
+    eval_results: str | None = None
+    format: Format = "text"
 
 
-def score(
-    results: Results, data_dir: DataDir = None, dataset: Dataset = None, config: Config = None, split: Split = "test",
-    revision: Revision = None, score_file: ScoreFile = None, annotations: Annotations = None, iou_thresholds: IouThresholds = None,
-    aopc_thresholds: AopcThresholds = None, strict: Strict = False, auprc_policy: AuprcPolicy = "reference",
-    random_baseline: RandomBaseline = 0, sentence_threshold: SentenceThreshold = 0.5,
-    confidence_level: ConfidenceLevel = None, n_resamples: NResamples = None, ci_method: CiMethod = "bca",
-    seed: Seed = 0, per_instance: PerInstance = False, by: By = None, cluster_by: ClusterBy = "auto",
-    only_predicted: OnlyPredicted = False, mask_leak: MaskLeak = False, paper: Paper = None, num_proc: NumProc = 0, eval_results: EvalResults = None,
-    format: Format = "text",
-) -> None:  # fmt: skip
+@takes(ScoreOptions)
+def score(options: ScoreOptions) -> None:
     """Score predictions against a corpus: the reference scorer's keys, and more.
 
     Examples:
@@ -88,29 +99,28 @@ def score(
     from eraser_hub.scoring.score_tables import score_tables
     from eraser_hub.scoring.settings import Inputs
 
-    check_source(data_dir, dataset, config, annotations)
-    _check_model(eval_results, dataset)
-    dataset = dataset if dataset is None else Path(at_revision(str(dataset), revision))
-    if strict and not iou_thresholds:
+    check_source(options.data_dir, options.dataset, options.config, options.annotations)
+    _check_model(options.eval_results, options.dataset)
+    dataset = options.dataset and Path(at_revision(str(options.dataset), options.revision))
+    if options.strict and not options.iou_thresholds:
         raise typer.BadParameter("--strict needs --iou-thresholds")
-    settings = settings_of(
-        iou_thresholds, aopc_thresholds, strict=strict, auprc_policy=auprc_policy, random_baseline=random_baseline,
-        sentence_threshold=sentence_threshold, per_instance=per_instance, confidence_level=confidence_level,
-        n_resamples=n_resamples, seed=seed, ci_method=ci_method, by=by, cluster_by=cluster_by,
-        only_predicted=only_predicted, mask_leak=mask_leak, paper=paper, totals_only=True,
-    )  # fmt: skip
-    path = local_file(results)
-    inputs = Inputs(data_dir, split, path, annotations, dataset=dataset, config=config)
+    more = chosen(
+        options,
+        "strict auprc_policy random_baseline sentence_threshold per_instance confidence_level n_resamples seed "
+        "ci_method by cluster_by only_predicted mask_leak paper",
+    )
+    settings = settings_of(options.iou_thresholds, options.aopc_thresholds, totals_only=True, **more)
+    path = local_file(options.results)
+    inputs = Inputs(results=path, dataset=dataset, **chosen(options, "data_dir split annotations config"))
     if inputs.holds_pairs:
-        scores, tables, signatures = _score_pairs(inputs, settings)
-        return _write(results, inputs, scores, (tables, signatures), score_file, eval_results, format)
-    scored = run(inputs, settings, num_proc)
+        return _write(options, inputs, *_score_pairs(inputs, settings))
+    scored = run(inputs, settings, options.num_proc)
     for line in (*scored.notes, *scored.cautions()):
         say(line)
     scored.extra.update(inputs.names | run_signature(path))
     scores = nested(scored)
     tables = score_tables(scored, scores, ", ".join(inputs.names.values()))
-    _write(results, inputs, scores, (tables, [str(scores["signature"])]), score_file, eval_results, format)
+    _write(options, inputs, scores, tables, [str(scores["signature"])])
 
 
 def _check_model(eval_results: str | None, dataset: Path | None) -> None:
@@ -125,22 +135,21 @@ def _check_model(eval_results: str | None, dataset: Path | None) -> None:
 
 
 def _write(
-    results: str, inputs: Inputs, scores: dict[str, object], printed: tuple[Tables, Sequence[str]],
-    score_file: Path | None, eval_results: str | None, format: str,
-) -> None:  # fmt: skip
+    options: ScoreOptions, inputs: Inputs, scores: dict[str, object], tables: Tables, signatures: Sequence[str]
+) -> None:
     """Write the scores wherever they are asked for."""
     from eraser_hub.scoring.result import write_scores
 
-    if score_file is not None:
-        write_scores(score_file, scores)
-    if eval_results is not None:
+    if options.score_file is not None:
+        write_scores(options.score_file, scores)
+    if options.eval_results is not None:
         from eraser_hub.publishing.eval_results import write_eval_results  # slow to import, seldom asked for
 
-        source = results if results.startswith("https://") else None
-        paths, notes = write_eval_results(eval_results, scores, inputs.built, source=source)
+        source = options.results if options.results.startswith("https://") else None
+        paths, notes = write_eval_results(options.eval_results, scores, inputs.built, source=source)
         for line in (*notes, *(f"written: {path}" for path in paths)):
             say(line)
-    print_tables(printed[0], format, scores, printed[1])
+    print_tables(tables, options.format, scores, signatures)
 
 
 def _score_pairs(inputs: Inputs, settings: ScoreSettings) -> tuple[dict[str, object], Tables, list[str]]:

@@ -1,4 +1,4 @@
-"""What `score` and `compare` ask for alike: against what predictions are scored, at which thresholds, in which clusters."""
+"""What `score` and `compare` ask for alike: what predictions are scored against, thresholds, and clusters."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ AopcThresholds = Annotated[list[float] | None, typer.Option(help="AOPC threshold
 ClusterBy = Annotated[
     str,
     typer.Option(
-        help="What intervals and tests draw together: auto (annotations that share a document), none, or a field of the "
-        "annotations."
+        help="What intervals and tests draw together: auto (annotations that share a document), none, or a field of "
+        "the annotations."
     ),
 ]
 

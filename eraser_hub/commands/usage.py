@@ -1,18 +1,68 @@
-"""What several verbs check before they begin; an offence is bad usage, exit status 2."""
+"""What several verbs have in common: options, and what is checked before they begin; bad usage is exit status 2."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import HubDataset
 from eraser_hub.records.errors import printable, visible
 from eraser_hub.records.hub import place_of
 from eraser_hub.records.tables import FORMATS, Tables
+
+Options = TypeVar("Options")
+
+
+def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Make a verb of a function of a dataclass, each of whose fields is an option.
+
+    The help of an option is what the dataclass's docstring says of the field under ``Attributes``, unless its type has
+    one (`Annotated`, as those that verbs share).
+    """
+    _, _, attributes = inspect.cleandoc(options.__doc__ or "").partition("Attributes:\n")
+    entries = (entry.partition(": ") for entry in re.split(r"(?m)^ {4}(?=\w)", attributes)[1:])
+    helps = {name: " ".join(words.split()) for name, _, words in entries}
+    hints = {
+        name: _option(hint, helps.pop(name, None))
+        for name, hint in get_type_hints(options, include_extras=True).items()
+    }
+    assert not helps, f"{options.__name__}: {', '.join(helps)}: no such field"
+    parameters = inspect.signature(options).parameters.values()
+
+    def verb(function: Callable[[Options], None]) -> Callable[..., None]:
+        @wraps(function)
+        def with_options(**values: Any) -> None:
+            function(options(**values))
+
+        signature = inspect.Signature([one.replace(annotation=hints[one.name]) for one in parameters])
+        with_options.__signature__ = signature  # type: ignore[attr-defined]  # where typer looks for them
+        with_options.__annotations__ = hints
+        return with_options
+
+    return verb
+
+
+def _option(hint: Any, words: str | None) -> Any:
+    """A field's type as typer takes it, with its help."""
+    kind, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    option = copy(next((one for one in more if isinstance(one, OptionInfo)), typer.Option()))
+    option.help = option.help or words
+    assert option.help, f"{hint}: an option without help"
+    return Annotated[kind, option]
+
+
+def chosen(options: object, names: str) -> dict[str, Any]:
+    """Some of the options by their names, which are parted by blanks."""
+    return {name: getattr(options, name) for name in names.split()}
 
 
 def _one_of_the_formats(format: str) -> str:

@@ -44,8 +44,8 @@ def longer(deciding: NDArray[np.bool_], label: str, random: np.random.Generator)
 
 
 def leaking(deciding: NDArray[np.bool_], label: str, random: np.random.Generator) -> Scores:
-    """As many tokens as decide, none of which does: the first of the text for POS, the last for NEG. They tell the label by
-    where they stand, and the model does not look at them."""
+    """As many tokens as decide, none of which does: the first of the text for POS, the last for NEG. They tell the
+    label by where they stand, and the model does not look at them."""
     others = np.flatnonzero(~deciding)
     count = int(deciding.sum())
     chosen = np.zeros(len(deciding), dtype=bool)
@@ -55,7 +55,7 @@ def leaking(deciding: NDArray[np.bool_], label: str, random: np.random.Generator
 
 def _padded(deciding: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
     others = np.flatnonzero(~deciding)
-    padded = deciding.copy()
+    padded: NDArray[np.bool_] = deciding.copy()
     padded[random.choice(others, min(len(others), PADDING * int(deciding.sum())), replace=False)] = True
     return padded
 
@@ -68,10 +68,10 @@ def sensitivity(
     perturbations: int,
     random_of: Callable[[str], np.random.Generator],
 ) -> float:
-    """The largest change of an explanation that is made anew where a random tenth of the tokens is gone (see :mod:`explain.games.stability`).
+    """The largest change of an explanation that is made anew without a random tenth of the tokens.
 
-    What is judged is the way in which explanations are made: the true way marks whatever is left of the words that decide, a way that
-    draws draws anew for each input.
+    See :mod:`explain.games.stability`. What is judged is the way in which explanations are made: the true way marks
+    whatever is left of the words that decide, a way that draws draws anew for each input.
 
     Args:
         scores: of the whole text.
@@ -91,6 +91,4 @@ def deciding_of(one: Instance) -> NDArray[np.bool_]:
 
 
 TRUE = "true"
-CANDIDATES: Mapping[str, Maker] = {
-    "random": random, "shuffled": shuffled, "wrong_order": wrong_order, "longer": longer, "leaking": leaking,
-}  # fmt: skip
+CANDIDATES: Mapping[str, Maker] = {maker.__name__: maker for maker in (random, shuffled, wrong_order, longer, leaking)}

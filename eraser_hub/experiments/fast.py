@@ -12,18 +12,17 @@ SAMPLES: Mapping[str, int] = {"bert-lstm": 10}  # of whole texts through an enco
 SETTINGS = {"lime_samples": 30, "fidelity_trials": 0}
 RANDOM_DRAWS, FAST_RANDOM_DRAWS = 10, 2  # ERASER averages ten random rankings
 SMALL = ("min_count=3", "embedding_size=64", "hidden_size=64")
+FROZEN = ("hidden_size=64", "trained_layers=0")
 RECIPES: Mapping[str, Mapping[str, Any]] = {
     "lei": {"epochs": 6.0, "hyper": SMALL},
     "lei-unsupervised": {"epochs": 3.0, "hyper": SMALL},
     "lehman": {"epochs": 4.0, "batch_size": 128, "hyper": SMALL},
     "bert-to-bert": {"max_steps": 100, "batch_size": 16, "window": 128, "learning_rate": 5e-5},
     "glove-lstm": {"epochs": 6.0, "hyper": SMALL},
-    "bert-lstm": {
-        "epochs": 2.0, "limit": 100, "batch_size": 4, "learning_rate": 2e-3, "hyper": ("hidden_size=64", "trained_layers=0")
-    },
+    "bert-lstm": {"epochs": 2.0, "limit": 100, "batch_size": 4, "learning_rate": 2e-3, "hyper": FROZEN},
     "bilstm": {"epochs": 4.0, "hyper": SMALL},
     ENCODER: {"max_steps": 40, "batch_size": 8, "window": 256, "learning_rate": 5e-5},
-}  # fmt: skip
+}
 
 
 def sample_of(model: str) -> int:

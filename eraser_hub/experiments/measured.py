@@ -84,13 +84,14 @@ class Work:
     def _recipe(self, stopped: bool) -> Recipe:
         plan, model = self.plan, self.row.model
         if model == ENCODER and not plan.encoder:
-            raise DataError("--encoder: this row fine-tunes one, a transformers folder or Hub id; there is no default")
+            message = "--encoder: this row fine-tunes one, a transformers folder or Hub id; there is no default"
+            raise DataError(message, rule="option-missing")
         linear, paper = model in BASELINES, self.printed.preset
         if linear and not plan.encoder:
             paper = ""
             self.notes.append(
-                f"{self.row.system}: over counted words, its size chosen by five folds; with --encoder as the authors' code "
-                "does it, TF-IDF over that encoder's sub-words"
+                f"{self.row.system}: over counted words, its size chosen by five folds; "
+                "with --encoder as the authors' code does it, TF-IDF over that encoder's sub-words"
             )
         system = SYSTEMS.get(model)
         small = sizes.RECIPES.get(model, {}) if plan.fast else {}
@@ -103,19 +104,27 @@ class Work:
             self.notes.append(f"{self.row.system}: --fast: learned embeddings in the place of the encoder")
         over_words = system is not None and system.encoder != "required" and not encoder
         return Recipe(
-            dataset=plan.dataset, config=plan.config, split="train", eval_split=None,
-            model=plan.encoder if model == ENCODER else model, seed=plan.seed, encoder=encoder,
-            embeddings=plan.embeddings if over_words else "", resume=stopped, paper=paper,
-            tokenizer=plan.encoder if linear and paper else "", **small,
-        )  # fmt: skip
+            dataset=plan.dataset,
+            config=plan.config,
+            split="train",
+            eval_split=None,
+            model=plan.encoder if model == ENCODER else model,
+            seed=plan.seed,
+            encoder=encoder,
+            embeddings=plan.embeddings if over_words else "",
+            resume=stopped,
+            paper=paper,
+            tokenizer=plan.encoder if linear and paper else "",
+            **small,
+        )
 
     def _predictions(self, model: Path, name: str) -> tuple[list[Path], tuple[float, ...]]:
         """The files of predictions, one for each draw, and their AOPC bins."""
         plan, method = self.plan, self.row.method
+        sample, rationales = sizes.sample_of(self.row.model) if plan.fast else None, {HUMAN: HUMAN_RATIONALES}
         job = Job(
-            dataset=plan.dataset, config=plan.config, split=plan.split, model=str(model),
-            sample=sizes.sample_of(self.row.model) if plan.fast else None, rationales={HUMAN: HUMAN_RATIONALES}.get(method, ""),
-        )  # fmt: skip
+            plan.dataset, plan.config, plan.split, str(model), sample=sample, rationales=rationales.get(method, "")
+        )
         options = {"method": None if method in (OWN, HUMAN) else method, "seed": plan.seed}
         settings, _ = settings_for_job(job, self.printed.preset, **options, **(sizes.SETTINGS if plan.fast else {}))
         draws = 1 if method != "random" else sizes.FAST_RANDOM_DRAWS if plan.fast else sizes.RANDOM_DRAWS
@@ -134,7 +143,7 @@ class Work:
         """Flat scores with intervals; also written beside the predictions, for the board.
 
         Args:
-            of: what the system's name needs beside it on the board, which takes lines of one name for draws; "" for nothing.
+            of: what the system's name needs beside it on the board, where lines of one name are draws; "" for nothing.
         """
         plan = self.plan
         inputs = Inputs(None, plan.split, path, dataset=Path(plan.dataset), config=plan.config)
@@ -183,10 +192,10 @@ class Work:
         documents = [
             {"annotation_id": one.id, "documents": [{"docid": name} for name in one.names]} for one in split.instances()
         ]
+        gold = [row for row in documents if row["annotation_id"] in ids]
         flat = NormalizedFidelity(keep_in_memory=True).compute(
-            predictions=rows, references=[row for row in documents if row["annotation_id"] in ids],
-            confidence_level=LEVEL, seed=self.plan.seed,
-        )  # fmt: skip
+            predictions=rows, references=gold, confidence_level=LEVEL, seed=self.plan.seed
+        )
         assert flat is not None  # of evaluate, None in processes that only gather
         accuracy = with_interval(self._score(path), "accuracy")
         return {"accuracy": accuracy, **{key: with_interval(flat, key) for key in ("sufficiency", "comprehensiveness")}}
@@ -197,7 +206,7 @@ class Work:
         cells, note = human_agreement(open_built(self.plan.dataset), self.plan.config, corpus)
         if not cells:
             words = note or "expected human_performance*.jsonl of the release in --corpora FOLDER/CONFIG, found none"
-            raise DataError(words, file=corpus)
+            raise DataError(words, rule="file-missing", file=corpus)
         self.notes.append(note)
         return {key: cell.value for key, cell in cells.items()}
 
@@ -211,10 +220,9 @@ def with_interval(flat: Mapping[str, Any], key: str) -> Any:
 def answer(row: dict[str, Any], scores: str) -> dict[str, Any]:
     """The label of highest probability by one of a prediction's score fields, as a prediction without rationale."""
     probabilities = row[scores]
-    return {
-        "annotation_id": row["annotation_id"], "rationales": [],
-        "classification": max(probabilities, key=probabilities.__getitem__), "classification_scores": probabilities,
-    }  # fmt: skip
+    best = max(probabilities, key=probabilities.__getitem__)
+    told = {"classification": best, "classification_scores": probabilities}
+    return {"annotation_id": row["annotation_id"], "rationales": [], **told}
 
 
 def score_file_name(predictions: str) -> str:

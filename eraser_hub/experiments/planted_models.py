@@ -1,8 +1,8 @@
-"""Planted texts, and models in closed form that decide by the planted rationale and by nothing else, one for each kind of planting.
+"""Planted texts, and for each kind a model in closed form that decides by the planted rationale and by nothing else.
 
-Each model reads the words that decide (:mod:`samples.plant`) and puts p(POS) to 1 / (1 + exp(-z)), z = +3 or -3; where the words that
-decide are not all there it knows nothing, and z is 0. Erasing any token that does not decide leaves p as it is, by
-construction: what a score says of a rationale can be held against what is true of it.
+Each model reads the words that decide (:mod:`samples.plant`) and puts p(POS) to 1 / (1 + exp(-z)), z = +3 or -3; where
+the words that decide are not all there it knows nothing, and z is 0. Erasing any token that does not decide leaves p as
+it is, by construction: what a score says of a rationale can be held against what is true of it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,11 @@ def by_position(tokens: Sequence[str]) -> int:
 
 
 RULES: dict[str, Callable[[Sequence[str]], int]] = {
-    "word": by_word, "conjunction": by_conjunction, "negation": by_negation, "position": by_position,
-}  # fmt: skip
+    "word": by_word,
+    "conjunction": by_conjunction,
+    "negation": by_negation,
+    "position": by_position,
+}
 
 
 def planted_rows(kind: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:

@@ -43,14 +43,13 @@ def reproduce(plan: ReproducePlan, out: Path, say: Say) -> Tables:
         BusyError: another run is at work in ``out``.
     """
     if plan.table not in TABLES:
-        raise DataError(f"--table: expected one of {', '.join(TABLES)}; found {shown(plan.table)}")
+        raise DataError(f"--table: expected one of {', '.join(TABLES)}; found {shown(plan.table)}", rule="option-value")
     printed, notes = TABLES[plan.table], list[str]()
     plan = _with_split(plan, notes)
     with kept(out, "reproduce", _settings(plan)):
-        table = Table(
-            plan.table, f"{printed.title}: {plan.config}", ("system",), _columns(printed, plan.config),
-            source=_source(printed, plan.config), better=printed.better,
-        )  # fmt: skip
+        title, columns = f"{printed.title}: {plan.config}", _columns(printed, plan.config)
+        source = _source(printed, plan.config)
+        table = Table(plan.table, title, ("system",), columns, source=source, better=printed.better)
         for row in printed.rows:
             figures = _figures(plan, printed, row, out, notes, say)
             cells = {name: printed.cell(row, plan.config, name, figures.get(name)) for name in table.columns}
@@ -84,9 +83,11 @@ def _with_split(plan: ReproducePlan, notes: list[str]) -> ReproducePlan:
             return replace(plan, split="test")
     split = open_split(plan.dataset, plan.config, "validation")  # its error names the splits that there are
     if not has_labels(split):
-        raise DataError("expected a split with labels, test or validation, found none", file=plan.dataset)
+        message = "expected a split with labels, test or validation, found none"
+        raise DataError(message, rule="label-missing", file=plan.dataset)
     notes.append(
-        "scored on validation, which also stops the training of networks: the dataset has no test split with labels; the print is of test"
+        "scored on validation, which also stops the training of networks: "
+        "the dataset has no test split with labels; the print is of test"
     )
     return replace(plan, split="validation")
 
@@ -124,7 +125,8 @@ def _about(plan: ReproducePlan, printed: PrintedRows) -> list[str]:
     if plan.fast:
         models = dict.fromkeys(row.model for row in printed.rows if row.model != ANNOTATORS)
         words.append(
-            f"--fast: {sizes.SAMPLE} instances of {plan.split or 'the split'}, LIME with {sizes.SETTINGS['lime_samples']} samples"
+            f"--fast: {sizes.SAMPLE} instances of {plan.split or 'the split'}, "
+            f"LIME with {sizes.SETTINGS['lime_samples']} samples"
         )
         for model in models:
             smaller = sizes.in_words(model)

@@ -1,8 +1,8 @@
 """Remove and retrain (ROAR, Hooker et al. 2019): does a model trained anew miss the tokens that a method ranks first?
 
-Erased inputs lie outside of what a model was trained on, and its p may fall for that alone. So the top tokens by a method's scores are removed
-from training and test texts alike, and the model is trained anew: what it cannot tell then, the removed tokens said. Beside it stand
-as many random tokens.
+Erased inputs lie outside of what a model was trained on, and its p may fall for that alone. So the top tokens by a
+method's scores are removed from training and test texts alike, and the model is trained anew: what it cannot tell then,
+the removed tokens said. Beside it stand as many random tokens.
 """
 
 from __future__ import annotations
@@ -70,18 +70,20 @@ def roar(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any]:
         say: called with lines of progress.
 
     Returns:
-        ``bins``: [{"share", and for the method and for ``random`` {"accuracy", "ci"}}], the first with share 0 of both alike;
-        ``method``, ``model``, ``instances``, ``signature``.
+        ``bins``: [{"share", and for the method and for ``random`` {"accuracy", "ci"}}], the first with share 0 of both
+        alike; ``method``, ``model``, ``instances``, ``signature``.
 
     Raises:
-        DataError: shares out of range, records of the perturbation benchmark, another run in ``out``, and what training and
-            explaining raise.
+        DataError: shares out of range, records of the perturbation benchmark, another run in ``out``, and what training
+            and explaining raise.
         BusyError: another run is at work in ``out``.
     """
     if not plan.bins or any(not 0 < share < 1 for share in plan.bins) or len(set(plan.bins)) != len(plan.bins):
-        raise DataError(f"--bins: expected different shares above 0 and below 1, found {shown(plan.bins)}")
+        message = f"--bins: expected different shares above 0 and below 1, found {shown(plan.bins)}"
+        raise DataError(message, rule="option-value")
     if dataset_split(plan.recipe.split) == dataset_split(plan.split):
-        raise DataError(f"--split: expected another split than the one trained on, found {plan.split}")
+        message = f"--split: expected another split than the one trained on, found {plan.split}"
+        raise DataError(message, rule="option-conflict")
     with kept(out, "roar", _settings(plan)):
         return _removed_and_retrained(plan, out, say)
 
@@ -124,13 +126,12 @@ def _removed_and_retrained(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any
     signature = (
         f"roar|method:{plan.method}|model:{Path(plan.recipe.model).name}|seed:{plan.recipe.seed}|texts:{len(hits)}"
     )
-    return {
-        "method": plan.method, "model": plan.recipe.model, "instances": len(hits), "bins": rows, "signature": signature
-    }  # fmt: skip
+    facts = {"method": plan.method, "model": plan.recipe.model, "instances": len(hits)}
+    return {**facts, "bins": rows, "signature": signature}
 
 
 def without_top(one: Instance, share: float, ranking: str, seed: int) -> Instance:
-    """The text without the share of its tokens that its scores, or random ones, rank first; labels, query and names stay."""
+    """The text without the share of its tokens that its scores, or random ones, rank first; all else stays."""
     tokens = one.bounds[-1]
     if ranking == RANDOM:
         scores = generator(seed, one.id, "roar").random(tokens)
@@ -150,7 +151,8 @@ def _plain(one: Instance) -> Instance:
 def _opened(plan: RoarPlan, name: str) -> Split:
     split = open_split(plan.dataset, plan.config, name)
     if split.kind == "perturbation":
-        raise DataError("expected texts with labels, found records of the perturbation benchmark", file=plan.dataset)
+        message = "expected texts with labels, found records of the perturbation benchmark"
+        raise DataError(message, rule="unsupported", file=plan.dataset)
     return split if plan.limit is None else split.sample(plan.limit, plan.recipe.seed)
 
 
@@ -158,7 +160,8 @@ def _texts(plan: RoarPlan, name: str) -> list[Instance]:
     instances = list(_opened(plan, name).instances())
     bare = next((one.id for one in instances if one.label is None), None)
     if bare is not None or not instances:
-        raise DataError("expected labelled instances, found one without", file=plan.dataset, instance=bare)
+        message = "expected labelled instances, found one without"
+        raise DataError(message, rule="label-missing", file=plan.dataset, instance=bare)
     return instances
 
 
@@ -179,13 +182,9 @@ def reduced(folder: Path, parts: Mapping[str, Sequence[Instance]], names: Sequen
     import pyarrow.parquet as pq
     from datasets import ClassLabel, Dataset, Features, List, Value
 
-    document = {"docid": Value("string"), "text": Value("string")}
-    features = Features(
-        {
-            "annotation_id": Value("string"), "classification": ClassLabel(names=list(names)), "query": Value("string"),
-            "documents": List(document),
-        }
-    )  # fmt: skip
+    text = Value("string")
+    label, documents = ClassLabel(names=list(names)), List({"docid": text, "text": text})
+    features = Features({"annotation_id": text, "classification": label, "query": text, "documents": documents})
     folder.mkdir(parents=True, exist_ok=True)
     lines = []
     for name, instances in parts.items():
@@ -252,7 +251,8 @@ def roar_tables(result: Mapping[str, Any]) -> Tables:
             cells[name] = Cell(row[name]["accuracy"], digits=3, low=low, high=high)
         table.add(f"{row['share']:.0%}", **cells)
     table.notes.append(
-        f"{result['instances']} test texts; the tokens are gone from training and test texts, and the model was trained anew: the lower "
-        "the accuracy below that of random tokens, the more the method's tokens say. Brackets: 95 % interval over documents."
+        f"{result['instances']} test texts; the tokens are gone from training and test texts, and the model was "
+        "trained anew: the lower the accuracy below that of random tokens, the more the method's tokens say. "
+        "Brackets: 95 % interval over documents."
     )
     return Tables("roar", [table])

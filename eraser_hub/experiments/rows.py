@@ -94,19 +94,36 @@ def _soft(family: str, model: str) -> tuple[Row, ...]:
 
 
 _CARTON = (
-    Row("Logistic regression", "logistic-regression", HUMAN), Row("Random forest", "random-forest", HUMAN),
-    Row("LSTM", "bilstm", HUMAN), Row("RoBERTa", ENCODER, HUMAN),
-)  # fmt: skip
+    Row("Logistic regression", "logistic-regression", HUMAN),
+    Row("Random forest", "random-forest", HUMAN),
+    Row("LSTM", "bilstm", HUMAN),
+    Row("RoBERTa", ENCODER, HUMAN),
+)
 _ERASER = ("eraser_acl_2020", "eraser_first_version")
+_REGIMES = ("no_rationale", "eval_rationale", "train_eval_rationale")
+_SELECTED = ("macro_f1", "accuracy", "iou_macro_f1", "token_macro_f1")
+_SCORED = ("macro_f1", "accuracy", "auprc", "comprehensiveness_aopc", "sufficiency_aopc")
+_SCORED_ALL = (*_SCORED, "comprehensiveness", "sufficiency")
+
+
+def _best(columns: tuple[str, ...]) -> dict[str, str]:
+    """Which end of each score is the better one."""
+    return {name: "low" if name.startswith("sufficiency") else "high" for name in columns}
+
+
 TABLES: Mapping[str, PrintedRows] = {
     "eraser-2": PrintedRows(
-        "Human agreement on rationales (ERASER, Table 2)", "eraser", ("cohen_kappa", "f1", "p", "r", "annotators", "documents"),
-        (Row("Annotators", ANNOTATORS, HUMAN),), table=("eraser_acl_2020", "table_2"),
+        "Human agreement on rationales (ERASER, Table 2)",
+        "eraser",
+        ("cohen_kappa", "f1", "p", "r", "annotators", "documents"),
+        (Row("Annotators", ANNOTATORS, HUMAN),),
+        table=("eraser_acl_2020", "table_2"),
         note="means ± standard deviations over texts and annotators",
     ),
     "eraser-3": PrintedRows(
-        "Models that select their rationales (ERASER, Table 3)", "eraser",
-        ("macro_f1", "accuracy", "iou_macro_f1", "token_macro_f1"),
+        "Models that select their rationales (ERASER, Table 3)",
+        "eraser",
+        _SELECTED,
         (
             Row("Lei et al. (2016)", "lei", OWN, ("Lei et al. (2016)",)),
             Row("Lei et al. (2016) (u)", "lei-unsupervised", OWN, ("Lei et al. (2016) (u)",)),
@@ -114,25 +131,31 @@ TABLES: Mapping[str, PrintedRows] = {
             Row("Bert-To-Bert", "bert-to-bert", OWN, ("Bert-To-Bert",)),
         ),
         tuple((name, "3") for name in _ERASER),
-        {"macro_f1": "high", "accuracy": "high", "iou_macro_f1": "high", "token_macro_f1": "high"},
+        _best(_SELECTED),
     ),
     "eraser-4": PrintedRows(
-        "Models that score every token (ERASER, Table 4)", "eraser",
-        ("macro_f1", "accuracy", "auprc", "comprehensiveness_aopc", "sufficiency_aopc", "comprehensiveness", "sufficiency"),
+        "Models that score every token (ERASER, Table 4)",
+        "eraser",
+        _SCORED_ALL,
         (*_soft("GloVe", "glove-lstm"), *_soft("BERT", "bert-lstm")),
         tuple((name, "4") for name in _ERASER),
-        {"macro_f1": "high", "accuracy": "high", "auprc": "high", "comprehensiveness_aopc": "high", "sufficiency_aopc": "low",
-         "comprehensiveness": "high", "sufficiency": "low"},
+        _best(_SCORED_ALL),
     ),
     "carton2020-3": PrintedRows(
-        "Accuracy in three regimes (Human Rationales, Table 3 and Figure 6)", "carton2020",
-        ("no_rationale", "eval_rationale", "train_eval_rationale"), _CARTON,
-        better={"no_rationale": "high", "eval_rationale": "high", "train_eval_rationale": "high"},
+        "Accuracy in three regimes (Human Rationales, Table 3 and Figure 6)",
+        "carton2020",
+        _REGIMES,
+        _CARTON,
+        better=_best(_REGIMES),
         note="the paper shows these accuracies as bars of Figure 6, without numbers",
     ),
     "carton2020-figure-2": PrintedRows(
-        "Human rationales under four models (Human Rationales, Figure 2)", "carton2020",
-        ("accuracy", "sufficiency", "comprehensiveness"), _CARTON, better={"accuracy": "high"},
-        note="the paper shows these scores as bars, without numbers; sufficiency is 1 minus the clipped difference there",
+        "Human rationales under four models (Human Rationales, Figure 2)",
+        "carton2020",
+        ("accuracy", "sufficiency", "comprehensiveness"),
+        _CARTON,
+        better={"accuracy": "high"},
+        note="the paper shows these scores as bars, without numbers; "
+        "sufficiency is 1 minus the clipped difference there",
     ),
-}  # fmt: skip
+}

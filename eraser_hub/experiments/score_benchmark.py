@@ -1,8 +1,9 @@
 """Which scores know the truth: planted texts, models that decide by them, true explanations against worse ones.
 
-For every text, score and worse explanation: does the score put the true explanation first? ``auc`` is the share of texts
-where it does, a tie counting half: 1 always, 0.5 as a coin does, 0 never. Texts that share their filler are one cluster,
-which intervals resample. The verdict is "better" where the interval lies above 0.5, "worse" where it lies below, else "tie".
+For every text, score and worse explanation: does the score put the true explanation first? ``auc`` is the share of
+texts where it does, a tie counting half: 1 always, 0.5 as a coin does, 0 never. Texts that share their filler are one
+cluster, which intervals resample. The verdict is "better" where the interval lies above 0.5, "worse" where it lies
+below, else "tie".
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ AGREEMENT = ("auprc", "token_macro_f1")  # against the gold, which is the truth 
 NOT_OF_EXPLANATIONS = ("accuracy", "macro_f1")
 CLOSED, TRAINED = "closed-form", "trained"
 MODELS = {CLOSED: (CLOSED,), TRAINED: (TRAINED,), "all": (CLOSED, TRAINED)}
-# values this close are equal: rounding of sums of probabilities in float64; and in float32, in which networks compute logits
+# values this close are equal: rounding of sums of probabilities in float64; and in float32, as networks' logits are
 TIES = {CLOSED: 1e-9, TRAINED: 1e-5}
 Row = dict[str, Any]
 Say = Callable[[str], None]
@@ -63,7 +64,7 @@ class BenchmarkSettings:
         models: of :data:`MODELS`, whom the scores are asked about; the first judge where verdicts stand alone.
         kinds: of planting, some of :data:`samples.plant.KINDS`.
         size: texts of each kind, at least.
-        beam, soft_draws, perturbations: see `explain`; perturbed inputs of infidelity and of the largest sensitivity alike.
+        beam, soft_draws, perturbations: see `explain`; perturbed inputs of infidelity and of the largest sensitivity.
         seed: of all that is drawn.
         confidence_level, n_resamples: of the intervals.
     """
@@ -97,11 +98,11 @@ def benchmark(settings: BenchmarkSettings, say: Say = lambda line: None) -> dict
         say: called with a line for each network that was trained.
 
     Returns:
-        ``{"scores": [{"name", "better", "auc", "auc_ci", "verdicts": {explanation: verdict}, "explanations": {explanation:
-        {"auc", "auc_ci"}}, "kinds": {kind: {"auc", "auc_ci", "verdicts"}}}, ..], "kinds": {kind: {"texts", "clusters"}},
-        "signature"}``, the scores by falling auc; null where a score is undefined for every text. With trained models
-        ``"trained": {kind: {"model", "accuracy", "texts", "judges"}}``; beside closed-form ones each score's judgement by the trained stands
-        under its ``"trained"``.
+        ``{"scores": [{"name", "better", "auc", "auc_ci", "verdicts": {explanation: verdict}, "explanations":
+        {explanation: {"auc", "auc_ci"}}, "kinds": {kind: {"auc", "auc_ci", "verdicts"}}}, ..], "kinds": {kind:
+        {"texts", "clusters"}}, "signature"}``, the scores by falling auc; null where a score is undefined for every
+        text. With trained models ``"trained": {kind: {"model", "accuracy", "texts", "judges"}}``; beside closed-form
+        ones each score's judgement by the trained stands under its ``"trained"``.
 
     Raises:
         DataError: packages of the extra ``explain`` are missing for trained models; none of these learned its rule.
@@ -111,8 +112,9 @@ def benchmark(settings: BenchmarkSettings, say: Say = lambda line: None) -> dict
         networks[kind] = learned(kind, settings.seed)
         say(f"{kind}: {said_of(networks[kind].facts)}")
     if networks and not any(network.judges for network in networks.values()):
-        words = f"expected a network that tells {LEARNED:.0%} of the held-out texts, found none: no judgement by trained models"
-        raise DataError(f"{words} ({'; '.join(f'{kind}: {one.accuracy:.3f}' for kind, one in networks.items())})")
+        words = f"expected a network that tells {LEARNED:.0%} of the held-out texts, found none"
+        told = "; ".join(f"{kind}: {one.accuracy:.3f}" for kind, one in networks.items())
+        raise DataError(f"{words}: no judgement by trained models ({told})", rule="model")
     results = [_judgements(models, networks, settings) for models in settings.models]
     result = results[0]
     for other in results[1:]:
@@ -180,11 +182,18 @@ def explained(
         given.append(with_scores(one, [scores]))
         moved.append(sensitivity(maker, one, label, scores, settings.perturbations, random_of))
     how = ExplainSettings(
-        method=GIVEN, scores=name, erase="mask", seed=settings.seed, kd=KD[kind], aopc_bounds=True, beam=settings.beam,
-        soft_draws=settings.soft_draws, leave_one_out=True, infidelity_draws=settings.perturbations, tokens_to_flip=True,
-    )  # fmt: skip
-    if name == "longer":
-        how = replace(how, kd=(1 + PADDING) * KD[kind])
+        method=GIVEN,
+        scores=name,
+        erase="mask",
+        seed=settings.seed,
+        kd=(1 + PADDING if name == "longer" else 1) * KD[kind],
+        aopc_bounds=True,
+        beam=settings.beam,
+        soft_draws=settings.soft_draws,
+        leave_one_out=True,
+        infidelity_draws=settings.perturbations,
+        tokens_to_flip=True,
+    )
     predictions = list(explain_instances(adapter, given, how))
     return [one | {SENSITIVITY: value} for one, value in zip(predictions, moved, strict=True)]
 
@@ -197,17 +206,16 @@ def _random(seed: int, identity: str, name: str, purpose: str) -> np.random.Gene
 def per_text(predictions: Sequence[Row], rows: Sequence[Row]) -> Values:
     """Each text's value of every score that has a direction, NaN where it is undefined."""
     values: Values = {}
-    for metric, chosen in (
-        (EraserFaithfulness(keep_in_memory=True), None), (NormalizedFidelity(keep_in_memory=True), FIDELITY),
-        (EraserAgreement(keep_in_memory=True), AGREEMENT),
-    ):  # fmt: skip
+    for made, chosen in ((EraserFaithfulness, None), (NormalizedFidelity, FIDELITY), (EraserAgreement, AGREEMENT)):
+        metric = made(keep_in_memory=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of scores that are not asked here
             options = {"label_names": LABELS, "per_instance": True}
             result = metric.compute(predictions=list(predictions), references=list(rows), **options) or {}
         columns = result["per_instance"]
         order = np.argsort([[row["annotation_id"] for row in rows].index(name) for name in columns["annotation_id"]])
-        for key, up in metric.info.higher_is_better.items():
+        directions: Mapping[str, bool | None] = vars(metric.info)["higher_is_better"]
+        for key, up in directions.items():
             wanted = key in chosen if chosen else key not in NOT_OF_EXPLANATIONS
             if up is None or not wanted or key not in columns or isinstance(columns[key][0], list):
                 continue
@@ -225,7 +233,9 @@ def shares(
     win = np.where(np.abs(difference) <= tie, 0.5, difference > 0)
     count = np.bincount(clusters[defined], minlength=int(clusters.max()) + 1)
     total = np.bincount(clusters[defined], weights=win[defined], minlength=len(count))
-    return np.divide(total, count, out=np.full(len(count), math.nan), where=count > 0)
+    share = np.full(len(count), math.nan)
+    np.divide(total, count, out=share, where=count > 0)
+    return share
 
 
 def judged(score: str, up: bool, wins: Wins, kinds: Sequence[str], settings: BenchmarkSettings) -> Row:
@@ -277,8 +287,8 @@ def verdict(judgement: Mapping[str, Any]) -> str:
 
 
 def benchmark_tables(result: Mapping[str, Any]) -> Tables:
-    """A table of all kinds, and one for each: how often each score puts the true explanation before each other one; both again by
-    trained models where these judged beside closed-form ones."""
+    """A table of all kinds, and one for each: how often each score puts the true explanation before each other one;
+    both again by trained models where these judged beside closed-form ones."""
     tables = Tables("benchmark-scores")
     networks = result.get(TRAINED, {})
     alone = networks and TRAINED not in result["scores"][0]
@@ -302,8 +312,8 @@ def _tables_of(
     first.notes += [
         "The share of texts where a score puts the true explanation first, a tie half; brackets: 95 % interval; "
         "=: the interval holds a coin's 0.5, !: it lies below.",
-        "sensitivity_max judges how explanations are made, each way run anew on erased inputs; it asks no model. It says that ways "
-        "which draw are unstable: one that always says the same would be its best, whatever is true.",
+        "sensitivity_max judges how explanations are made, each way run anew on erased inputs; it asks no model. "
+        "It says that ways which draw are unstable: one that always says the same would be its best, whatever is true.",
     ]
     kinds = Table(f"{name}kinds", f"By kind of planting, over all explanations{by}", ("score",), tuple(sizes))
     for one in scores:

@@ -1,8 +1,9 @@
 """Networks of `train` that learn the planted rules from texts; a network judges scores only where it learned its rule.
 
-Without all the words that decide nothing in a planted text says more of its label than a coin (:mod:`samples.plant`): who tells a share a
-of new texts decides at least 2 a - 1 of them by these words. Unlike a model in closed form a network may lean on other words
-besides, answers erased inputs that no training text looked like, and may hold one label for what is left when nothing decides.
+Without all the words that decide nothing in a planted text says more of its label than a coin (:mod:`samples.plant`):
+who tells a share a of new texts decides at least 2 a - 1 of them by these words. Unlike a model in closed form a
+network may lean on other words besides, answers erased inputs that no training text looked like, and may hold one label
+for what is left when nothing decides.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from eraser_hub.explain.adapter import Adapter
-from eraser_hub.explain.extras import need
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.train.data import Data, Labelled
 from eraser_hub.explain.train.evaluation import guesses_of
 from eraser_hub.explain.train.recipe import Recipe
+from eraser_hub.records.extras import need
 from eraser_hub.samples.plant import LABELS
 
 from .planted_models import planted_instances, planted_rows
@@ -68,8 +69,8 @@ def said_of(facts: Mapping[str, Any]) -> str:
 def learned(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) -> Learned:
     """Train a network on planted texts, and see how many new ones it tells.
 
-    It reads each training text twice, whole and as its rationale alone: of whole texts it would learn no conjunction, whose words say
-    nothing one by one.
+    It reads each training text twice, whole and as its rationale alone: of whole texts it would learn no conjunction,
+    whose words say nothing one by one.
 
     Args:
         kind: of planting.

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ExplainSettings", "Instance", "explain_instances", "explain_texts", "open_model"]
 _HOMES = {
-    "ExplainSettings": "settings", "Instance": "instances", "explain_instances": "engine", "explain_texts": "api",
+    "ExplainSettings": "settings",
+    "Instance": "instances",
+    "explain_instances": "engine",
+    "explain_texts": "api",
     "open_model": "open",
-}  # fmt: skip
+}
 
 
 def __getattr__(name: str) -> Any:

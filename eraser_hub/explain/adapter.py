@@ -136,11 +136,13 @@ class Adapter(ABC):
         uses_query: whether the query is part of the input.
         pads: whether inputs unlike in length may go together; False for a network that sees its padding.
         has_labels: whether the outputs are labels, which may be named and ordered otherwise than the dataset's.
-        gives_answers: whether it answers with words of the text (:meth:`answer_text`) and has no probabilities of labels.
+        gives_answers: whether it answers with words of the text (:meth:`answer_text`) and has no probabilities of
+            labels.
         selects: whether it decides by tokens that it selects itself, and says which (:meth:`selections`).
         notes: counters and sentences for the report.
         choices: a paper's, of what no option says; set before :meth:`scores` is asked.
-        outputs: probabilities known so far by their view's key, columns as in ``label_names``; set before :meth:`scores` is asked.
+        outputs: probabilities known so far by their view's key, columns as in ``label_names``; set before
+            :meth:`scores` is asked.
     """
 
     label_names: tuple[str, ...] = ()
@@ -165,7 +167,7 @@ class Adapter(ABC):
         return instance if self.uses_query else instance.without_query()
 
     def batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-        """Numbers of units of these sizes in batches of like length, longest first; of one length where the model does not pad.
+        """Numbers of units of these sizes in batches of like length, longest first; of one if the model does not pad.
 
         Args:
             batch_size: of units of full length.
@@ -193,7 +195,8 @@ class Adapter(ABC):
 
     def finish(self, outputs: Any) -> NDArray[np.float64]:
         """The probabilities of a batch, from what :meth:`start` gave."""
-        return outputs  # type: ignore[no-any-return]
+        probabilities: NDArray[np.float64] = outputs
+        return probabilities
 
     def rows_for(self, size: int, batch_size: int) -> int:
         """How many units whose longest has ``size`` go through together."""
@@ -212,7 +215,7 @@ class Adapter(ABC):
             targets: the class to explain, as an index into ``label_names``.
             steps: integration steps of integrated gradients.
         """
-        raise DataError(f"--method {method}: {self.description} has nothing to compute it from")
+        raise DataError(f"--method {method}: {self.description} has nothing to compute it from", rule="unsupported")
 
     def ahead(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
@@ -228,12 +231,12 @@ class Adapter(ABC):
         return {}
 
     def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """The pooled state of each (view, number of its unit) by a model of :attr:`has_states`, float64 (len(units), width)."""
-        raise DataError(f"--distribution: {self.description} has no pooled state")
+        """The pooled states of views' units by a model of :attr:`has_states`, float64 (len(units), width)."""
+        raise DataError(f"--distribution: {self.description} has no pooled state", rule="unsupported")
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         """The rationale of each instance by a model of :attr:`selects`."""
-        raise DataError(f"--rationales model: {self.description} selects no tokens")
+        raise DataError(f"--rationales model: {self.description} selects no tokens", rule="unsupported")
 
     def masked_elements(
         self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
@@ -243,11 +246,12 @@ class Adapter(ABC):
         Args:
             keep: for each token the probability that a number of its embedding stays; the others are 0.
         """
-        raise DataError(f"--soft-masks elements: {self.description} has no embeddings of tokens to mask")
+        words = f"--soft-masks elements: {self.description} has no embeddings of tokens to mask"
+        raise DataError(words, rule="unsupported")
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
         """The words that a model of :attr:`gives_answers` answers with, and their probability."""
-        raise DataError(f"{self.description} gives labels, no answers")
+        raise DataError(f"{self.description} gives labels, no answers", rule="unsupported")
 
     def column(self, target: int) -> int:
         """The model's own output column of a label."""

@@ -28,7 +28,8 @@ def instance_of_row(row: Mapping[str, Any]) -> Instance:
     if "documents" in row:
         return READERS["eraser"](row)
     if "tokens" not in row:
-        raise DataError(f"expected documents (eraser) or tokens, found the columns {shown(sorted(row))}")
+        words = f"expected documents (eraser) or tokens, found the columns {shown(sorted(row))}"
+        raise DataError(words, rule="key-missing")
     nested = any(isinstance(each, (list, tuple)) for each in row["tokens"] or ())
     return READERS["perturbation" if nested else "tokens"](row)
 
@@ -63,7 +64,7 @@ def mask(row: Mapping[str, Any]) -> list[list[bool]]:
     """
     instance = instance_of_row(row)
     if instance.rationale is None:
-        raise DataError("expected a human rationale, found none", instance=instance.id)
+        raise DataError("expected a human rationale, found none", rule="span-missing", instance=instance.id)
     return [list(flags) for flags in instance.rationale]
 
 
@@ -73,8 +74,8 @@ class AlignedWindow:
 
     Attributes:
         input_ids, token_type_ids, attention_mask: as the model takes them, special tokens included.
-        labels: 1 where the sub-word's token belongs to the human rationale, 0 where it does not, -100 for special tokens
-            and the query (and everywhere in a row without a rationale).
+        labels: 1 where the sub-word's token belongs to the human rationale, 0 where it does not, -100 for special
+            tokens and the query (and everywhere in a row without a rationale).
         documents, tokens: the number of the sub-word's document, and of its token in it; -1 where there is none.
     """
 
@@ -104,7 +105,7 @@ class Alignment:
 
 
 def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = None, stride: int = 0) -> Alignment:
-    """Cut a row into a tokenizer's sub-words, in windows, and say of each which token it is of and whether it is evidence.
+    """Cut a row into a tokenizer's sub-words, in windows; each says which token it is of and whether it is evidence.
 
     The query, where there is one, stands whole before each window's text, as in `explain`.
 
@@ -189,8 +190,9 @@ def collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         rows: of one of the three datasets, formatted (``with_format("torch")``) or not.
 
     Returns:
-        column -> a tensor (rows,) of numbers and flags, in which a label (or another whole number) that is not there is -100, as
-        cross entropy leaves out, and a fraction NaN; a list of the rows' values for every other column (texts, nested lists).
+        column -> a tensor (rows,) of numbers and flags, in which a label (or another whole number) that is not there is
+        -100, as cross entropy leaves out, and a fraction NaN; a list of the rows' values for every other column (texts,
+        nested lists).
     """
     import torch
 
@@ -207,8 +209,9 @@ def collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 class Collator:
-    """Pads aligned windows into one batch; `transformers.Trainer` takes it as ``data_collator``, and a DataLoader over a
-    dataset's rows as ``collate_fn``: rows are aligned first.
+    """Pads aligned windows into one batch; `transformers.Trainer` takes it as ``data_collator``.
+
+    A DataLoader over a dataset's rows takes it as ``collate_fn``: rows are aligned first.
 
     Args:
         tokenizer: its padding id and side are used.
@@ -228,11 +231,12 @@ class Collator:
         """int64 (windows, the longest's length) by name.
 
         Args:
-            windows: of one or more rows, or their fields as mappings (rows of a Dataset made of them); or a dataset's rows.
+            windows: of one or more rows, or their fields as mappings (rows of a Dataset made of them); or a dataset's
+                rows.
 
         Returns:
-            the windows' fields; of a dataset's rows also ``row`` (windows,), the place of each window's row among them, and
-            ``classification`` (windows,), its label where it is a number, else -100.
+            the windows' fields; of a dataset's rows also ``row`` (windows,), the place of each window's row among them,
+            and ``classification`` (windows,), its label where it is a number, else -100.
         """
         batch: dict[str, Any] = {}
         if windows and isinstance(windows[0], Mapping) and "input_ids" not in windows[0]:

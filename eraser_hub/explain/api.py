@@ -41,46 +41,43 @@ def explain_texts(
     """Predictions with rationales for texts in memory, in the ERASER results format.
 
     Args:
-        model: an object with ``predict_proba(list of token lists)``, a fitted scikit-learn pipeline over strings, an adapter
-            of :func:`open_model`, a path or a Hub id.
-        texts: each a string (cut at blanks and line ends, as the documents of the datasets), a list of tokens, or an :class:`Instance` (several documents, an own id).
+        model: an object with ``predict_proba(list of token lists)``, a fitted scikit-learn pipeline over strings, an
+            adapter of :func:`open_model`, a path or a Hub id.
+        texts: each a string (cut at blanks and line ends, as the documents of the datasets), a list of tokens, or an
+            :class:`Instance` (several documents, an own id).
         queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances, which
             carry their own.
         scores: for each text a score of each token, from any attribution method: lists, numpy arrays or torch tensors;
-            ``eraser_hub.token_scores`` takes them out of other libraries' results. () computes them by ``method``. None of them
-            for Instances, which carry their own.
+            ``eraser_hub.token_scores`` takes them out of other libraries' results. () computes them by ``method``. None
+            of them for Instances, which carry their own.
         label_names: names of the model's outputs, in its order; () where the model names them itself.
-        paper: ``eraser``, ``wang2022`` or ``carton2020``: that paper's choices where ``settings`` do not say otherwise. The last
-            erases the rationales that Instances carry.
-        infill: a masked language model (a folder or Hub id) that draws words for erased tokens, with ``erase="infill"``.
+        paper: ``eraser``, ``wang2022`` or ``carton2020``: that paper's choices where ``settings`` do not say otherwise.
+            The last erases the rationales that Instances carry.
+        infill: a masked language model (a folder or Hub id) that draws words for erased tokens, with
+            ``erase="infill"``.
         on_passes: called with the number of forward passes after each batch.
-        settings: those of :class:`ExplainSettings`, with its defaults: ``method="occlusion"``, ``kd=0.1``, ``seed=1``, ..
+        settings: those of :class:`ExplainSettings`, with its defaults: ``method="occlusion"``, ``kd=0.1``, ``seed=1``,
+            ..
 
     Returns:
-        One prediction for each text, ``annotation_id`` its number in ``texts`` (an Instance's own id). With two classes NEG
-        and POS::
+        One prediction for each text, ``annotation_id`` its number in ``texts`` (an Instance's own id). With two classes
+        NEG and POS::
 
             {"annotation_id": "0", "rationales": [{"docid": "0", "hard_rationale_predictions": [{"start_token": 1,
              "end_token": 3}], "soft_rationale_predictions": [0.1, ..]}], "classification": "POS",
              "classification_scores": {"NEG": 0.2, "POS": 0.8}, "comprehensiveness_classification_scores": {..}, ..}
 
     Raises:
-        DataError: a string in place of a list of texts, queries that are not one for each text, a model that names no labels, unknown settings, and whatever
-            :func:`open_model` and the model's outputs give cause for.
+        DataError: a string in place of a list of texts, queries that are not one for each text, a model that names no
+            labels, unknown settings, and whatever :func:`open_model` and the model's outputs give cause for.
     """
-    if isinstance(texts, str):
-        raise DataError(f"expected a list of texts, found the string {shown(texts)}: put it into a list", field="texts")
-    if isinstance(queries, str):
-        raise DataError(f"expected a list of queries, found the string {shown(queries)}", field="queries")
-    if len(queries) and len(queries) != len(texts):
-        raise DataError(f"expected one query for each of {len(texts)} texts, found {len(queries)}", field="queries")
-    if len(scores) and len(scores) != len(texts):
-        raise DataError(f"expected scores for each of {len(texts)} texts, found {len(scores)}", field="scores")
+    _check(texts, queries, scores)
     adapter = open_model(model, uses_query=True if queries else None)
     settings["infill"] = Path(infill).name
     checked = settings_for(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
     if not adapter.label_names and not label_names:
-        raise DataError(f"{adapter.description} does not name its labels: give their names", field="label_names")
+        words = f"{adapter.description} does not name its labels: give their names"
+        raise DataError(words, rule="option-missing", field="label_names")
     align_labels(adapter, (), label_names)
     pairs = zip(texts, queries or [()] * len(texts), strict=True)
     instances = [_instance(number, text, query) for number, (text, query) in enumerate(pairs)]
@@ -94,14 +91,30 @@ def explain_texts(
         None,
     )
     if bare is not None:
-        raise DataError("expected an Instance with a rationale, found none", instance=bare)
+        raise DataError("expected an Instance with a rationale, found none", rule="span-missing", instance=bare)
     return list(explain_instances(adapter, instances, checked, "eraser", on_passes, infiller_of(infill, checked.seed)))
+
+
+def _check(texts: Sequence[Text], queries: Sequence[Any], scores: Sequence[Any] | NDArray[np.float64]) -> None:
+    """Refuse a string in place of a list, and lists that are not as long as the texts' own."""
+    if isinstance(texts, str):
+        words = f"expected a list of texts, found the string {shown(texts)}: put it into a list"
+        raise DataError(words, rule="type", field="texts")
+    if isinstance(queries, str):
+        raise DataError(f"expected a list of queries, found the string {shown(queries)}", rule="type", field="queries")
+    if len(queries) and len(queries) != len(texts):
+        words = f"expected one query for each of {len(texts)} texts, found {len(queries)}"
+        raise DataError(words, rule="length", field="queries")
+    if len(scores) and len(scores) != len(texts):
+        words = f"expected scores for each of {len(texts)} texts, found {len(scores)}"
+        raise DataError(words, rule="length", field="scores")
 
 
 def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:
     if isinstance(text, Instance):
         if query:
-            raise DataError("expected no query beside an Instance, which carries its own", instance=text.id)
+            words = "expected no query beside an Instance, which carries its own"
+            raise DataError(words, rule="option-conflict", instance=text.id)
         return text
     sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
     return Instance(str(number), _tokens(query, number), (str(number),), (_tokens(text, number),), sentences=sentences)
@@ -113,5 +126,6 @@ def _tokens(text: str | Sequence[str], number: int) -> tuple[str, ...]:
     tokens = tuple(text)
     for place, token in enumerate(tokens):
         if not isinstance(token, str):
-            raise DataError(f"expected a string as token {place}, found {shown(token)}", instance=str(number))
+            words = f"expected a string as token {place}, found {shown(token)}"
+            raise DataError(words, rule="type", instance=str(number))
     return tokens

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.extras import need
 
 from . import erasure
 from .adapter import Encoded, Notes
-from .extras import need
 from .games.play import games_of, played
 from .games.shapley import kernel_shapley, permutation_shapley
 from .runner import Runner
@@ -50,7 +50,8 @@ def attribute(
     Args:
         predicted: each instance's predicted label, as an index.
         probability: p of that label on the full input.
-        by_sequence: LIME perturbs one sequence of a pair at a time and leaves the other whole (paper 002, appendix B.2).
+        by_sequence: LIME perturbs one sequence of a pair at a time and leaves the other whole (paper 002, appendix
+            B.2).
 
     Raises:
         DataError: the model does not allow the method; scores that are not finite.
@@ -60,7 +61,8 @@ def attribute(
         return [_scores_of(one) for one in encoded]
     if not model.supports(method):
         allowed = [name for name in METHODS if model.supports(name)]
-        raise DataError(f"--method {method}: not possible with {model.description}; it allows {', '.join(allowed)}")
+        words = f"--method {method}: not possible with {model.description}; it allows {', '.join(allowed)}"
+        raise DataError(words, rule="unsupported")
     if method == "random":
         rows = [
             erasure.generator(settings.seed, one.instance.id, "scores").random(one.instance.bounds[-1])
@@ -80,6 +82,7 @@ def attribute(
             raise DataError(
                 f"--method {method}: {np.count_nonzero(~np.isfinite(scores))} of {len(scores)} token scores are NaN or "
                 "infinite",
+                rule="model-output",
                 instance=one.instance.id,
             )
     normalised = settings.choices.normalise and method in NORMALISED
@@ -99,7 +102,8 @@ def _shares(scores: NDArray[np.float64], notes: Notes) -> NDArray[np.float64]:
 def _scores_of(one: Encoded) -> NDArray[np.float64]:
     """The scores that an instance comes with."""
     if one.instance.scores is None:
-        raise DataError("expected token scores with the instance, found none", instance=one.instance.id)
+        words = "expected token scores with the instance, found none"
+        raise DataError(words, rule="score-missing", instance=one.instance.id)
     return np.asarray([score for document in one.instance.scores for score in document], dtype=np.float64)
 
 
@@ -159,7 +163,7 @@ def shapley_scores(
 def _least_squares(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     """The least-squares solution of smallest norm, by one thread: the same on any number of processors."""
     with _thread_pools("numpy").limit(limits=1):
-        return np.asarray(np.linalg.lstsq(left, right, rcond=None)[0])
+        return np.asarray(np.linalg.lstsq(left, right, rcond=None)[0], np.float64)
 
 
 @cache
@@ -180,11 +184,12 @@ def lime_scores(
 ) -> list[NDArray[np.float64]]:
     """LIME (Ribeiro et al., 2016): weights of a linear model of p over which tokens are present.
 
-    Each of N samples erases a uniformly drawn number of tokens, as the lime package does; with K above 0, and fewer than
-    the text's tokens, it keeps K random ones (paper 002, appendix B.2: K = 10). The text itself is a sample too. Samples
-    are weighted by ``sqrt(exp(-d² / 25²))``, d the cosine distance to the text in hundredths, and fitted by ridge
-    regression (alpha 1): lime's own kernel and fit. Which features are fitted: ``settings.choices.lime_features``.
-    ``by_sequence``: of a pair, samples take turns to perturb one sequence and keep the other whole, as the paper does.
+    Each of N samples erases a uniformly drawn number of tokens, as the lime package does; with K above 0, and fewer
+    than the text's tokens, it keeps K random ones (paper 002, appendix B.2: K = 10). The text itself is a sample too.
+    Samples are weighted by ``sqrt(exp(-d² / 25²))``, d the cosine distance to the text in hundredths, and fitted by
+    ridge regression (alpha 1): lime's own kernel and fit. Which features are fitted:
+    ``settings.choices.lime_features``. ``by_sequence``: of a pair, samples take turns to perturb one sequence and keep
+    the other whole, as the paper does.
     """
     need("sklearn")
     rows = []
@@ -212,7 +217,7 @@ def lime_scores(
 
 
 def _features(documents: Sequence[Sequence[str]], kind: str, by_sequence: bool) -> tuple[NDArray[np.int64], list[int]]:
-    """LIME's feature of each token, and the documents' offsets in features: each token, or each different word, is one."""
+    """LIME's feature of each token (itself, or its word), and the documents' offsets in features."""
     if kind != "words":
         sizes = [len(tokens) for tokens in documents]
         return np.arange(sum(sizes)), [0, *np.cumsum(sizes).tolist()]

@@ -85,7 +85,8 @@ class Split:
             except Exception as error:  # datasets and pyarrow raise many kinds; theirs is the word on what is broken
                 self._refuse_damaged_file()
                 words = shown(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
-                raise DataError(f"cannot be read after row {number - 1}: {words}", file=self.name) from error
+                message = f"cannot be read after row {number - 1}: {words}"
+                raise DataError(message, rule="file-unreadable", file=self.name) from error
             if row is None:
                 return
             try:
@@ -94,7 +95,9 @@ class Split:
                 if error.instance is not None:
                     raise
                 # without an id the row's number has to name it
-                raise DataError(error.message, file=self.name or "dataset", line=number, field=error.field) from error
+                raise DataError(
+                    error.message, rule=error.rule, file=self.name or "dataset", line=number, field=error.field
+                ) from error
 
     def sample(self, size: int, seed: int) -> Split:
         """So many of the rows, drawn by seed with each label's share (:func:`stratified`), in the dataset's order."""
@@ -114,9 +117,12 @@ class Split:
     def header(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> dict[str, Any]:
         """What a run's record holds of its data; see `fingerprint`."""
         return {
-            "dataset": Path(self.name or "").name, "config": self.config, "split": str(self.rows.split),
-            "limit": limit, "digest": self.fingerprint(limit, labels=labels, rationales=rationales),
-        }  # fmt: skip
+            "dataset": Path(self.name or "").name,
+            "config": self.config,
+            "split": str(self.rows.split),
+            "limit": limit,
+            "digest": self.fingerprint(limit, labels=labels, rationales=rationales),
+        }
 
     def fingerprint(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> str:
         """Digest of all that decides predictions: two runs that agree in it read the same data.
@@ -133,10 +139,10 @@ class Split:
         for one in islice(self.instances(), limit):
             if one.id in ids:
                 field = "annotation_id" if self.kind == "eraser" else "id"
-                raise DataError("expected each id once, found it again", instance=one.id, field=field)
+                raise DataError("expected each id once, found it again", rule="id-twice", instance=one.id, field=field)
             ids.add(one.id)
-            parts = (one.id, *one.query, "\x1d", *one.names, "\x1d", *map(str, one.evidence_documents), "\x1d",
-                     *map("\x1f".join, one.documents), "\x1d")  # fmt: skip
+            parts = [one.id, *one.query, "\x1d", *one.names, "\x1d", *map(str, one.evidence_documents), "\x1d"]
+            parts += [*map("\x1f".join, one.documents), "\x1d"]
             digest.update("\x1e".join(parts).encode("utf-8", "surrogatepass"))
             if labels:
                 digest.update(repr(one.label).encode())
@@ -161,24 +167,28 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     name = str(dataset)
     folder, place = Path(dataset), place_of(name)
     if not folder.exists() and place.repository is None:
-        raise DataError("no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser", file=name)
+        words = "no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser"
+        raise DataError(words, rule="file-missing", file=name)
     if folder.is_dir() and not (folder / "README.md").is_file():
-        raise DataError("expected a dataset folder with README.md and Parquet files, found no README.md", file=name)
+        words = "expected a dataset folder with README.md and Parquet files, found no README.md"
+        raise DataError(words, rule="file-missing", file=name)
     try:
         splits = datasets.load_dataset(
             place.repository or name, config, revision=place.revision, split=None, streaming=True
         )
     except Exception as error:  # datasets raises many kinds; its words name the config or the file
-        raise DataError(f"cannot open config {config or '(default)'}: {first_line(error)}", file=name) from error
+        words = f"cannot open config {config or '(default)'}: {first_line(error)}"
+        raise DataError(words, rule="file-unreadable", file=name) from error
     if dataset_split(split) not in splits:
-        raise DataError(f"split: expected one of {', '.join(splits)}; found {shown(split)}", file=name)
+        words = f"split: expected one of {', '.join(map(str, splits))}; found {shown(split)}"
+        raise DataError(words, rule="option-value", file=name)
     rows = splits[dataset_split(split)]
     features = rows.features or {}
     label = next((features[column] for column in LABEL_COLUMNS if column in features), None)
     label_names = tuple(getattr(label, "names", None) or ())
     odd = [value for value in label_names if not isinstance(value, str) or not value]
     if odd:
-        raise DataError(f"expected names of labels, found {shown(odd[0])}", file=name, field="class_label")
+        raise DataError(f"expected names of labels, found {shown(odd[0])}", rule="type", file=name, field="class_label")
     info = (rows.info.splits or {}).get(dataset_split(split))
     size = info.num_examples if info is not None else None
     return Split(rows, label_names, kind_of(features, name), size, config or rows.info.config_name or "", name)
@@ -202,6 +212,7 @@ def kind_of(features: Mapping[str, Any], name: str = "dataset") -> str:
     raise DataError(
         "expected the columns annotation_id and documents (eraser), or id and tokens (bilingual_perturbation, "
         f"human_rationales); found {', '.join(features) or 'none'}",
+        rule="key-missing",
         file=name,
     )
 
@@ -235,7 +246,7 @@ def queries_differ(split: Split) -> bool:
 
 
 def kd_of(split: Split) -> float:
-    """The average rationale length of a config as the papers or its corpus.yaml give it, else that of the split's rationales.
+    """The average rationale length of a config by the papers or its corpus.yaml, else that of the split's rationales.
 
     Papers: 000, Table 4; 002, Table 3.
 
@@ -259,7 +270,8 @@ def kd_of(split: Split) -> float:
     ]
     # a test split whose rationales are kept back has masks, all of them empty: kd 0 would compare nothing with nothing
     if not any(shares):
-        raise DataError(f"--kd: no rationale length is known for the config {shown(split.config)}: give --kd")
+        words = f"--kd: no rationale length is known for the config {shown(split.config)}: give --kd"
+        raise DataError(words, rule="option-missing")
     return round(float(np.mean(shares)), 4)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.metrics.fields import ERASED_ANSWERS, HARD_FIELD, SOFT_FIELDS
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.rules import Rule
 
 from . import erasure
 from .adapter import Adapter, Encoded
@@ -61,7 +62,8 @@ def explain_instances(
         DataError: several ways of erasing; whatever the model's outputs give cause for.
     """
     if settings.also_erase:
-        raise DataError(f"erase: expected one way, found {', '.join(settings.operators)}: ask for one after the other")
+        words = f"erase: expected one way, found {', '.join(settings.operators)}: ask for one after the other"
+        raise DataError(words, rule="option-value")
     runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
     for _, chunk in chunks_of(instances, settings.chunk):
         yield from explain_chunk(runner, chunk, settings, kind)
@@ -135,10 +137,12 @@ def target_of(one: Instance, predicted: int, target: str, runner: Runner) -> int
     if target == "predicted":
         return predicted
     names = runner.model.label_names
-    name = one.label if target == "gold" else target
+    gold = target == "gold"
+    name = one.label if gold else target
     if name not in names:
         words = f"expected one of {', '.join((*TARGETS, *names))}; found {shown(name)}"
-        raise DataError(f"--target {target}: {words}", instance=one.id if target == "gold" else None)
+        rule: Rule = "label-unknown" if gold else "option-value"
+        raise DataError(f"--target {target}: {words}", rule=rule, instance=one.id if gold else None)
     return names.index(name)
 
 
@@ -326,7 +330,7 @@ def shares_of(one: Instance, settings: ExplainSettings) -> tuple[float, ...]:
     shares = settings.kd_of_sequences or (settings.kd,) * len(one.documents)
     if len(shares) != len(one.documents):
         words = f"--kd: expected a share for each of {len(one.documents)} sequences, found {len(shares)}"
-        raise DataError(words, instance=one.id)
+        raise DataError(words, rule="option-value", instance=one.id)
     return shares
 
 
@@ -387,10 +391,11 @@ def _answers(runner: Runner, encoded: Sequence[Encoded], settings: ExplainSettin
     """
     if settings.operators != ("remove",):
         words = f"expected remove alone, since {runner.model.description} answers to what is left"
-        raise DataError(f"--erase {','.join(settings.operators)}: {words}")
+        raise DataError(f"--erase {','.join(settings.operators)}: {words}", rule="unsupported")
     if settings.target != "predicted" or settings.method == SPANS:
         option = "--rationales" if settings.method == SPANS else f"--target {settings.target}"
-        raise DataError(f"{option}: {runner.model.description} answers with words, and has no labels' probabilities")
+        words = f"{option}: {runner.model.description} answers with words, and has no labels' probabilities"
+        raise DataError(words, rule="unsupported")
     none = [0] * len(encoded)
     predictions = []
     for one, scores in zip(encoded, attribute(runner, encoded, none, none, settings, by_sequence=True), strict=True):

@@ -17,6 +17,7 @@ from eraser_hub.metrics.tokens import mask
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, shown
 from eraser_hub.records.predictions import Rationale, instances, plain_rows
+from eraser_hub.records.rules import Rule
 
 from .adapter import array_of
 from .instances import Instance, in_any
@@ -73,7 +74,8 @@ class GoldRationales(Given):
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
         marked = list(map(_has_rationale, instances))
         if not any(marked):
-            raise DataError(f"--rationales human: none of {len(marked)} instances has a human rationale")
+            words = f"--rationales human: none of {len(marked)} instances has a human rationale"
+            raise DataError(words, rule="span-missing")
         return "" if all(marked) else f"{len(marked) - sum(marked)} of {len(marked)} {WITHOUT_GOLD}"
 
 
@@ -99,14 +101,15 @@ class GivenFile(Given):
         self.path = path
         if path.suffix not in FORMATS:
             words = f"{self.option}: expected a file ending in {' or '.join(FORMATS)}, found {shown(path.name)}"
-            raise DataError(words)
+            raise DataError(words, rule="file-name")
         if not path.is_file():
-            raise DataError(f"{self.option}: no such file", file=path)
+            raise DataError(f"{self.option}: no such file", rule="file-missing", file=path)
         self.digest = file_digest(path, hashlib.blake2b(digest_size=6))
         self._documents: dict[str, tuple[int, dict[str, Any]]] = {}
         for number, identity, documents in self._rows(path):
             if identity in self._documents:
-                raise DataError("expected each id once, found it again", file=path, line=number, instance=identity)
+                words = "expected each id once, found it again"
+                raise DataError(words, rule="id-twice", file=path, line=number, instance=identity)
             self._documents[identity] = number, documents
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
@@ -114,7 +117,8 @@ class GivenFile(Given):
         for number, prediction in instances(path):
             identity = str(prediction.annotation_id)
             if prediction.rationales is None:
-                raise DataError("expected rationales, found none", file=path, line=number, instance=identity)
+                words = "expected rationales, found none"
+                raise DataError(words, rule="span-missing", file=path, line=number, instance=identity)
             yield number, identity, self._by_document(prediction.rationales, identity, number)
 
     def _by_document(self, rationales: Sequence[Rationale], identity: str, line: int) -> dict[str, Any]:
@@ -124,10 +128,10 @@ class GivenFile(Given):
             where: dict[str, Any] = {"file": self.path, "line": line, "instance": identity}
             if values is None:
                 words = f"expected {self.option.removeprefix('--')}, found none"
-                raise DataError(words, **where, field=f"rationales[{place}].{self.field}")
+                raise DataError(words, rule="key-missing", **where, field=f"rationales[{place}].{self.field}")
             if docid in documents:
                 words = f"expected each document once, found {shown(docid)} again"
-                raise DataError(words, **where, field=f"rationales[{place}].docid")
+                raise DataError(words, rule="document-twice", **where, field=f"rationales[{place}].docid")
             documents[docid] = values
         return documents
 
@@ -142,11 +146,11 @@ class GivenFile(Given):
                 errors = [*errors, error][:MOST_SHOWN]  # their number is told, only so many are shown
         if ids.isdisjoint(self._documents):
             words = "expected the split's instances, none of its ids occur: another corpus or split?"
-            raise DataError(words, file=self.path)
+            raise DataError(words, rule="id-unknown", file=self.path)
         others = [] if partly else [identity for identity in self._documents if identity not in ids]
         for identity in others[:MOST_SHOWN]:
             words, (line, _) = "expected an instance of the split, found another", self._documents[identity]
-            errors.append(DataError(words, file=self.path, line=line, instance=identity))
+            errors.append(DataError(words, rule="id-unknown", file=self.path, line=line, instance=identity))
         if errors:
             total = wrong + len(others)
             raise errors[0] if total == 1 else DataErrors(errors, total)
@@ -160,20 +164,22 @@ class GivenFile(Given):
         """
         what = self.option.removeprefix("--")
         if instance.id not in self._documents:
-            raise DataError(f"expected {what} for each instance, found none", file=self.path, instance=instance.id)
+            message = f"expected {what} for each instance, found none"
+            raise DataError(message, rule="id-missing", file=self.path, instance=instance.id)
         line, documents = self._documents[instance.id]
         unknown = next((name for name in documents if name not in instance.names), None)
         lacking = self._lacking(instance, documents)
         if unknown is not None:
+            rule: Rule = "document-unknown"
             words = f"expected documents among {', '.join(map(shown, instance.names))}, found {shown(unknown)}"
         elif lacking is not None:
-            words = f"expected {self.field} for document {shown(lacking)}, found none"
+            rule, words = "document-missing", f"expected {self.field} for document {shown(lacking)}, found none"
         else:
             try:
                 return self._fitted(instance, documents)
             except DataError as error:
                 raise error.at(file=self.path, line=line) from None
-        raise DataError(words, file=self.path, line=line, instance=instance.id, field="rationales")
+        raise DataError(words, rule=rule, file=self.path, line=line, instance=instance.id, field="rationales")
 
     def _lacking(self, instance: Instance, documents: Mapping[str, Any]) -> str | None:
         """A document for which there is nothing and should be."""
@@ -208,10 +214,12 @@ class GivenRationales(GivenFile):
             before = 0
             for start, end in spans:
                 if not before <= start < end <= len(tokens):
+                    overlaps = 0 <= start < before
+                    rule: Rule = "span-bounds" if end > len(tokens) else "span-overlap" if overlaps else "span-order"
                     words = (
                         f"expected spans apart from each other within the {len(tokens)} tokens of {shown(name)}, found "
                     )
-                    raise DataError(words + shown([start, end]), instance=instance.id, field=HARD_FIELD)
+                    raise DataError(words + shown([start, end]), rule=rule, instance=instance.id, field=HARD_FIELD)
                 before = end
             flags.append(tuple(mask(spans, len(tokens))))
         return replace(instance, rationale=tuple(flags))
@@ -227,10 +235,10 @@ class GivenIndices(GivenFile):
             identity, sequences = row.get("id"), row.get(self.field)
             if isinstance(identity, bool) or not isinstance(identity, (str, int)):
                 words = f"expected a string or an integer, found {shown(identity)}"
-                raise DataError(words, file=path, line=number, field="id")
+                raise DataError(words, rule="type", file=path, line=number, field="id")
             if not isinstance(sequences, list):
                 words = f"expected a list of indices for each sequence, found {shown(sequences)}"
-                raise DataError(words, file=path, line=number, instance=identity, field=self.field)
+                raise DataError(words, rule="type", file=path, line=number, instance=identity, field=self.field)
             yield number, str(identity), {f"sequence_{at}": indices for at, indices in enumerate(sequences)}
 
     def _lacking(self, instance: Instance, documents: Mapping[str, Any]) -> str | None:
@@ -262,12 +270,15 @@ def with_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray[n
         try:
             row = tuple(array_of(values).tolist()) if len(values) else ()
         except (TypeError, ValueError):
-            raise DataError(f"expected numbers, found {shown(values)}", instance=instance.id, field="scores") from None
+            words = f"expected numbers, found {shown(values)}"
+            raise DataError(words, rule="type", instance=instance.id, field="scores") from None
         if len(row) != len(tokens) or not np.isfinite(row).all():
             raise DataError(
                 f"expected {len(tokens)} finite scores for the tokens of {shown(name)}, found {len(row)}"
                 + ("" if len(row) != len(tokens) else ", not all of them finite"),
-                instance=instance.id, field=SOFT,
-            )  # fmt: skip
+                rule="range" if len(row) == len(tokens) else "length",
+                instance=instance.id,
+                field=SOFT,
+            )
         rows.append(row)
     return replace(instance, scores=tuple(rows))

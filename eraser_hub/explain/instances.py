@@ -85,9 +85,13 @@ class Instance:
             return None if rows is None else tuple(tuple(compress(*pair)) for pair in zip(rows, flags, strict=True))
 
         return replace(
-            self, documents=cut(self.documents) or (), rationale=cut(self.rationale), scores=cut(self.scores),
-            sentences=tuple(tuple(filter(None, sizes)) for sizes in parts), aopc_bounds=None,
-        )  # fmt: skip
+            self,
+            documents=cut(self.documents) or (),
+            rationale=cut(self.rationale),
+            scores=cut(self.scores),
+            sentences=tuple(tuple(filter(None, sizes)) for sizes in parts),
+            aopc_bounds=None,
+        )
 
     def left(self, kept: Sequence[bool] | NDArray[np.bool_], filler: str) -> Instance:
         """What is left to read where some tokens stay, without what was known of the documents' tokens.
@@ -110,7 +114,8 @@ class Instance:
             DataError: the instance carries no rationale.
         """
         if self.rationale is None:
-            raise DataError("expected a human rationale to train or evaluate on, found none", instance=self.id)
+            words = "expected a human rationale to train or evaluate on, found none"
+            raise DataError(words, rule="span-missing", instance=self.id)
         whole = self.only([flag for document in self.rationale for flag in document])
         return replace(whole, rationale=None, evidence_documents=(), scores=None)
 
@@ -124,13 +129,13 @@ def chunks_of(instances: Iterable[Instance], size: int) -> Iterator[tuple[int, l
 def _identity(row: Mapping[str, Any], field: str) -> str:
     value = row.get(field)
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise DataError(f"expected a string or an integer, found {shown(value)}", field=field)
+        raise DataError(f"expected a string or an integer, found {shown(value)}", rule="type", field=field)
     return str(value)
 
 
 def _listed(value: object, instance: str, field: str) -> list[Any] | tuple[Any, ...]:
     if not isinstance(value, (list, tuple)):
-        raise DataError(f"expected a list, found {shown(value)}", instance=instance, field=field)
+        raise DataError(f"expected a list, found {shown(value)}", rule="type", instance=instance, field=field)
     return value
 
 
@@ -138,14 +143,15 @@ def _words(value: object, instance: str, field: str) -> tuple[str, ...]:
     words = _listed(value, instance, field)
     for word in words:
         if not isinstance(word, str):
-            raise DataError(f"expected tokens that are strings, found {shown(word)}", instance=instance, field=field)
+            message = f"expected tokens that are strings, found {shown(word)}"
+            raise DataError(message, rule="type", instance=instance, field=field)
     return tuple(words)
 
 
 def _question(value: object, instance: str, field: str) -> tuple[str, ...]:
     """Tokens of a query, () where there is none."""
     if value is not None and not isinstance(value, str):
-        raise DataError(f"expected a string, found {shown(value)}", instance=instance, field=field)
+        raise DataError(f"expected a string, found {shown(value)}", rule="type", instance=instance, field=field)
     return tuple(tokens_of(value or ""))
 
 
@@ -156,12 +162,15 @@ def _documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], 
     for number, document in enumerate(_listed(row["documents"], instance, "documents")):
         field = f"documents[{number}]"
         if not isinstance(document, Mapping) or not isinstance(document.get("docid"), str):
-            raise DataError(f"expected docid and text, found {shown(document)}", instance=instance, field=field)
+            words = f"expected docid and text, found {shown(document)}"
+            raise DataError(words, rule="type", instance=instance, field=field)
         name, text = document["docid"], document.get("text")
         if not isinstance(text, str):
-            raise DataError(f"expected a string, found {shown(text)}", instance=instance, field=f"{field}.text")
+            words = f"expected a string, found {shown(text)}"
+            raise DataError(words, rule="type", instance=instance, field=f"{field}.text")
         if name in names:
-            raise DataError(f"expected each document once, found {shown(name)} again", instance=instance, field=field)
+            words = f"expected each document once, found {shown(name)} again"
+            raise DataError(words, rule="document-twice", instance=instance, field=field)
         names.append(name)
         documents.append(sentences_of(text))
     return tuple(names), documents
@@ -178,13 +187,13 @@ def _marked(groups: object, names: Sequence[str], documents: Sequence[Sequence[s
             if not isinstance(docid, str) or docid not in spans:
                 known = ", ".join(map(shown, names[:10]))
                 words = f"expected a span in one of the documents {known}, found {shown(evidence)}"
-                raise DataError(words, instance=instance, field=field)
+                raise DataError(words, rule="document-unknown", instance=instance, field=field)
             start, end = evidence.get("start_token"), evidence.get("end_token")
             if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= sizes[docid]):
                 words = (
                     f"expected 0 <= start_token <= end_token <= {sizes[docid]}, found {shown(start)} and {shown(end)}"
                 )
-                raise DataError(words, instance=instance, field=field)
+                raise DataError(words, rule="span-bounds", instance=instance, field=field)
             spans[docid].append((start, end))
     return tuple(tuple(mask(spans[name], sizes[name])) for name in names)
 
@@ -196,7 +205,7 @@ def in_any(sets: object, size: int, instance: str, field: str) -> tuple[bool, ..
         for place in _listed(members, instance, f"{field}[{number}]"):
             if not isinstance(place, int) or not 0 <= place < size:
                 words = f"expected the index of one of {size} tokens, found {shown(place)}"
-                raise DataError(words, instance=instance, field=f"{field}[{number}]")
+                raise DataError(words, rule="span-bounds", instance=instance, field=f"{field}[{number}]")
             flags[place] = True
     return tuple(flags)
 
@@ -207,7 +216,8 @@ def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
     The human rationale is the union of its evidences.
 
     Raises:
-        DataError: no id; a document without name or text, or twice; spans that do not fit the documents; an unknown label.
+        DataError: no id; a document without name or text, or twice; spans that do not fit the documents; an unknown
+            label.
     """
     identity = _identity(row, "annotation_id")
     names, texts = _documents(row, identity)
@@ -219,9 +229,7 @@ def instance_of_eraser(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
     docids = {evidence["docid"] for group in evidences or () for evidence in group}
     evidence_documents = tuple(number for number, name in enumerate(names) if name in docids)
     query = _question(row.get("query"), identity, "query")
-    return Instance(
-        identity, query, names, documents, label, rationale, evidence_documents, sentences=sentences
-    )  # fmt: skip
+    return Instance(identity, query, names, documents, label, rationale, evidence_documents, sentences=sentences)
 
 
 def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
@@ -240,11 +248,8 @@ def instance_of_perturbation(row: Mapping[str, Any], label_names: Sequence[str] 
     if row.get("rationale_ids") is not None:
         gold = _listed(row["rationale_ids"], identity, "rationale_ids")
         if len(gold) != len(sequences):
-            raise DataError(
-                f"expected gold sets for each of {len(sequences)} sequences, found {len(gold)}",
-                instance=identity,
-                field="rationale_ids",
-            )
+            message = f"expected gold sets for each of {len(sequences)} sequences, found {len(gold)}"
+            raise DataError(message, rule="length", instance=identity, field="rationale_ids")
         pairs = enumerate(zip(sequences, gold, strict=True))
         rationale = tuple(in_any(sets, len(words), identity, f"rationale_ids[{at}]") for at, (words, sets) in pairs)
     label = label_name(row.get("label"), label_names, instance=identity)
@@ -264,9 +269,8 @@ def instance_of_tokens(row: Mapping[str, Any], label_names: Sequence[str] = ()) 
         others = [flag for flag in _listed(flags, identity, "rationale_mask") if flag not in (0, 1)]
         if others or len(flags) != len(tokens):
             words = f"expected one flag, 0 or 1, for each of {len(tokens)} tokens, found "
-            raise DataError(
-                words + (shown(others[0]) if others else str(len(flags))), instance=identity, field="rationale_mask"
-            )
+            words = words + (shown(others[0]) if others else str(len(flags)))
+            raise DataError(words, rule="choice" if others else "length", instance=identity, field="rationale_mask")
     label = label_name(row.get("label"), label_names, instance=identity)
     rationale = None if flags is None else (tuple(map(bool, flags)),)
     return Instance(identity, (), (identity,), (tokens,), label, rationale)

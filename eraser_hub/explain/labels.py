@@ -26,16 +26,17 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
         adapter.output_names = adapter.label_names
     names = tuple(stated) or adapter.output_names
     if len(set(names)) < len(names):
-        raise DataError(f"{adapter.description}: expected different labels, found {', '.join(names[:10])}")
+        words = f"{adapter.description}: expected different labels, found {', '.join(names[:10])}"
+        raise DataError(words, rule="label-unknown")
     if not names and not dataset_names and adapter.has_labels:
         raise DataError(
-            f"{adapter.description} does not name its labels, nor does the dataset: state them, in the model's order, with "
-            "--labels"
+            f"{adapter.description} does not name its labels, nor does the dataset: state them, in the model's order, "
+            "with --labels",
+            rule="option-missing",
         )
     if adapter.output_names and len(names) != len(adapter.output_names):
-        raise DataError(
-            f"--labels: expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
-        )
+        words = f"--labels: expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
+        raise DataError(words, rule="option-value")
     if dataset_names:
         adapter.order = _order(adapter, names, dataset_names)
         adapter.label_names = tuple(dataset_names)
@@ -54,7 +55,8 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
     if len(names) != len(dataset_names):
         raise DataError(
             f"{adapter.description}: expected {len(dataset_names)} labels ({listing}), "
-            f"found {len(names)} ({', '.join(names[:10])})"
+            f"found {len(names)} ({', '.join(names[:10])})",
+            rule="length",
         )
     columns = {name.casefold(): column for column, name in enumerate(names)}
     if sorted(columns) == sorted(name.casefold() for name in dataset_names):
@@ -72,5 +74,6 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
         return in_order
     raise DataError(
         f"{adapter.description}: expected the labels {listing}, found {', '.join(names[:10])}; "
-        "state the dataset's name of each output, in the model's order, with --labels"
+        "state the dataset's name of each output, in the model's order, with --labels",
+        rule="label-unknown",
     )

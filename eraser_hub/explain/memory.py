@@ -13,8 +13,12 @@ from .adapter import Notes
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 OUT_OF_MEMORY = (
-    "out of memory", "can't allocate memory", "not enough memory", "alloc_failed", "could not create a memory object",
-)  # fmt: skip
+    "out of memory",
+    "can't allocate memory",
+    "not enough memory",
+    "alloc_failed",
+    "could not create a memory object",
+)
 
 
 def in_halves(
@@ -35,7 +39,8 @@ def in_halves(
         if not out_of_memory(error):
             raise
         if len(items) == 1:
-            raise DataError("out of memory with a single input; a shorter --window needs less") from error
+            words = "out of memory with a single input; a shorter --window needs less"
+            raise DataError(words, rule="device") from error
     half = len(items) // 2
     notes.say(f"out of memory with {len(items)} inputs at a time: halved to {half}")
     release_memory()

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.extras import need
 
 from .adapter import Adapter
-from .extras import need
 from .models.plain_model import PlainModel, ProbabilityModel
 from .models.sklearn_model import PipelineModel, load_pipeline, wants_strings
 from .models.subwords import subwords_of
@@ -38,7 +38,8 @@ def open_model(
     """Open a model: a folder of ``eraser-hub train``, a skops or joblib file, a transformers folder or Hub id.
 
     Args:
-        model: a path, a Hub id, an object with ``predict_proba`` (scikit-learn over strings or token lists), or an adapter (returned as it is).
+        model: a path, a Hub id, an object with ``predict_proba`` (scikit-learn over strings or token lists), or an
+            adapter (returned as it is).
         task: what a transformers model computes; ``auto`` reads it from its architecture.
         trust_pickle: allow joblib and pickle files, which run code when they are opened.
         trust_remote_code: run the code that a transformers folder or Hub id brings along.
@@ -51,23 +52,22 @@ def open_model(
         DataError: an unknown task, nothing there, an unknown file, a pickle without ``trust_pickle``, missing packages.
     """
     if task not in TASKS:
-        raise DataError(f"expected one of {', '.join(TASKS)}; found {shown(task)}", field="task")
+        raise DataError(f"expected one of {', '.join(TASKS)}; found {shown(task)}", rule="option-value", field="task")
     if isinstance(model, Adapter):
         return model
     if not isinstance(model, (str, Path)):
         kind = PipelineModel if wants_strings(model) else PlainModel
         return kind(model, uses_query=bool(uses_query))
+    how: dict[str, Any] = {"device": device, "precision": precision, "trust_remote_code": trust_remote_code}
     path = Path(model)
     facts = training_facts(path)
     if uses_query is None:
         uses_query = facts.get("uses_query")
     if (path / UNFINISHED / SAVING).exists():
-        raise DataError(
-            "expected a model, found one whose training was stopped while it was written: train again", file=path
-        )
+        words = "expected a model, found one whose training was stopped while it was written: train again"
+        raise DataError(words, rule="model", file=path)
     if "network" in facts:
-        how = {"window": window, "device": device, "precision": precision, "trust_remote_code": trust_remote_code}
-        return _open_system(path, facts, uses_query, **how)
+        return _open_system(path, facts, uses_query, window=window, **how)
     pipeline = _pipeline_file(path)
     if pipeline is not None:
         need("sklearn", "skops")
@@ -77,18 +77,15 @@ def open_model(
         opened = load_pipeline(pipeline, trust_pickle)
         return PipelineModel(opened, uses_query=bool(uses_query), joiner=joiner, subwords=subwords)
     if path.is_dir() and not (path / "config.json").is_file():
-        raise DataError(
-            "expected model.skops (eraser-hub train) or config.json (transformers), found neither", file=path
-        )
+        words = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"
+        raise DataError(words, rule="file-missing", file=path)
     if not path.is_dir() and looks_like_a_path(str(model)):
-        raise DataError("no such model file or folder", file=path)
+        raise DataError("no such model file or folder", rule="file-missing", file=path)
     need("torch", "transformers")
     # a model of `train` reads as much at a time as it did in training
     window = facts.get("window") if window is None else window
-    return open_transformer(
-        str(model), task=task, uses_query=bool(uses_query), window=window, device=device, precision=precision,
-        trust_remote_code=trust_remote_code, query_last=bool(facts.get("query_last")),
-    )  # fmt: skip
+    how |= {"window": window, "query_last": bool(facts.get("query_last"))}
+    return open_transformer(str(model), task=task, uses_query=bool(uses_query), **how)
 
 
 def _open_system(path: Path, facts: dict[str, Any], uses_query: bool | None, **how: Any) -> Adapter:
@@ -131,9 +128,10 @@ def training_facts(model: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        return json.loads(path.read_text("utf-8"))  # type: ignore[no-any-return]
+        facts: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return facts
     except ValueError as error:
-        raise DataError(f"not JSON: {error}", file=path) from error
+        raise DataError(f"not JSON: {error}", rule="syntax", file=path) from error
 
 
 def looks_like_a_path(name: str) -> bool:

@@ -58,14 +58,16 @@ def check_format(out: Path, partial: Path | None = None) -> None:
             as the dataset's own (a result has its ``OUT.run.json``, a stopped run its ``OUT.partial``).
     """
     if out.suffix not in FORMATS:
-        raise DataError(f"--out: expected a file ending in {' or '.join(FORMATS)}, found {shown(out.name)}")
+        words = f"--out: expected a file ending in {' or '.join(FORMATS)}, found {shown(out.name)}"
+        raise DataError(words, rule="file-name")
     if out.is_dir():
-        raise DataError("--out: expected a file, found a folder", file=out)
+        raise DataError("--out: expected a file, found a folder", rule="file-kind", file=out)
     partial = partial or partial_path(out)
     if out.is_file() and out.stat().st_size and not run_path(out).exists() and not partial.exists():
         raise DataError(
             f"--out: expected a new file or an earlier result, found a file without {run_path(out).name} beside it; "
             "delete it if it may go",
+            rule="file-exists",
             file=out,
         )
 
@@ -87,9 +89,8 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
         before = read_run(out)
     words = differences({key: before.get(key) for key in header}, header)
     if words:
-        raise DataError(
-            f"--out: a result that was made otherwise lies here: {'; '.join(words)}; --force replaces it", file=out
-        )
+        message = f"--out: a result that was made otherwise lies here: {'; '.join(words)}; --force replaces it"
+        raise DataError(message, rule="file-exists", file=out)
 
 
 def refuse_stopped(out: Path) -> None:
@@ -102,7 +103,8 @@ def refuse_stopped(out: Path) -> None:
     if path.is_file():
         with open(path, "rb") as file:
             if file.readline().endswith(b"\n"):  # else it was stopped before anything was done
-                raise DataError("a stopped run lies here: say --resume to go on with it, or delete the file", file=path)
+                words = "a stopped run lies here: say --resume to go on with it, or delete the file"
+                raise DataError(words, rule="resume", file=path)
 
 
 class Partial:
@@ -141,14 +143,15 @@ class Partial:
             return
         before = _parse(first)
         if not isinstance(before, dict) or "settings" not in before:
-            raise DataError("expected the settings of a stopped run, found something else", file=self.path, line=1)
+            message = "expected the settings of a stopped run, found something else"
+            raise DataError(message, rule="resume", file=self.path, line=1)
         if not resume:
-            raise DataError(
-                "a stopped run lies here: say --resume to go on with it, or delete the file", file=self.path
-            )
+            message = "a stopped run lies here: say --resume to go on with it, or delete the file"
+            raise DataError(message, rule="resume", file=self.path)
         words = differences(before, header)
         if words:
-            raise DataError(f"--resume: the stopped run was made otherwise: {'; '.join(words)}", file=self.path)
+            message = f"--resume: the stopped run was made otherwise: {'; '.join(words)}"
+            raise DataError(message, rule="resume", file=self.path)
         while True:
             place = self._file.tell()
             line = self._file.readline()

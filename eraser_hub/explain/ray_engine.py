@@ -20,9 +20,9 @@ import orjson
 
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.extras import need
 
 from .dataset import Split
-from .extras import need
 from .instances import Instance
 from .settings import ExplainSettings
 from .work import ChunkResult, Job, Worker, gaussian_of_job, infiller_of_job, model_of, threads_here
@@ -51,7 +51,7 @@ def explain_on_ray(
     need("ray")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if workers < 1:
-        raise DataError(f"--workers: expected at least 1, found {workers}")
+        raise DataError(f"--workers: expected at least 1, found {workers}", rule="option-value")
     if not job.threads:
         job = replace(job, threads=threads_here())
     shutil.rmtree(folder, ignore_errors=True)
@@ -88,6 +88,7 @@ def _results(
 ) -> Iterator[ChunkResult]:
     """Chunks as workers finish them."""
     import ray
+    from ray.exceptions import RayError
 
     starts = not ray.is_initialized()
     if starts:
@@ -110,12 +111,12 @@ def _results(
         try:
             for batch in results:
                 number = batch["chunk"][0].as_py()
-                error = batch["error"][0].as_py()
+                error, rule = batch["error"][0].as_py(), batch["rule"][0].as_py()
                 if error:
-                    raise DataError(error)
+                    raise DataError(error, rule=rule)
                 yield _read(folder, number)
-        except ray.exceptions.RayError as error:
-            raise DataError(f"a Ray worker failed: {str(error).strip().splitlines()[-1]}") from error
+        except RayError as error:
+            raise DataError(f"a Ray worker failed: {str(error).strip().splitlines()[-1]}", rule="device") from error
     finally:
         if starts:
             ray.shutdown()
@@ -136,14 +137,15 @@ class ChunkWorker:
     def __init__(
         self, job: Job, settings: ExplainSettings, label_names: tuple[str, ...], kind: str, folder: Path
     ) -> None:
-        self.folder, self.error = folder, ""
+        self.folder = folder
+        self.error, self.rule = "", ""
         try:
             infiller = infiller_of_job(job, settings.seed)
             model = model_of(job, label_names)
             gaussian = gaussian_of_job(job, settings, model)
             self.worker = Worker(model, settings, kind, infiller=infiller, gaussian=gaussian)
         except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
-            self.error = str(error)
+            self.error, self.rule = str(error), error.rule
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         number = int(batch["chunk"][0])
@@ -151,8 +153,8 @@ class ChunkWorker:
             try:
                 self._explain(number, Path(str(batch["path"][0])))
             except DataError as error:
-                self.error = str(error)
-        return {"chunk": [number], "error": [self.error]}
+                self.error, self.rule = str(error), error.rule
+        return {"chunk": [number], "error": [self.error], "rule": [self.rule]}
 
     def _explain(self, number: int, path: Path) -> None:
         import pyarrow as pa

@@ -93,12 +93,17 @@ class ExplainPlan:
                 job.limit, labels=self.settings.target == "gold", rationales=isinstance(self.given, GoldRationales)
             ),
             "model": {
-                "model": Path(job.model).name, "digest": model_digest(job.model), "task": job.task, "query": job.query,
-                "window": job.window, "labels": job.labels, "precision": job.precision,
+                "model": Path(job.model).name,
+                "digest": model_digest(job.model),
+                "task": job.task,
+                "query": job.query,
+                "window": job.window,
+                "labels": job.labels,
+                "precision": job.precision,
                 **({"infill": model_digest(job.infill)} if job.infill else {}),
             },
             **({"distribution": self._distribution()} if self.settings.distribution_texts else {}),
-        }  # fmt: skip
+        }
 
     def _distribution(self) -> dict[str, Any]:
         """The texts that the model's states are fitted on, as a run's record holds them."""
@@ -182,21 +187,21 @@ def explain(
     """Explain a split and write predictions.
 
     Args:
-        out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it says how it was made. Several ways of erasing
-            make a result each, ``OUT.mask.jsonl`` and so on, of the same scores and rationales.
+        out: result, ``.jsonl`` or ``.parquet``; ``OUT.run.json`` beside it says how it was made. Several ways of
+            erasing make a result each, ``OUT.mask.jsonl`` and so on, of the same scores and rationales.
         resume: go on with a stopped run of the same settings, model and data.
         force: replace a result that was made by other settings, another model or other data.
         engine: ``local``, or ``ray`` for workers of a Ray cluster.
         workers: of the engine ``ray``, each with a model.
         model: an opened model in place of ``job.model`` (local engine alone).
         max_inputs: how many inputs the run may take at most.
-        on_cost: called before the run with a line on what it costs, where ``max_inputs`` or something that may cost much is
-            asked for.
+        on_cost: called before the run with a line on what it costs, where ``max_inputs`` or something that may cost
+            much is asked for.
         on_progress: called with (instances, forward passes) as they are done.
 
     Raises:
-        DataError: anything wrong with data, model or settings; a stopped run, or without ``force`` a result, that was made
-            otherwise; more than ``max_inputs`` inputs.
+        DataError: anything wrong with data, model or settings; a stopped run, or without ``force`` a result, that was
+            made otherwise; more than ``max_inputs`` inputs.
     """
     results = _places(job, settings, out, engine)
     split = split_of(job, settings.seed)
@@ -241,15 +246,16 @@ def _places(job: Job, settings: ExplainSettings, out: Path, engine: str) -> dict
     """The files of a run's results, by way of erasing.
 
     Raises:
-        DataError: one that no result may take; an unknown engine; a masked language model of which the settings know nothing.
+        DataError: one that no result may take; an unknown engine; a masked language model of which the settings know
+            nothing.
     """
     results = results_of(out, settings)
     for path in (out, *results.values()):
         check_format(path, partial_path(out))
     if engine not in ENGINES:
-        raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}")
+        raise DataError(f"--engine: expected one of {', '.join(ENGINES)}; found {engine!r}", rule="option-value")
     if bool(job.infill) != bool(settings.infill):
-        raise DataError("--infill: expected of the job and of the settings, found of one alone")
+        raise DataError("--infill: expected of the job and of the settings, found of one alone", rule="option-conflict")
     return results
 
 
@@ -264,11 +270,13 @@ def known_bounds(path: Path, plan: ExplainPlan) -> KnownBounds:
     """The bounds of AOPC that another run has found.
 
     Raises:
-        DataError: they are of other inputs; or inputs are erased in several ways, or by drawing, each with bounds of its own.
+        DataError: they are of other inputs; or inputs are erased in several ways, or by drawing, each with bounds of
+            its own.
     """
     if plan.settings.also_erase or plan.job.infill:
         words = "infilling, which draws" if plan.job.infill else "several"
-        raise DataError(f"--aopc-bounds-from: expected one way of erasing that draws nothing, found {words}")
+        words = f"--aopc-bounds-from: expected one way of erasing that draws nothing, found {words}"
+        raise DataError(words, rule="option-conflict")
     return KnownBounds(path, plan.header())
 
 
@@ -306,9 +314,13 @@ def _open_chunks(plan: ExplainPlan, partial: Partial) -> Iterator[tuple[int, lis
 
 
 def _results(
-    plan: ExplainPlan, partial: Partial, model: Adapter | None, infiller: Infiller | None, workers: int,
+    plan: ExplainPlan,
+    partial: Partial,
+    model: Adapter | None,
+    infiller: Infiller | None,
+    workers: int,
     on_passes: Callable[[int], None],
-) -> Iterator[ChunkResult]:  # fmt: skip
+) -> Iterator[ChunkResult]:
     """The open chunks, explained: by this process's model, or without one by workers of Ray."""
     todo = _open_chunks(plan, partial)
     if model is None:
@@ -406,7 +418,7 @@ def _write_results(results: Mapping[str, Path], partial: Partial, plan: ExplainP
         labels = record["labels"]
         count += record["instances"]
     if not count:
-        raise DataError(f"split {plan.job.split}: no instances to explain", file=plan.job.dataset)
+        raise DataError(f"split {plan.job.split}: no instances to explain", rule="empty", file=plan.job.dataset)
     for place, path in enumerate(results.values()):
         write_predictions(path, _lines_of(partial, place), labels, plan.split.kind)
     return count, notes
@@ -433,14 +445,19 @@ def _report(
 def _write_run(path: Path, report: RunReport, plan: ExplainPlan, operator: str) -> None:
     header = plan.header(operator)
     facts = {
-        "signature": header["settings"].signature(Path(plan.job.model).name), **header, "instances": report.instances,
-        "counts": report.notes.counts, "maxima": report.notes.maxima, "notes": report.notes.words,
-    }  # fmt: skip
+        "signature": header["settings"].signature(Path(plan.job.model).name),
+        **header,
+        "instances": report.instances,
+        "counts": report.notes.counts,
+        "maxima": report.notes.maxima,
+        "notes": report.notes.words,
+    }
     write_run(path, facts)
 
 
 def _report_of(results: Mapping[str, Path], plan: ExplainPlan) -> RunReport | None:
     """The report of results that are complete and were made like this; None where any is not there."""
+    record = dict[str, Any]()
     for operator, path in results.items():
         try:
             record = read_run(path) if path.is_file() else {}
@@ -470,7 +487,7 @@ def explain_draws(
     on_cost: Callable[[str], None] = lambda words: None,
     on_progress: OnProgress = lambda instances, passes: None,
 ) -> list[RunReport]:
-    """One file per path in ``outs``, the seed one higher each time; the model is opened, and bounds of AOPC are found, once.
+    """One file per path in ``outs``, the seed one higher each time; model and bounds of AOPC are opened and found once.
 
     Raises:
         DataError: as :func:`explain` does; that a stopped run of any of the files lies there, before the first begins.
@@ -491,8 +508,16 @@ def explain_draws(
     return [
         explain(
             replace(job, aopc_bounds=job.aopc_bounds or (bounds if draw else None)),
-            replace(settings, seed=settings.seed + draw), out, resume=resume, force=force, engine=engine, workers=workers,
-            model=model, max_inputs=max_inputs, on_cost=on_cost, on_progress=on_progress,
+            replace(settings, seed=settings.seed + draw),
+            out,
+            resume=resume,
+            force=force,
+            engine=engine,
+            workers=workers,
+            model=model,
+            max_inputs=max_inputs,
+            on_cost=on_cost,
+            on_progress=on_progress,
         )
         for draw, out in enumerate(outs)
-    ]  # fmt: skip
+    ]

@@ -34,6 +34,7 @@ class Fills(Protocol):
 
     def fill(self, instances: Sequence[Instance], kept: Sequence[NDArray[np.bool_]]) -> list[Instance]:
         """Each instance with other words for the tokens that are not kept."""
+        ...
 
 
 @dataclass(slots=True)
@@ -73,9 +74,14 @@ class Runner:
     """
 
     def __init__(
-        self, model: Adapter, erase: str, batch_size: int, on_passes: Callable[[int], None] | None = None,
-        infiller: Fills | None = None, gaussian: Gaussian | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        model: Adapter,
+        erase: str,
+        batch_size: int,
+        on_passes: Callable[[int], None] | None = None,
+        infiller: Fills | None = None,
+        gaussian: Gaussian | None = None,
+    ) -> None:
         self.gaussian = gaussian
         self.model, self.erase, self.batch_size, self.infiller = model, erase, batch_size, infiller
         self.counts = Counts()
@@ -129,7 +135,7 @@ class Runner:
         )
 
     def _run_infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
-        """Probabilities of erased inputs whose erased tokens are other words: instances of their own, some at a time."""
+        """Probabilities of inputs whose erased tokens are other words: instances of their own, some at a time."""
         rows, start, inputs = [np.zeros((0, len(self.model.label_names)))], 0, self.counts.inputs
         while start < len(erased):
             some, size = [erased[start]], encoded[erased[start].instance].instance.bounds[-1]
@@ -146,7 +152,8 @@ class Runner:
     def _infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> tuple[list[Encoded], list[Erased]]:
         """Erased inputs as instances of their own, equal ones once; whole ones stay what they are."""
         if self.infiller is None:
-            raise DataError(f"--erase {INFILL}: expected a masked language model (--infill), found none")
+            words = f"--erase {INFILL}: expected a masked language model (--infill), found none"
+            raise DataError(words, rule="option-missing")
         whole, inputs, number_of = list(encoded), list[Erased](), dict[tuple[int, bytes], int]()
         asked: list[tuple[Instance, NDArray[np.bool_]]] = []
         for one in erased:
@@ -261,7 +268,9 @@ class Runner:
                 raise
             if len(batch) == 1:
                 raise DataError(
-                    f"out of memory with a single input of length {max(batch[0][0].sizes)}; a shorter --window needs less",
+                    f"out of memory with a single input of length {max(batch[0][0].sizes)}; "
+                    "a shorter --window needs less",
+                    rule="device",
                     instance=ids[0],
                 ) from error
             # memory is given back by the caller: here the error still holds the tensors of the failed pass
@@ -272,7 +281,7 @@ class Runner:
         self._keep(self.model.finish(outputs), [unit.key for unit in batch], ids)
 
     def take(self, outputs: Mapping[bytes, NDArray[np.float64]]) -> None:
-        """Keep outputs that the model gave already, by their unit's key (:meth:`Adapter.ahead`); their passes are counted.
+        """Keep outputs that the model gave already, by a unit's key (:meth:`Adapter.ahead`), and count its passes.
 
         What is no number is left out: it is computed again, by code that knows whose it is.
         """
@@ -299,23 +308,21 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
         whose: the model, for the error.
 
     Raises:
-        DataError: no array of numbers, wrong shape, another number of labels, NaN, infinite or negative values, rows that
-            do not sum to 1.
+        DataError: no array of numbers, wrong shape, another number of labels, NaN, infinite or negative values, rows
+            that do not sum to 1.
     """
     values, rows = _array(output, whose, ids[0]), len(ids)
     if values.ndim != 2 or len(values) != rows:
-        raise DataError(
-            f"{whose}: expected probabilities of shape ({rows}, {classes}), found {values.shape}", instance=ids[0]
-        )
+        words = f"{whose}: expected probabilities of shape ({rows}, {classes}), found {values.shape}"
+        raise DataError(words, rule="model-output", instance=ids[0])
     if values.shape[1] != classes:
-        raise DataError(
-            f"{whose}: expected {classes} labels as in the dataset, found {values.shape[1]} in its output",
-            instance=ids[0],
-        )
+        words = f"{whose}: expected {classes} labels as in the dataset, found {values.shape[1]} in its output"
+        raise DataError(words, rule="model-output", instance=ids[0])
     finite = np.isfinite(values).all(axis=1)
     if not finite.all():
         raise DataError(
             f"{whose}: its output holds NaN or infinite values for {rows - finite.sum()} of {rows} inputs of a batch",
+            rule="model-output",
             instance=ids[int(finite.argmin())],
         )
     sums, least = values.sum(axis=1), values.min(axis=1, initial=0)
@@ -323,7 +330,8 @@ def check_probabilities(output: object, ids: Sequence[str], classes: int, whose:
     if bad.any():
         row = int(bad.argmax())
         words = f"{least[row]:.4g}" if least[row] < 0 else f"a row that sums to {sums[row]:.4g}"
-        raise DataError(f"{whose}: expected non-negative probabilities that sum to 1, found {words}", instance=ids[row])
+        words = f"{whose}: expected non-negative probabilities that sum to 1, found {words}"
+        raise DataError(words, rule="model-output", instance=ids[row])
     return values
 
 
@@ -333,4 +341,4 @@ def _array(output: Any, whose: str, instance: str) -> NDArray[np.float64]:
         return array_of(output)
     except (TypeError, ValueError):
         words = f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}"
-        raise DataError(words, instance=instance) from None
+        raise DataError(words, rule="model-output", instance=instance) from None

@@ -13,10 +13,8 @@ from eraser_hub.version import __version__
 
 from .games.units import MASKS, UNITS
 
-METHODS = (
-    "random", "occlusion", "gradient", "simple-gradient", "input-x-gradient", "integrated-gradients", "attention", "lime",
-    "coefficients", "shapley", "kernel-shap", "deeplift",
-)  # fmt: skip
+GRADIENTS = ("gradient", "simple-gradient", "input-x-gradient", "integrated-gradients")
+METHODS = ("random", "occlusion", *GRADIENTS, "attention", "lime", "coefficients", "shapley", "kernel-shap", "deeplift")
 GIVEN = "given"  # no method of ours: the scores come with the instances
 SPANS = "rationales"  # no scores at all: the rationales come with the instances
 HUMAN, OWN = "human", "model"  # of whom they are, where no file holds them
@@ -32,9 +30,10 @@ class ExplainSettings:
     """Everything that decides the results, but for model and data.
 
     Attributes:
-        paper: one of :data:`eraser_hub.papers.presets.PRESETS`, whose code's choices are made where no other attribute says
-            them; "" for ours. :func:`settings_for` also takes the paper's values of the other attributes.
-        method: one of :data:`METHODS`; ``given`` for scores, ``rationales`` for rationales that come with the instances.
+        paper: one of :data:`eraser_hub.papers.presets.PRESETS`, whose code's choices are made where no other attribute
+            says them; "" for ours. :func:`settings_for` also takes the paper's values of the other attributes.
+        method: one of :data:`METHODS`; ``given`` for scores, ``rationales`` for rationales that come with the
+            instances.
         target: the label that scores explain: ``predicted``, ``gold``, or a label's name.
         seed: of all that is drawn.
         kd: share of the tokens in a hard rationale.
@@ -44,7 +43,8 @@ class ExplainSettings:
         also_erase: further ways, each of which gives a result of its own, of the same scores and rationales.
         scores_erase: how tokens were erased for the scores, where that is another way; "" for ``erase``.
         infill: name of the masked language model that fills erased places; "" without ``infill``.
-        tokens_to_flip: search how many of the evidence documents' highest-ranked tokens must go until the label changes.
+        tokens_to_flip: search how many of the evidence documents' highest-ranked tokens must go until the label
+            changes.
         random_draws: number of random rationales of each instance's own length.
         random_kind: ``tokens`` (any set of that size) or ``spans`` (its own spans, shifted).
         fidelity_trials: trials per occlusion rate of the fidelity curves, 0 for none.
@@ -64,7 +64,8 @@ class ExplainSettings:
         soft_masks: what they erase by chance: ``tokens`` (units), or ``elements`` of the tokens' embeddings.
         soft_draws: masks of soft comprehensiveness, and of soft sufficiency, above eight units; 0: neither score.
         leave_one_out: p(label) minus p without it, of each unit.
-        distribution_texts: training texts on which the model's states are fitted, to tell how far erased inputs lie from them; 0: not.
+        distribution_texts: training texts on which the model's states are fitted, to tell how far erased inputs lie
+            from them; 0: not.
         infidelity_draws, sensitivity_draws: perturbed inputs of infidelity and of the largest sensitivity; 0: none.
     """
 
@@ -140,21 +141,31 @@ class ExplainSettings:
             ),
         ):
             if not good:
-                raise DataError(f"{option}: expected {expected}, found {shown(value)}")
+                raise DataError(f"{option}: expected {expected}, found {shown(value)}", rule="option-value")
         for option, number, least in (
-            ("--steps", self.steps, 1), ("--lime-samples", self.lime_samples, 2), ("--lime-tokens", self.lime_tokens, 0),
-            ("--batch-size", self.batch_size, 1), ("--random-draws", self.random_draws, 0),
-            ("--fidelity-trials", self.fidelity_trials, 0), ("--chunk", self.chunk, 1), ("--seed", self.seed, 0),
-            ("--shapley-draws", self.shapley_draws, 1), ("--shap-samples", self.shap_samples, 0), ("--beam", self.beam, 1),
-            ("--soft-draws", self.soft_draws, 0), ("--infidelity", self.infidelity_draws, 0),
-            ("--sensitivity", self.sensitivity_draws, 0), ("--distribution", self.distribution_texts, 0),
-        ):  # fmt: skip
+            ("--steps", self.steps, 1),
+            ("--lime-samples", self.lime_samples, 2),
+            ("--lime-tokens", self.lime_tokens, 0),
+            ("--batch-size", self.batch_size, 1),
+            ("--random-draws", self.random_draws, 0),
+            ("--fidelity-trials", self.fidelity_trials, 0),
+            ("--chunk", self.chunk, 1),
+            ("--seed", self.seed, 0),
+            ("--shapley-draws", self.shapley_draws, 1),
+            ("--shap-samples", self.shap_samples, 0),
+            ("--beam", self.beam, 1),
+            ("--soft-draws", self.soft_draws, 0),
+            ("--infidelity", self.infidelity_draws, 0),
+            ("--sensitivity", self.sensitivity_draws, 0),
+            ("--distribution", self.distribution_texts, 0),
+        ):
             if not least <= number <= LARGEST:
                 bound = f"at least {least}" if number < least else f"at most {LARGEST}"
-                raise DataError(f"{option}: expected {bound}, found {shown(number)}")
+                raise DataError(f"{option}: expected {bound}, found {shown(number)}", rule="option-value")
         if self.units != UNITS[0] and not self.plays:
             options = ", ".join(("--method shapley or kernel-shap", *self.of_rankings))
-            raise DataError(f"--units {self.units}: expected beside one of {options}; all else goes by tokens")
+            words = f"--units {self.units}: expected beside one of {options}; all else goes by tokens"
+            raise DataError(words, rule="option-conflict")
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -216,10 +227,12 @@ class ExplainSettings:
     def of_rankings(self) -> dict[str, int]:
         """What was asked for beside the erasure of rationales, by option; all of it needs scores of every token."""
         return {
-            "--aopc-bounds": int(self.aopc_bounds), "--soft-draws": self.soft_draws,
-            "--leave-one-out": int(self.leave_one_out), "--infidelity": self.infidelity_draws,
+            "--aopc-bounds": int(self.aopc_bounds),
+            "--soft-draws": self.soft_draws,
+            "--leave-one-out": int(self.leave_one_out),
+            "--infidelity": self.infidelity_draws,
             "--sensitivity": self.sensitivity_draws,
-        }  # fmt: skip
+        }
 
     @property
     def may_cost_much(self) -> bool:
@@ -261,23 +274,28 @@ class ExplainSettings:
         """
         if self.method == SPANS:
             if self.tokens_to_flip:
-                raise DataError("--tokens-to-flip: given rationales rank no tokens")
+                raise DataError("--tokens-to-flip: given rationales rank no tokens", rule="option-conflict")
             if self.target != "predicted":
-                raise DataError("--target: given rationales explain no label")
+                raise DataError("--target: given rationales explain no label", rule="option-conflict")
             for option, value in self.of_rankings.items():
                 if value:
-                    raise DataError(f"{option}: given rationales rank no tokens")
+                    raise DataError(f"{option}: given rationales rank no tokens", rule="option-conflict")
             self = replace(self, bins=())
         if self.method == GIVEN and self.sensitivity_draws:
-            raise DataError("--sensitivity: given scores cannot be computed anew for other inputs")
+            words = "--sensitivity: given scores cannot be computed anew for other inputs"
+            raise DataError(words, rule="option-conflict")
         if kind != "perturbation":
             return self
         for option, value in (
-            ("--tokens-to-flip", self.tokens_to_flip), ("--random-draws", self.random_draws),
-            ("--fidelity-trials", self.fidelity_trials), ("--distribution", self.distribution_texts), *self.of_rankings.items(),
-        ):  # fmt: skip
+            ("--tokens-to-flip", self.tokens_to_flip),
+            ("--random-draws", self.random_draws),
+            ("--fidelity-trials", self.fidelity_trials),
+            ("--distribution", self.distribution_texts),
+            *self.of_rankings.items(),
+        ):
             if value and value != preset(self.paper).settings.get(option[2:].replace("-", "_")):
-                raise DataError(f"{option}: the perturbation benchmark's results have no place for it")
+                words = f"{option}: the perturbation benchmark's results have no place for it"
+                raise DataError(words, rule="unsupported")
         return replace(self, bins=(), fidelity_trials=0)
 
 
@@ -288,7 +306,7 @@ def preset_of(paper: str) -> Preset:
         DataError: an unknown paper.
     """
     if paper not in ("", *PRESETS):
-        raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(paper)}")
+        raise DataError(f"--paper: expected one of {', '.join(PRESETS)}, found {shown(paper)}", rule="option-value")
     return preset(paper)
 
 
@@ -299,7 +317,8 @@ def settings_for(paper: str, config: str, embeddings: bool, selects: bool = Fals
         paper: one of :data:`eraser_hub.papers.presets.PRESETS`, or "" for our own defaults.
         config: the dataset's config, by which a preset has its kd and integration steps.
         embeddings: whether the model has embeddings, which decides the preset's method.
-        selects: whether the model selects its rationale, which is then erased where neither options nor the preset say another.
+        selects: whether the model selects its rationale, which is then erased where neither options nor the preset say
+            another.
         options: attributes of :class:`ExplainSettings`; None where the preset (else the default) decides.
 
     Raises:
@@ -309,7 +328,7 @@ def settings_for(paper: str, config: str, embeddings: bool, selects: bool = Fals
     unknown = [name for name in options if name not in ExplainSettings.__dataclass_fields__]
     if unknown:
         known = ", ".join(ExplainSettings.__dataclass_fields__)
-        raise DataError(f"expected settings among {known}; found {shown(unknown[0])}")
+        raise DataError(f"expected settings among {known}; found {shown(unknown[0])}", rule="key-unknown")
     values: dict[str, Any] = {**chosen.settings, "paper": paper}
     values["method"] = SPANS if chosen.rationales else chosen.method if embeddings else chosen.method_without_embeddings
     values["scores"] = chosen.rationales

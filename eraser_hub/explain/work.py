@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from eraser_hub.records.extras import need
+
 from .adapter import Adapter
 from .distribution.gaussian import Gaussian
 from .distribution.texts import fitted_on, training_texts
 from .engine import explain_chunk
-from .extras import need
 from .instances import Instance
 from .labels import align_labels
 from .open import open_model
@@ -40,18 +41,18 @@ class Job:
             record, when the queries of the split differ.
         precision: ``float32``, ``bfloat16``, ``float16``, or ``auto``: bfloat16 on a GPU that has it (transformers).
         limit: explain the first so many instances.
-        sample: explain so many instances, drawn by the settings' seed with each label's share (a dataset may be sorted by
-            its labels); None: all.
+        sample: explain so many instances, drawn by the settings' seed with each label's share (a dataset may be sorted
+            by its labels); None: all.
         sample_seed: by which a sample is drawn, in place of the settings': draws of chance explain the same texts.
         threads: processor threads of a model; 0: as many as torch takes by itself.
         scores: a predictions file whose soft rationales are taken in place of a method's; its digest is
             ``ExplainSettings.scores``.
         infill: a masked language model's folder or Hub id, which draws words for erased tokens; "" for none.
-        aopc_bounds: a results file of the same model and data, whose bounds of AOPC are taken: they do not depend on the
-            method; None: they are looked for.
+        aopc_bounds: a results file of the same model and data, whose bounds of AOPC are taken: they do not depend on
+            the method; None: they are looked for.
         distribution_split: the split that the model's states are fitted on, where that is asked for.
-        rationales: in place of a method: ``human``, ``model`` (its own), or a predictions file whose hard rationales are taken; "" for
-            none.
+        rationales: in place of a method: ``human``, ``model`` (its own), or a predictions file whose hard rationales
+            are taken; "" for none.
     """
 
     dataset: str
@@ -99,9 +100,14 @@ class Worker:
     """
 
     def __init__(
-        self, model: Adapter, settings: ExplainSettings, kind: str, on_passes: Callable[[int], None] | None = None,
-        infiller: Infiller | None = None, gaussian: Gaussian | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        model: Adapter,
+        settings: ExplainSettings,
+        kind: str,
+        on_passes: Callable[[int], None] | None = None,
+        infiller: Infiller | None = None,
+        gaussian: Gaussian | None = None,
+    ) -> None:
         self.settings, self.kind, self.infiller = settings, kind, infiller
         self.runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller, gaussian)
 
@@ -118,9 +124,14 @@ class Worker:
             for words in self.infiller.notes.take().words:
                 notes.say(words)
         facts = {
-            "instances": len(chunk), "inputs": counts.inputs - inputs, "passes": counts.passes - passes,
-            "labels": list(model.label_names), "counts": notes.counts, "maxima": notes.maxima, "words": notes.words,
-        }  # fmt: skip
+            "instances": len(chunk),
+            "inputs": counts.inputs - inputs,
+            "passes": counts.passes - passes,
+            "labels": list(model.label_names),
+            "counts": notes.counts,
+            "maxima": notes.maxima,
+            "words": notes.words,
+        }
         return ChunkResult(number, lines, facts)
 
 
@@ -133,9 +144,15 @@ def model_of(job: Job, label_names: Sequence[str]) -> Adapter:
     if job.threads:
         limit_threads(job.threads)
     model = open_model(
-        job.model, task=job.task, trust_pickle=job.trust_pickle, uses_query=job.query, window=job.window,
-        device=job.device, precision=job.precision, trust_remote_code=job.trust_remote_code,
-    )  # fmt: skip
+        job.model,
+        task=job.task,
+        trust_pickle=job.trust_pickle,
+        uses_query=job.query,
+        window=job.window,
+        device=job.device,
+        precision=job.precision,
+        trust_remote_code=job.trust_remote_code,
+    )
     if job.threads:
         limit_threads(job.threads)  # once more: opening the model has loaded libraries with threads of their own
     align_labels(model, label_names, job.labels)

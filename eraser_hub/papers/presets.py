@@ -1,6 +1,6 @@
 """What the authors' code of a paper chooses where its text leaves a choice, or says otherwise: ``--paper``.
 
-One table, ``presets.json``, for everything that explains and trains; what a metric counts otherwise lives with the metric.
+One table, ``presets.json``, for all that explains and trains; what a metric counts otherwise lives with the metric.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Choices:
     Attributes:
         ties: which of equal scores leads, the ``first`` of the text or the ``last``.
         normalise: scores of gradients, attention and LIME are divided by their sum.
-        lime_features: ``positions`` (each token is a feature), ``words`` (each different word is one, erased wherever it
-            occurs), or ``twice the rationale`` (lime's own selection of min(n, 2 ceil(kd n)) positions, negative
+        lime_features: ``positions`` (each token is a feature), ``words`` (each different word is one, erased wherever
+            it occurs), or ``twice the rationale`` (lime's own selection of min(n, 2 ceil(kd n)) positions, negative
             weights cut to 0).
         query_last: the model reads the document before the query.
         filler: the text in place of a sequence of which nothing is left; "" for none.
@@ -33,8 +33,8 @@ class Choices:
         baseline: of integrated gradients: ``zero`` embeddings, or ``pads`` between the first and the last token.
         question_to_passage: attention in reading comprehension is that of the question's tokens, as shares of the
             passage's.
-        signed_sum: integrated gradients in reading comprehension are of the span's logits, and divided by their sum with
-            its sign, so that a negative one reverses the ranking.
+        signed_sum: integrated gradients in reading comprehension are of the span's logits, and divided by their sum
+            with its sign, so that a negative one reverses the ranking.
         occlusion: of the fidelity curves: a ``count`` of the rationale's tokens goes, or ``each`` by itself.
     """
 

@@ -32,14 +32,14 @@ def write_board_space(folder: Path, files: Mapping[str, str], beside: Callable[[
         The files written.
 
     Raises:
-        DataError: a folder that is none of this function's, a file or a link in its place, or it cannot be written; what
-            stands there is as it was.
+        DataError: a folder that is none of this function's, a file or a link in its place, or it cannot be written;
+            what stands there is as it was.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise DataError("expected a folder or nothing, found a file or a link", file=folder)
+        raise DataError("expected a folder or nothing, found a file or a link", rule="file-kind", file=folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / WRITTEN).is_file():
         message = f"expected a folder that `board --space` wrote, found no {WRITTEN}; what stands there is not replaced"
-        raise DataError(f"{message}: take another --space", file=folder)
+        raise DataError(f"{message}: take another --space", rule="file-exists", file=folder)
     contents = {name: text.encode() for name, text in files.items()}
     contents[SETTINGS] = b'{"namespace": ""}\n'
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
@@ -64,9 +64,10 @@ def verify_board_space(folder: Path, files: Mapping[str, Path]) -> None:
         digests = json.loads((folder / WRITTEN).read_bytes())
         names = dict[str, str](digests)
     except FileNotFoundError:
-        raise DataError(f"no such file: {again}", file=folder / WRITTEN) from None
+        raise DataError(f"no such file: {again}", rule="file-missing", file=folder / WRITTEN) from None
     except (ValueError, TypeError):
-        raise DataError(f"expected the digests of the Space's files: {again}", file=folder / WRITTEN) from None
+        message = f"expected the digests of the Space's files: {again}"
+        raise DataError(message, rule="syntax", file=folder / WRITTEN) from None
     verify_written({path: file for path, file in files.items() if path != WRITTEN}, names, folder, "board --space")
 
 
@@ -82,10 +83,11 @@ def verify_written(files: Mapping[str, Path], digests: Mapping[str, str], folder
     errors = []
     for path in sorted(digests.keys() | files.keys()):
         if path not in digests:
-            errors.append(DataError(f"not written by `eraser-hub {verb}`", file=files[path]))
+            errors.append(DataError(f"not written by `eraser-hub {verb}`", rule="check", file=files[path]))
         elif path not in files:
-            errors.append(DataError(f"no such file: run `eraser-hub {verb}` again", file=f"{folder}/{path}"))
+            message = f"no such file: run `eraser-hub {verb}` again"
+            errors.append(DataError(message, rule="file-missing", file=f"{folder}/{path}"))
         elif file_digest(files[path]) != digests[path]:
             words = f"not as `eraser-hub {verb}` wrote it: run `eraser-hub {verb}` again"
-            errors.append(DataError(words, file=files[path]))
+            errors.append(DataError(words, rule="file-changed", file=files[path]))
     raise_all(errors)

@@ -1,11 +1,11 @@
 """A model's scores as the Hub shows them: ``.eval_results/*.yaml``, and ``model-index`` in the model's card.
 
-    eval_results/ORG/MODEL/.eval_results/eraser.yaml    one value a task of the dataset's eval.yaml, the signature in its notes
+    eval_results/ORG/MODEL/.eval_results/eraser.yaml    a value a task of the dataset's eval.yaml, its signature a note
     eval_results/ORG/MODEL/README.md                    the same as metadata of a card
 
 `write_eval_results` (``score --eval-results``) adds to what stands there, so that several corpora and splits gather;
-`results_files` (``publish --eval-results``) fills in the datasets' namespace and brings the metadata into the card that the
-model has. Both formats are read and written by huggingface_hub's own classes.
+`results_files` (``publish --eval-results``) fills in the datasets' namespace and brings the metadata into the card that
+the model has. Both formats are read and written by huggingface_hub's own classes.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ FOLDER, HIDDEN, CARD = Path("eval_results"), ".eval_results", "README.md"
 def check_model(model: str) -> None:
     """Raise a DataError where ``model`` is no id ``ORG/MODEL`` of the Hub."""
     from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils import validate_repo_id
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
     try:
         validate_repo_id(model)
     except HFValidationError as error:
-        raise DataError(first_line(error), field="--eval-results") from None
+        raise DataError(first_line(error), rule="option-value", field="--eval-results") from None
     if "/" not in model:
-        raise DataError(f"expected ORG/MODEL, found {shown(model)}", field="--eval-results")
+        raise DataError(f"expected ORG/MODEL, found {shown(model)}", rule="option-value", field="--eval-results")
 
 
 def write_eval_results(
@@ -67,11 +67,13 @@ def write_eval_results(
     name, config, split = built.place.dataset, str(scores["config"]), str(scores["split"])
     if name not in HEADLINES or not ranked(split):
         what = f"the dataset {name}" if name not in HEADLINES else f"the split {split}"
-        raise DataError(f"{what} has no tasks in an eval.yaml, so no results can answer them", field="--eval-results")
+        message = f"{what} has no tasks in an eval.yaml, so no results can answer them"
+        raise DataError(message, rule="unsupported", field="--eval-results")
     values = list(_values(name, scores))
     if not values:
         expected = ", ".join(headline.key for headline in HEADLINES[name])
-        raise DataError(f"expected one of the scores {expected}, found none", field="--eval-results")
+        message = f"expected one of the scores {expected}, found none"
+        raise DataError(message, rule="score-missing", field="--eval-results")
     dataset = built.place.repository or name
     revision = built.folder.name if built.place.repository else None
     entries = [
@@ -103,7 +105,7 @@ def _model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
     try:
         card = ModelCard(text or "---\n{}\n---\n")
     except (ValueError, yaml.YAMLError) as error:
-        raise DataError(f"the card's metadata cannot be read ({first_line(error)})", file=path) from None
+        raise DataError(f"the card's metadata cannot be read ({first_line(error)})", rule="syntax", file=path) from None
     assert isinstance(card.data, ModelCardData)
     return card, card.data
 
@@ -127,7 +129,7 @@ def _entry(
         from huggingface_hub import EvalResultEntry
     except ImportError:
         message = "this huggingface_hub knows no results of evaluations (2.4 does): pip install -U huggingface_hub"
-        raise DataError(message, field="--eval-results") from None
+        raise DataError(message, rule="extra-missing", field="--eval-results") from None
     return EvalResultEntry(
         dataset_id=dataset,
         task_id=task,
@@ -176,12 +178,14 @@ def read_entries(path: Path) -> list[EvalResultEntry]:
     try:
         entries = parse_eval_result_entries(yaml.safe_load(_text(path)) or [])
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DataError(f"expected a list of results, cannot be read ({first_line(error)})", file=path) from None
+        message = f"expected a list of results, cannot be read ({first_line(error)})"
+        raise DataError(message, rule="syntax", file=path) from None
     for entry in entries:
         if not isinstance(entry.value, int | float) or not all(
             isinstance(text, str) for text in (entry.dataset_id, entry.task_id)
         ):
-            raise DataError(f"expected a dataset, a task and a number, found {shown(entry.value)}", file=path)
+            message = f"expected a dataset, a task and a number, found {shown(entry.value)}"
+            raise DataError(message, rule="type", file=path)
     return entries
 
 
@@ -248,7 +252,7 @@ def results_files(model: str, namespace: str, card: str, out: Path, folder: Path
     paths = sorted((folder / model / HIDDEN).glob("*.yaml"))
     if not paths:
         message = f"no results: `eraser-hub score .. --eval-results {model}` writes them"
-        raise DataError(message, file=folder / model)
+        raise DataError(message, rule="file-missing", file=folder / model)
 
     def named(dataset: str) -> str:
         return dataset if "/" in dataset else f"{namespace}/{dataset}"

@@ -7,8 +7,11 @@ import errno
 import re
 import time
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.rules import Rule
 
 _TRANSPORTS = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
 _WORDS = {
@@ -36,16 +39,15 @@ class Refusal(DataError):
         retry_after: the seconds that the Hub asks to wait, where it does.
     """
 
-    def __init__(self, message: str, *, passing: bool = False, retry_after: float | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, *, passing: bool = False, retry_after: float | None = None, rule: Rule = "hub"
+    ) -> None:
+        super().__init__(message, rule=rule)
         self.passing, self.retry_after = passing, retry_after
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _refusal, (self.message, self.passing, self.retry_after)
-
-
-def _refusal(message: str, passing: bool, retry_after: float | None) -> Refusal:
-    return Refusal(message, passing=passing, retry_after=retry_after)
+        kept: dict[str, Any] = {"passing": self.passing, "retry_after": self.retry_after, "rule": self.rule}
+        return partial(Refusal, **kept), (self.message,)
 
 
 def redacted(text: str, token: str | None = None) -> str:
@@ -73,12 +75,13 @@ def explained(error: BaseException, what: str, endpoint: str, token: str | None 
         if isinstance(status, int):
             return _of_status(cause, status, what, token)
         if isinstance(cause, OSError) and cause.errno == errno.ENOSPC:
-            return Refusal(f"cannot {what}: no space left on this machine's disk")
+            return Refusal(f"cannot {what}: no space left on this machine's disk", rule="file-unreadable")
         if type(cause).__name__ == "OfflineModeIsEnabled":
             return Refusal(f"cannot {what}: HF_HUB_OFFLINE is set")
         if _is_network(cause):
             reason = redacted(str(cause) or type(cause).__name__, token)
-            return Refusal(f"cannot {what}: cannot reach {redacted(endpoint, token)}: {reason}", passing=True)
+            message = f"cannot {what}: cannot reach {redacted(endpoint, token)}: {reason}"
+            return Refusal(message, passing=True, rule="network")
     text = redacted(" ".join(str(error).split())[:500], token)
     return Refusal(f"cannot {what}: {type(error).__name__}: {text}")
 

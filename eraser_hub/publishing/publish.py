@@ -45,8 +45,8 @@ def publish(
     Args:
         folder: what ``build`` wrote into, e.g. ``hub``.
         namespace: the user or organisation on the Hub.
-        datasets, metrics: names; all that is built when neither is given, nor ``eval_results``. The board's Space counts
-            as a metric, ``results_board``.
+        datasets, metrics: names; all that is built when neither is given, nor ``eval_results``. The board's Space
+            counts as a metric, ``results_board``.
         eval_results: ``ORG/MODEL``, whose results (`eval_results.write_eval_results`) go to the model's repository.
         results_folder: where these lie.
         private: create repositories that do not exist yet as private ones.
@@ -97,14 +97,15 @@ def _results(model: str, namespace: str, publisher: Publisher | None, folder: Pa
     check_model(model)
     card = "" if publisher is None else publisher.text(model, CARD)
     if card is None:
-        raise DataError(f"there is no model {model} on the Hub (or this token may not see it): upload it first")
+        message = f"there is no model {model} on the Hub (or this token may not see it): upload it first"
+        raise DataError(message, rule="hub")
     files = results_files(model, namespace, card, out, folder)
     return Upload(model, model, "model", files, (), "", keeps_others=True)
 
 
 def _differences(uploads: Sequence[Upload], publisher: Publisher | None, say: Say) -> list[DataError]:
-    """Say the plan of each upload; an error for each repository that does not hold what the folder does. Without a publisher
-    none is asked."""
+    """Say the plan of each upload; an error for each repository that does not hold what the folder does. Without a
+    publisher none is asked."""
     errors = []
     for upload in uploads:
         remote = None if publisher is None else publisher.remote(upload)
@@ -112,10 +113,11 @@ def _differences(uploads: Sequence[Upload], publisher: Publisher | None, say: Sa
         for line in plan_lines(upload, changes):
             say(line)
         if publisher is not None and remote is None:
-            errors.append(DataError("not published, or this token may not see it", file=upload.repo_id))
+            errors.append(DataError("not published, or this token may not see it", rule="hub", file=upload.repo_id))
         elif changes:
             counts = f"{len(changes.added)} missing, {len(changes.changed)} differ, {len(changes.removed)} too many"
-            errors.append(DataError(f"what is published is not the folder: of its files {counts}", file=upload.repo_id))
+            message = f"what is published is not the folder: of its files {counts}"
+            errors.append(DataError(message, rule="file-changed", file=upload.repo_id))
     return errors
 
 
@@ -125,12 +127,13 @@ def _send(uploads: Sequence[Upload], publisher: Publisher, folder: Path) -> list
     for upload in uploads:
         try:
             if stamps_of(upload.stamps) != upload.stamps:
-                raise DataError("changed since it was checked: run the same command again", file=folder / upload.name)
+                message = "changed since it was checked: run the same command again"
+                raise DataError(message, rule="file-changed", file=folder / upload.name)
             addresses.append(publisher.publish(upload))
         except DataError as error:
             waiting = [other.repo_id for other in uploads[len(addresses) :]]
             done = f"published: {', '.join(addresses)}; " if addresses else ""
             again = f"{done}not published: {', '.join(waiting)}; the same command uploads the rest"
-            raise DataError(f"{error}\n{again}") from None
+            raise DataError(f"{error}\n{again}", rule=error.rule) from None
         publisher.say(f"published {addresses[-1]}")
     return addresses

@@ -138,7 +138,8 @@ class Publisher:
         left = compare(upload, self.remote(upload) or {})
         if left:
             paths = ", ".join([*left.added, *left.changed, *left.removed][:10])
-            raise DataError(f"{repo_id} does not hold what was uploaded: {paths}; run the same command again")
+            message = f"{repo_id} does not hold what was uploaded: {paths}; run the same command again"
+            raise DataError(message, rule="hub")
         if self.revision == "main" and upload.version:
             self._tag(upload)
         address = f"{re.sub(r'//[^/@]*@', '//', str(self.api.endpoint))}/{KINDS[kind]}{repo_id}"
@@ -201,14 +202,14 @@ class Publisher:
 def client(endpoint: str | None, token: str | None, *, writes: bool = True) -> HfApi:
     """The Hub library's client; who only reads needs no token."""
     import huggingface_hub
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
     from huggingface_hub.utils import logging as hub_logging
 
     # its warnings repeat what is said here, and name presigned addresses
-    hub_logging.set_verbosity_error()
+    hub_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     disable_progress_bars()
     if huggingface_hub.constants.HF_HUB_OFFLINE:
-        raise DataError("HF_HUB_OFFLINE is set: unset it to publish, or ask for a --dry-run")
+        raise DataError("HF_HUB_OFFLINE is set: unset it to publish, or ask for a --dry-run", rule="hub")
     if writes and not (token or huggingface_hub.get_token()):
-        raise DataError("no token: log in with `hf auth login`, or set HF_TOKEN to one that may write")
+        raise DataError("no token: log in with `hf auth login`, or set HF_TOKEN to one that may write", rule="hub")
     return huggingface_hub.HfApi(endpoint=endpoint, token=token, library_name="eraser-hub", library_version=__version__)

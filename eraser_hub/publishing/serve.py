@@ -32,8 +32,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+from eraser_hub.records.atomic import READ_FLAGS
 from eraser_hub.records.errors import DataError
 
+# of os.open: no link that was put in a file's place is followed; Windows has neither flag
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 LISTING_SECONDS = 1.0
 IDLE_SECONDS = 60
 # a request, from its first byte to its last: who drips one for longer does not keep a thread
@@ -66,12 +69,15 @@ class Repository(Protocol):
 
     def files(self, commit: str) -> Mapping[str, HubFile]:
         """Path -> entry at a commit."""
+        ...
 
     def open(self, commit: str, path: str) -> BinaryIO:
         """A listed file's content."""
+        ...
 
     def refs(self) -> dict[str, list[dict[str, str]]]:
         """Branches and tags, as the Hub's API names them."""
+        ...
 
 
 class Folder:
@@ -127,7 +133,7 @@ class Folder:
 
     def open(self, commit: str, path: str) -> BinaryIO:
         entry, real = self._listing[path]
-        file = os.fdopen(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb")
+        file = os.fdopen(os.open(real, READ_FLAGS | NO_LINK), "rb")
         if _fingerprint(real, os.fstat(file.fileno())) != entry.oid:
             file.close()
             self._listed_at = -LISTING_SECONDS
@@ -205,7 +211,7 @@ class HubHandler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.incoming = _Incoming(self.connection, self.timeout)
+        self.incoming = _Incoming(self.connection, self.timeout or IDLE_SECONDS)
         self.rfile = io.BufferedReader(self.incoming)
 
     # -- answers ------------------------------------------------------------------------------------------------------
@@ -441,7 +447,7 @@ def _span(header: str | None, size: int) -> tuple[int, int, bool] | None:
 
 
 def _number(text: str) -> int | None:
-    """A header's whole number, of at most 18 digits; None where it is none. No pattern: a hostile header costs no time."""
+    """A header's whole number, of at most 18 digits; None where it is none. No pattern: it takes no time."""
     text = text.strip()
     return int(text) if len(text) <= 18 and text.isascii() and text.isdecimal() else None
 
@@ -484,14 +490,14 @@ def serve_folder(
     """
     root = Path(folder)
     if not root.is_dir():
-        raise DataError("no such folder; `eraser-hub build` writes it", file=root)
+        raise DataError("no such folder; `eraser-hub build` writes it", rule="file-missing", file=root)
     shelf = Shelf(root, namespaces)
     if not shelf.names():
-        raise DataError(
-            "expected folders NAME/ with a README.md, as `eraser-hub build` writes them, found none", file=root
-        )
+        message = "expected folders NAME/ with a README.md, as `eraser-hub build` writes them, found none"
+        raise DataError(message, rule="file-missing", file=root)
     handler = type("Handler", (HubHandler,), {"find": staticmethod(shelf.find)})
     try:
         return HubServer((host, port), handler)
     except (OSError, OverflowError) as error:
-        raise DataError(f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
+        message = f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
+        raise DataError(message, rule="network") from None

@@ -21,6 +21,7 @@ from typing import Any
 from eraser_hub.records.atomic import carry_over, rebuilding
 from eraser_hub.records.built import read_card
 from eraser_hub.records.errors import DataError, DataErrors, raise_all
+from eraser_hub.records.rules import Rule
 
 # what a Space installs (metrics/requirements.txt); a module may import these and the standard library
 LIBRARIES = frozenset({"evaluate", "datasets", "huggingface_hub", "numpy", "pyarrow"})
@@ -61,7 +62,8 @@ def build_metrics(
     names = known if names is None else list(dict.fromkeys(names))
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise DataError(f"no metric {', '.join(map(repr, unknown))}: there are {', '.join(known) or 'none'}")
+        message = f"no metric {', '.join(map(repr, unknown))}: there are {', '.join(known) or 'none'}"
+        raise DataError(message, rule="option-value")
     contents, errors = {}, []
     for name in names:
         try:
@@ -89,7 +91,9 @@ def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
     paths |= {file: source / file for file in ALL_TOGETHER}
     paths |= {picture: card.parent / picture for picture in _pictures(prose)}
     missing = [
-        DataError("no such file; the Space needs it", file=path) for path in paths.values() if not path.is_file()
+        DataError("no such file; the Space needs it", rule="file-missing", file=path)
+        for path in paths.values()
+        if not path.is_file()
     ]
     raise_all(missing)
     return {target: path.read_bytes() for target, path in sorted(paths.items())}
@@ -115,12 +119,12 @@ def imported_leaves(module: Path) -> list[str]:
         imports[leaf] = _imports(path, errors)
         for further in sorted(imports[leaf].keys() - imports[module.stem].keys() - {module.stem}):
             message = f"imports .{further}, which {module.name} does not import: the loader would not fetch it"
-            errors.append(DataError(message, file=path))
+            errors.append(DataError(message, rule="code", file=path))
     needed = {leaf for leaf, used in imports[module.stem].items() if used}
     while more := {leaf for name in needed for leaf in imports.get(name, ())} - needed:
         needed |= more
     for leaf in sorted(imports[module.stem].keys() - needed):
-        errors.append(DataError(f"names .{leaf}, which neither it nor a leaf of it uses", file=module))
+        errors.append(DataError(f"names .{leaf}, which neither it nor a leaf of it uses", rule="code", file=module))
     raise_all(errors)
     _check_loader(module, leaves)
     return leaves
@@ -136,11 +140,13 @@ def _check_loader(module: Path, leaves: Sequence[str]) -> None:
         raise DataError(
             f"evaluate's loader would fetch {', '.join(fetched) or 'nothing'} where Python imports "
             f"{', '.join(leaves) or 'nothing'}: write each as one line `from .leaf import name`, no comment behind it",
+            rule="code",
             file=module,
         )
     for kind, name, _, _ in imports:
         if kind == "external" or not name.isidentifier():
-            raise DataError(f"evaluate's loader cannot read the import of {name!r}: one module a line", file=module)
+            message = f"evaluate's loader cannot read the import of {name!r}: one module a line"
+            raise DataError(message, rule="code", file=module)
 
 
 def _imports(path: Path, errors: list[DataError]) -> dict[str, bool]:
@@ -151,7 +157,8 @@ def _imports(path: Path, errors: list[DataError]) -> dict[str, bool]:
     try:
         tree = ast.parse(_read(path), filename=str(path))
     except (SyntaxError, ValueError) as error:
-        errors.append(DataError(f"no Python: {error}", file=path, line=getattr(error, "lineno", None)))
+        rule: Rule = error.rule if isinstance(error, DataError) else "code"
+        errors.append(DataError(f"no Python: {error}", rule=rule, file=path, line=getattr(error, "lineno", None)))
         return {}
     leaves: dict[str, bool] = {}
     for node in ast.walk(tree):
@@ -162,11 +169,11 @@ def _imports(path: Path, errors: list[DataError]) -> dict[str, bool]:
             _check_library(node.module or "", path, node.lineno, errors)
         elif isinstance(node, ast.ImportFrom):
             if node.level != 1 or not node.module or "." in node.module:
-                errors.append(DataError("expected `from .leaf import name`", file=path, line=node.lineno))
+                errors.append(DataError("expected `from .leaf import name`", rule="code", file=path, line=node.lineno))
                 continue
             if node.col_offset:
                 message = "an import inside a block is not imports by evaluate's loader"
-                errors.append(DataError(message, file=path, line=node.lineno))
+                errors.append(DataError(message, rule="code", file=path, line=node.lineno))
             used = any(alias.asname != alias.name for alias in node.names)
             leaves[node.module] = leaves.get(node.module, False) or used
     return leaves
@@ -175,7 +182,7 @@ def _imports(path: Path, errors: list[DataError]) -> dict[str, bool]:
 def _check_library(name: str, path: Path, line: int, errors: list[DataError]) -> None:
     top = name.partition(".")[0]
     if top not in LIBRARIES and top not in sys.stdlib_module_names and top != "__future__":
-        errors.append(DataError(f"imports {name}, which a Space does not install", file=path, line=line))
+        errors.append(DataError(f"imports {name}, which a Space does not install", rule="code", file=path, line=line))
 
 
 def space_card(path: Path) -> tuple[dict[str, Any], str]:
@@ -183,15 +190,15 @@ def space_card(path: Path) -> tuple[dict[str, Any], str]:
     header, prose = read_card(path)
     expected = {"sdk": "gradio", "sdk_version": gradio_version(), "python_version": PYTHON, "app_file": "app.py"}
     errors = [
-        DataError(f"expected {value!r}, found {header.get(key)!r}", file=path, field=key)
+        DataError(f"expected {value!r}, found {header.get(key)!r}", rule="code", file=path, field=key)
         for key, value in expected.items()
         if str(header.get(key)) != value
     ]
     if not header.get("title"):
-        errors.append(DataError("expected a title", file=path, field="title"))
+        errors.append(DataError("expected a title", rule="code", file=path, field="title"))
     tags = header.get("tags") or []
     errors += [
-        DataError(f"expected {tag!r} among them", file=path, field="tags")
+        DataError(f"expected {tag!r} among them", rule="code", file=path, field="tags")
         for tag in ("evaluate", "metric")
         if tag not in tags
     ]
@@ -203,7 +210,7 @@ def gradio_version() -> str:
     """The gradio that Spaces run on, as metrics/requirements.txt pins it."""
     match = re.search(r"^gradio==(\S+)", _read(metrics_folder() / "requirements.txt"), flags=re.MULTILINE)
     if match is None:
-        raise DataError("expected a line gradio==VERSION", file=metrics_folder() / "requirements.txt")
+        raise DataError("expected a line gradio==VERSION", rule="code", file=metrics_folder() / "requirements.txt")
     return match[1]
 
 
@@ -216,18 +223,18 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise DataError("no such file; the Space needs it", file=path) from None
+        raise DataError("no such file; the Space needs it", rule="file-missing", file=path) from None
     except UnicodeDecodeError as error:
-        raise DataError(f"no UTF-8: {error}", file=path) from None
+        raise DataError(f"no UTF-8: {error}", rule="encoding", file=path) from None
 
 
 def _refuse_others(folder: Path, name: str) -> None:
     """Refuse a folder that is no Space of this metric: it holds somebody's files."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise DataError("expected a folder or nothing, found a file or a link", file=folder)
+        raise DataError("expected a folder or nothing, found a file or a link", rule="file-kind", file=folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / f"{name}.py").is_file():
         message = f"expected a folder that `build metrics` wrote, found no {name}.py; what stands there is not replaced"
-        raise DataError(f"{message}: take another --out", file=folder)
+        raise DataError(f"{message}: take another --out", rule="file-exists", file=folder)
 
 
 def _write_folder(folder: Path, contents: dict[str, bytes], written: Collection[str]) -> Path:

@@ -1,4 +1,4 @@
-"""What there is to publish, whether it may be, and how it differs from what the Hub holds; nothing here asks the Hub."""
+"""What there is to publish, whether it may be, and how it differs from the Hub; nothing here asks the Hub."""
 
 from __future__ import annotations
 
@@ -94,16 +94,18 @@ def collect(
     for kind, asked in (("dataset", datasets), ("space", metrics)):
         for name in known[kind] if everything else dict.fromkeys(asked or ()):
             if name not in known[kind]:
-                errors.append(DataError(f"no {_noun(kind)} {name!r}: there are {', '.join(known[kind])}"))
+                message = f"no {_noun(kind)} {name!r}: there are {', '.join(known[kind])}"
+                errors.append(DataError(message, rule="option-value"))
             elif (folder / name / "README.md").is_file():
                 uploads.append(_upload(folder / name, name, f"{namespace}/{name}", kind))
             elif not everything:
                 verb = {"dataset": f"build {name}", "space": "build metrics"}[kind]
                 verb = f"board --space {folder / name}" if name == BOARD else verb
-                errors.append(DataError(f"no such folder: run `eraser-hub {verb}` first", file=folder / name))
+                message = f"no such folder: run `eraser-hub {verb}` first"
+                errors.append(DataError(message, rule="file-missing", file=folder / name))
     raise_all(errors)
     if not uploads:
-        raise DataError("nothing to publish: `eraser-hub build` writes what can be", file=folder)
+        raise DataError("nothing to publish: `eraser-hub build` writes what can be", rule="empty", file=folder)
     return uploads
 
 
@@ -116,7 +118,8 @@ def _upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         if path.is_symlink():
-            raise DataError("a link: only files that lie in the folder itself are published", file=path)
+            message = "a link: only files that lie in the folder itself are published"
+            raise DataError(message, rule="file-kind", file=path)
         if any(part.startswith(".") or part == "__pycache__" for part in relative.parts):
             left_out += [relative.as_posix()] if path.is_file() else []
         elif path.is_file():
@@ -166,7 +169,8 @@ def check_dataset(name: str, folder: Path) -> None:
 
     errors = HUB_DATASETS[name].check(folder).errors
     if errors:
-        raise DataError(f"`eraser-hub check` does not pass {name}, so it is not published:\n{summary(errors)}")
+        message = f"`eraser-hub check` does not pass {name}, so it is not published:\n{summary(errors)}"
+        raise DataError(message, rule="check")
 
 
 def _verify_space(upload: Upload, source: Path | None) -> None:

@@ -13,20 +13,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 import pyarrow.parquet as pq
 
 from eraser_hub.conversion.checks import Finding, Report, SplitReport
 from eraser_hub.records.built import BuiltDataset, batches, open_built
 from eraser_hub.records.errors import DataError, first_line, shown
 
+pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
+
 LARGEST_READ = 300_000_000
 LARGEST_SPLIT = 5_000_000_000
-# first rows: at most so many, at least so many, in so many bytes of JSON; cells longer than the last are cut where need be
+# first rows: at most so many, at least so many, in so many bytes of JSON; longer cells than the last may be cut
 FIRST_ROWS, FEWEST_ROWS, FIRST_BYTES, CELL_BYTES = 100, 10, 200_000, 100
 BINS = 10
 MOST_STRING_LABELS, STRING_LABEL_SHARE = 1000, 0.2
@@ -36,8 +38,8 @@ CELL, ROWS_PRINTED = 60, 3
 BATCH_ROWS = 1000
 BARS = "▁▂▃▄▅▆▇█"
 BIN_BUG = (
-    "a fault of the viewer's own: it cannot make bins where the greatest value is the least plus one, and leaves out the "
-    "statistics of the whole split; the values are the release's and stay"
+    "a fault of the viewer's own: it cannot make bins where the greatest value is the least plus one, and leaves out "
+    "the statistics of the whole split; the values are the release's and stay"
 )
 
 
@@ -153,7 +155,8 @@ def viewer_views(folder: Path, configs: Sequence[str] | None = None) -> Iterator
             try:
                 yield _view(config, split, paths, labels, _header_bytes(built, config, split, paths))
             except (pa.ArrowException, OSError) as error:
-                raise DataError(f"cannot be read as Parquet ({shown(str(error))})", file=paths[0]) from None
+                message = f"cannot be read as Parquet ({shown(str(error))})"
+                raise DataError(message, rule="syntax", file=paths[0]) from None
 
 
 def _view_lines(view: SplitView) -> Iterator[str]:
@@ -205,8 +208,8 @@ def _view(
 def fitting_rows(rows: Sequence[Mapping[str, Any]], header_bytes: int) -> tuple[int, int]:
     """How many first rows are shown, and how many of them with cut cells.
 
-    The viewer adds rows, as compact JSON, while they and the header are below the budget. The first ten are shown in any
-    case: where they are too many bytes, it cuts the cells of the last of them, of the one before it, and so on.
+    The viewer adds rows, as compact JSON, while they and the header are below the budget. The first ten are shown in
+    any case: where they are too many bytes, it cuts the cells of the last of them, of the one before it, and so on.
 
     Args:
         rows: the first rows, at most `FIRST_ROWS`.
@@ -254,10 +257,9 @@ def _header_bytes(built: BuiltDataset, config: str, split: str, paths: Sequence[
         )
     except Exception as error:  # datasets raises what it runs into, and could not load the split either
         message = f"datasets cannot read the features of {config}: {first_line(error)}"
-        raise DataError(message, file=built.folder / "README.md", field="dataset_info") from None
-    described = [
-        {"feature_idx": at, "name": name, "type": kind} for at, (name, kind) in enumerate(features.to_dict().items())
-    ]
+        raise DataError(message, rule="type", file=built.folder / "README.md", field="dataset_info") from None
+    kinds = cast("dict[str, Any]", features.to_dict())
+    described = [{"feature_idx": at, "name": name, "type": kind} for at, (name, kind) in enumerate(kinds.items())]
     header = {"dataset": f"org/{built.place.dataset}", "config": config, "split": split, "features": described}
     return len(orjson.dumps(header | {"rows": [], "truncated": False}))
 
@@ -344,7 +346,8 @@ def _statistics_findings(columns: Sequence[Column], schema: pa.Schema) -> Iterat
             example = f"{column.name}: {column.kind} from {bounds[0]:g} to {bounds[1]:g}"
             yield Finding("statistics", "quirk", 1, (example,), f"{example}; {BIN_BUG}")
         if column.digits_alone and column.kind == "string length":
-            why = f"{column.name}: every value is a number of {DATE_DIGITS[0]} to {DATE_DIGITS[1]} digits, which the viewer takes for a date"
+            numbers = f"every value is a number of {DATE_DIGITS[0]} to {DATE_DIGITS[1]} digits"
+            why = f"{column.name}: {numbers}, which the viewer takes for a date"
             yield Finding("dates", "quirk", 1, (column.name,), why)
     counted = {column.name for column in columns}
     without = [name for name in schema.names if name not in counted]

@@ -24,6 +24,10 @@ from .locks import exclusive
 STATE = ".resume.json"
 BUSY = "another build is at work in this folder; wait for it or stop it"
 
+# of os.open for reading: a pipe is not waited for, and newlines stay as they are; Windows lacks the first flag, others
+# the second
+READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -61,7 +65,7 @@ def _exchange(one: Path, other: Path) -> bool:
     except (OSError, AttributeError):
         return False
     here, exchange = -100, 2
-    return renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+    return bool(renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
 
 
 def replace_folder(new: Path, target: Path) -> None:
@@ -93,7 +97,7 @@ def sync_tree(folder: Path) -> None:
     for place, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):
-                handle = os.open(os.path.join(place, name), os.O_RDONLY | os.O_NONBLOCK)  # of a pipe, too
+                handle = os.open(os.path.join(place, name), READ_FLAGS)
                 try:
                     os.fsync(handle)
                 finally:
@@ -111,11 +115,11 @@ def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
 
     Raises:
         BusyError: another run builds the same folder.
-        DataError: the disk is full, the folder cannot be written, or a file stands there. What stood there is as it was.
+        DataError: the disk is full, the folder cannot be written, or a file stands there. What stood there stays.
     """
     target = Path(target)
     if target.exists() and not target.is_dir():
-        raise DataError("expected a folder or nothing, found a file", file=target)
+        raise DataError("expected a folder or nothing, found a file", rule="file-kind", file=target)
     if target.is_symlink():  # what changes is the folder, where it lies; the link goes on leading there
         target = Path(os.path.realpath(target))
     new_parents = _missing_parents(target.parent)
@@ -139,7 +143,7 @@ def rebuilding(target: Path, key: object = None) -> Iterator[Path]:
                 raise
     except OSError as error:
         _remove_empty(new_parents)
-        raise DataError(_disk_words(error), file=error.filename or target) from error
+        raise DataError(_disk_words(error), rule="file-unreadable", file=error.filename or target) from error
     except BaseException:
         _remove_empty(new_parents)
         raise

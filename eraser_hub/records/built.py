@@ -6,7 +6,7 @@
     eraser.files("movies", "val")                   [Path("hub/eraser/movies/validation-00000-of-00001.parquet")]
     eraser.label_names("movies")                    ("NEG", "POS")
     for rows in batches(eraser.files("movies", "val"), ["annotation_id", "evidences"]): ..
-    open_built("org/eraser@v2")                     the same from the Hub; a split's files are fetched when they are asked for
+    open_built("org/eraser@v2")                     the same from the Hub; a split's files are fetched when asked for
 
 The card (README.md) says which configs and splits there are and where their files lie, as for ``load_dataset``; other
 names than its own are refused with a list of those.
@@ -32,6 +32,7 @@ import yaml
 from .errors import DataError, first_line, shown
 from .hub import Place, place_of
 from .lines import reading, utf8_lines
+from .rules import Rule
 from .splits import dataset_split
 
 BATCH_ROWS = 400
@@ -46,18 +47,19 @@ def read_card(path: Path) -> tuple[dict[str, Any], str]:
         DataError: no such file, no YAML at its top, or none that can be read.
     """
     if not os.path.lexists(path):
-        raise DataError("expected a card, found none", file=path)
+        raise DataError("expected a card, found none", rule="file-missing", file=path)
     text = "".join(utf8_lines(path)).replace("\r\n", "\n")
     front = _FRONT.match(text)
     if front is None:
-        raise DataError("expected a card that begins with YAML metadata, found none", file=path)
+        raise DataError("expected a card that begins with YAML metadata, found none", rule="syntax", file=path)
     try:
         # by libyaml where PyYAML has it: a card of all configs takes a tenth of the time
         metadata = yaml.load(front[1], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, brackets without end
-        raise DataError(f"the card's YAML cannot be read ({' '.join(str(error).split())})", file=path) from None
+        message = f"the card's YAML cannot be read ({' '.join(str(error).split())})"
+        raise DataError(message, rule="syntax", file=path) from None
     if not isinstance(metadata, dict):
-        raise DataError(f"expected YAML metadata with names, found {shown(metadata)}", file=path)
+        raise DataError(f"expected YAML metadata with names, found {shown(metadata)}", rule="type", file=path)
     return metadata, text[front.end() :]
 
 
@@ -89,7 +91,8 @@ class BuiltDataset:
             DataError: the Hub does not give them; the pattern leads out of the folder.
         """
         if not pattern or pattern.startswith("/") or ".." in pattern.split("/") or "\0" in pattern:
-            raise DataError(f"expected a pattern of files below the folder, found {shown(pattern)}", file=self.name)
+            message = f"expected a pattern of files below the folder, found {shown(pattern)}"
+            raise DataError(message, rule="file-name", file=self.name)
         if self.place.repository is not None:
             self.place._replace(revision=self.folder.name).fetch([pattern])
         return sorted(self.folder.glob(pattern))
@@ -109,8 +112,9 @@ class BuiltDataset:
         entries = self.card["configs"]
         for entry in entries:
             if entry.get("default") or len(entries) == 1:
-                return entry["config_name"]
-        raise DataError("expected --config: the dataset's card names no default", file=self.name)
+                name: str = entry["config_name"]
+                return name
+        raise DataError("expected --config: the dataset's card names no default", rule="option-missing", file=self.name)
 
     def chosen(self, configs: Sequence[str] | None = None) -> list[str]:
         """These configs, each once; all where none is named.
@@ -120,9 +124,8 @@ class BuiltDataset:
         """
         for name in configs or ():
             if name not in self.configs:
-                raise DataError(
-                    f"expected one of the configs {_listed(self.configs)}, found {shown(name)}", file=self.name
-                )
+                message = f"expected one of the configs {_listed(self.configs)}, found {shown(name)}"
+                raise DataError(message, rule="option-value", file=self.name)
         return list(dict.fromkeys(configs)) if configs else self.configs
 
     def splits(self, config: str) -> dict[str, list[Path]]:
@@ -138,9 +141,8 @@ class BuiltDataset:
             patterns = item["path"] if isinstance(item["path"], list) else [item["path"]]
             files[item["split"]] = sorted(path for pattern in patterns for path in self.paths(pattern))
             if not files[item["split"]]:
-                raise DataError(
-                    f"the card names {patterns[0]} for {config}/{item['split']}, found no such file", file=self.name
-                )
+                message = f"the card names {patterns[0]} for {config}/{item['split']}, found no such file"
+                raise DataError(message, rule="file-missing", file=self.name)
         return files
 
     def files(self, config: str, split: str) -> list[Path]:
@@ -151,9 +153,8 @@ class BuiltDataset:
         """
         splits = self.splits(config)
         if dataset_split(split) not in splits:
-            raise DataError(
-                f"expected one of the splits {_listed(splits)}, found {shown(split)}", file=Path(self.name) / config
-            )
+            message = f"expected one of the splits {_listed(splits)}, found {shown(split)}"
+            raise DataError(message, rule="option-value", file=Path(self.name) / config)
         return splits[dataset_split(split)]
 
     def rows(
@@ -171,7 +172,8 @@ class BuiltDataset:
     def info(self, config: str) -> Mapping[str, Any]:
         """The card's ``dataset_info`` of a config (version, features, splits, ..); empty where there is none."""
         infos = self.card.get("dataset_info") or []
-        for info in infos if isinstance(infos, list) else [infos]:
+        listed: list[dict[str, Any]] = infos if isinstance(infos, list) else [infos]
+        for info in listed:
             if info.get("config_name", config) == config:
                 return info
         return {}
@@ -192,7 +194,8 @@ class BuiltDataset:
             if names:
                 if not isinstance(names, list) or not isinstance(feature.get("name"), str):
                     message = f"expected the names of labels, found {shown(names)}"
-                    raise DataError(message, file=self.folder / "README.md", field=f"dataset_info.{config}.features")
+                    field = f"dataset_info.{config}.features"
+                    raise DataError(message, rule="type", file=self.folder / "README.md", field=field)
                 labels[feature["name"]] = tuple(map(str, names))
         return labels
 
@@ -215,17 +218,17 @@ def open_built(dataset: str | PathLike[str], revision: str | None = None) -> Bui
     place = place_of(dataset, revision)
     folder = place.fetch(["README.md"])
     if not folder.is_dir():
-        raise DataError("expected the folder of a built dataset, found none", file=folder)
+        raise DataError("expected the folder of a built dataset, found none", rule="file-missing", file=folder)
     path = folder / "README.md"
     card, prose = read_card(path)
     try:
         msgspec.convert(card, _Card)
     except msgspec.ValidationError as error:
         message, _, field = str(error).partition(" - at `$.")
-        raise DataError(
-            f"expected YAML with configs, and the split and path of their data_files, found none ({message[:1].lower()}"
-            f"{message[1:]})", file=path, field=field.rstrip("`") or None,
-        ) from None  # fmt: skip
+        words = "expected YAML with configs, and the split and path of their data_files, found none"
+        why, field = message[:1].lower() + message[1:], field.rstrip("`")
+        rule: Rule = "key-missing" if "required field" in message else "type"
+        raise DataError(f"{words} ({why})", rule=rule, file=path, field=field or None) from None
     return BuiltDataset(folder, card, prose, place)
 
 
@@ -279,8 +282,8 @@ def batches(
         whole: the columns that hold no null, at any depth; ``name[]`` may be null as a whole, and holds none below.
 
     Raises:
-        DataError: a file that is no Parquet, is damaged, or lacks a column, or a column of another kind; a null where none
-            may be.
+        DataError: a file that is no Parquet, is damaged, or lacks a column, or a column of another kind; a null where
+            none may be.
     """
     for path in files:
         first = 1
@@ -294,7 +297,7 @@ def batches(
                     first += batch.num_rows
                     yield pa.Table.from_batches([batch])
         except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-            raise DataError(f"cannot be read as Parquet ({first_line(error)})", file=path) from None
+            raise DataError(f"cannot be read as Parquet ({first_line(error)})", rule="syntax", file=path) from None
 
 
 def _check_whole(values: pa.Array, name: str, path: Path, first: int) -> None:
@@ -308,9 +311,9 @@ def _check_whole(values: pa.Array, name: str, path: Path, first: int) -> None:
         values, name, rows = level.pop()
         if values.null_count:
             line = int(rows[values.is_null().to_numpy(zero_copy_only=False)][0])
-            raise DataError("expected a value, found null", file=path, line=line, field=name)
+            raise DataError("expected a value, found null", rule="type", file=path, line=line, field=name)
         if pa.types.is_list(values.type):
-            sizes = pc.list_value_length(values).to_numpy(zero_copy_only=False)
+            sizes = pc.call_function("list_value_length", [values]).to_numpy(zero_copy_only=False)
             level.append((values.flatten(), f"{name}[]", np.repeat(rows, sizes)))
         elif pa.types.is_struct(values.type):
             fields = zip(values.type, values.flatten(), strict=True)
@@ -321,13 +324,14 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str] | None, kinds: pa.S
     wanted = kinds.names if columns is None and kinds is not None else columns
     for name in schema.names if wanted is None else wanted:
         if name not in schema.names:
-            raise DataError(f"expected the column {name}, found {shown(schema.names, 300)}", file=path)
+            message = f"expected the column {name}, found {shown(schema.names, 300)}"
+            raise DataError(message, rule="key-missing", file=path)
         if schema.names.count(name) > 1:
-            raise DataError(f"expected the column {name} once, found it {schema.names.count(name)} times", file=path)
+            message = f"expected the column {name} once, found it {schema.names.count(name)} times"
+            raise DataError(message, rule="key-twice", file=path)
         if kinds is not None and not _same_kind(kinds.field(name).type, schema.field(name).type):
-            raise DataError(
-                f"expected the column {name} as {kinds.field(name).type}, found {schema.field(name).type}", file=path
-            )
+            message = f"expected the column {name} as {kinds.field(name).type}, found {schema.field(name).type}"
+            raise DataError(message, rule="type", file=path)
 
 
 def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
@@ -335,8 +339,8 @@ def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
         return same_type(one, other)
     for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean):
         if kind(one):
-            return kind(other)
-    return pa.types.is_string(other) or pa.types.is_large_string(other)
+            return bool(kind(other))
+    return bool(pa.types.is_string(other) or pa.types.is_large_string(other))
 
 
 def same_type(one: pa.DataType, other: pa.DataType) -> bool:
@@ -347,7 +351,7 @@ def same_type(one: pa.DataType, other: pa.DataType) -> bool:
         if [field.name for field in one] != [field.name for field in other]:
             return False
         return all(same_type(a.type, b.type) for a, b in zip(one, other, strict=True))
-    return one == other
+    return bool(one == other)
 
 
 def label_name(
@@ -378,4 +382,4 @@ def label_name(
         if 0 <= label < len(label_names):
             return label_names[label]
     expected = "a label" if label_names is None else f"a label name or 0 to {len(label_names) - 1}"
-    raise DataError(f"expected {expected}, found {shown(label)}", instance=instance, field=field)
+    raise DataError(f"expected {expected}, found {shown(label)}", rule="label-unknown", instance=instance, field=field)

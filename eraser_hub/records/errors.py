@@ -42,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Words for a terminal: lines made visible, each cut in its middle to `LONGEST_LINE`, at most `MOST_LINES` of them."""
+    """Words for a terminal: at most `MOST_LINES` lines, made visible, each cut in its middle to `LONGEST_LINE`."""
     lines = text.split("\n")
     more = [f"… and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
     return "\n".join([*(_cut(visible(line)) for line in lines[:MOST_LINES]), *more])
@@ -86,14 +86,8 @@ class DataError(ValueError):
         instance: object | None = None,
         field: str | None = None,
     ) -> None:
-        self.message, self.rule, self.file, self.line, self.instance, self.field = (
-            message,
-            rule,
-            file,
-            line,
-            instance,
-            field,
-        )
+        self.message, self.file, self.line, self.instance, self.field = message, file, line, instance, field
+        self.rule: Rule = rule
         super().__init__(message)
 
     def __str__(self) -> str:

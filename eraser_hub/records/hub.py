@@ -52,7 +52,7 @@ class Place(NamedTuple):
         if self.repository is None:
             return Path(self.name)
         from huggingface_hub import snapshot_download
-        from huggingface_hub.utils import disable_progress_bars
+        from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]  # exported when asked for
 
         disable_progress_bars()
         try:
@@ -61,13 +61,13 @@ class Place(NamedTuple):
             )
         except Exception as error:  # the library raises many kinds, its HTTP client's among them
             message = f"no folder of that name is here, and the Hub does not give it ({first_line(error)})"
-            raise DataError(message, file=self.name) from error
+            raise DataError(message, rule="hub", file=self.name) from error
         return Path(folder)
 
 
 def place_of(dataset: str | PathLike[str], revision: str | None = None) -> Place:
-    """What a ``--dataset`` means: a folder that is there, else a dataset of the Hub (``org/name``, ``hf://datasets/org/name``;
-    a revision may follow behind ``@``), else a folder that is not there.
+    """What a ``--dataset`` means: a folder that is there, else a dataset of the Hub (``org/name``,
+    ``hf://datasets/org/name``; a revision may follow behind ``@``), else a folder that is not there.
 
     Args:
         dataset: as it was given.

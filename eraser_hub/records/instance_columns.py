@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from msgspec import Struct
@@ -28,6 +28,8 @@ from eraser_hub.metrics.fields import (
 from eraser_hub.metrics.flat import Predictions
 from eraser_hub.metrics.flatten_rows import ScoreTable, flat_array
 from eraser_hub.metrics.offences import Offences, Rows
+
+from .rules import Rule
 
 
 class Fields:
@@ -67,13 +69,8 @@ class TypedColumns:
         self.docs: dict[str, int] = {}
         self.labels: dict[str, int] = {}
         self.layouts: dict[tuple[str, ...], int] = {}
-        self.integers = {
-            name: array("q")
-            for name in (
-                "answered", "rationales", "classification", "doc", "hard", "start", "end", *SOFT_FIELDS, *LIST_FIELDS,
-                LEAVE_ONE_OUT,
-            )
-        }  # fmt: skip
+        own = ("answered", "rationales", "classification", "doc", "hard", "start", "end")
+        self.integers = {name: array("q") for name in (*own, *SOFT_FIELDS, *LIST_FIELDS, LEAVE_ONE_OUT)}
         self.floats = {
             name: array("d") for name in ("threshold", *map("{}_scores".format, (*SOFT_FIELDS, LEAVE_ONE_OUT)))
         }
@@ -81,21 +78,21 @@ class TypedColumns:
         self.tables = {name: ScoreTable(self.layouts) for name in LABELLED}
         self.first = 0  # of the instances that are being added
 
-    def add(self, instances: Fields, lines: Iterable[int], wrong: Sequence[tuple[int, str, str]] = ()) -> None:
+    def add(self, instances: Fields, lines: Iterable[int], wrong: Sequence[tuple[int, str, str, Rule]] = ()) -> None:
         """Append some instances.
 
         Args:
             instances: `predictions.TypedInstance` each.
             lines: the line of each.
-            wrong: what else is to be told: (place among the instances, field, message).
+            wrong: what else is to be told: (place among the instances, field, message, rule).
         """
         self.first = len(self.ids)
         self.lines.extend(lines)
         names = instances["annotation_id"]
         plain = _all_strings(names)
         self.ids += names if plain else ["" if name is None else str(name) for name in names]
-        for row, field, message in wrong:
-            self._say(row, field, message)
+        for row, field, message, rule in wrong:
+            self._say(row, field, message, rule)
         if not plain:
             told = {row for row, *_ in wrong}
             for row, name in enumerate(names):
@@ -119,9 +116,9 @@ class TypedColumns:
         for name, (field, entry) in LIST_FIELDS.items():
             self._several(instances, field, entry, self.integers[name])
 
-    def _say(self, row: int, field: str, message: str) -> None:
+    def _say(self, row: int, field: str, message: str, rule: Rule = "type") -> None:
         """Tell an offence of the row-th instance that is being added."""
-        self.offences.say("prediction", self.first + row, field, message)
+        self.offences.say("prediction", self.first + row, field, message, rule)
 
     def _rationales(self, instances: Fields) -> None:
         several, rationales = instances["rationales"], instances.inner("rationales")
@@ -155,7 +152,7 @@ class TypedColumns:
                 if own and any(abs(token) >= 2**63 for span in own for token in (span.start_token, span.end_token)):
                     row, before = places[at]
                     message = "expected offsets within the document, found one beyond 64 bits"
-                    self._say(row, f"{before}{HARD_FIELD}", message)
+                    self._say(row, f"{before}{HARD_FIELD}", message, "range")
                     hard[at] = []
             near = [span for own in hard if own for span in own]
             bounds = array("q", [span.start_token for span in near]), array("q", [span.end_token for span in near])
@@ -168,7 +165,7 @@ class TypedColumns:
         name: str,
         several: Sequence[dict[str, float | None] | None],
         field: str,
-        places: Sequence[tuple[int, str]] | None = None,
+        places: _Places | None = None,
     ) -> None:
         """Append rows of a table of scores; ``places`` says of each the instance, and what stands before the field."""
         table = self.tables[name]
@@ -178,9 +175,9 @@ class TypedColumns:
             wrong = table.add(scores, True)
             if wrong is not None:
                 row, before = (at, "") if places is None else places[at]
-                self._say(row, f"{before}{field}", wrong)
+                self._say(row, f"{before}{field}", wrong, "probabilities")
 
-    def _several(self, instances: Fields, field: str, entry: str, sizes: array) -> None:
+    def _several(self, instances: Fields, field: str, entry: str, sizes: array[int]) -> None:
         lists = instances[field]
         sizes.fromlist(_sizes(lists))
         entries = instances.inner(field)
@@ -222,7 +219,7 @@ class TypedColumns:
         return record, lines, told
 
 
-def _numbers(column: Sequence[Any], number: NumberField) -> array:
+def _numbers(column: Sequence[Any], number: NumberField) -> array[float]:
     """The numbers of some instances' field; NaN where there is none."""
     if column.count(None) == len(column):
         return array("d", [np.nan]) * len(column)
@@ -231,16 +228,13 @@ def _numbers(column: Sequence[Any], number: NumberField) -> array:
     return array("d", [np.nan if value is None else value for value in column])
 
 
-class _Places(Sequence[tuple[int, str]]):
+class _Places:
     """Of each entry of lists the list, and what stands before the entry's fields; looked for when asked for."""
 
     def __init__(self, lists: Sequence[Sequence[Any] | None], field: str) -> None:
         self.lists, self.field = lists, field
 
-    def __len__(self) -> int:
-        return sum(len(own or ()) for own in self.lists)
-
-    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+    def __getitem__(self, at: int) -> tuple[int, str]:
         for row, own in enumerate(self.lists):
             if at < len(own or ()):
                 return row, f"{self.field}[{at}]."
@@ -250,14 +244,14 @@ class _Places(Sequence[tuple[int, str]]):
 
 def _all_strings(values: Sequence[object]) -> bool:
     try:
-        "".join(values)  # type: ignore[arg-type]  # faster than to ask each
+        "".join(cast("Sequence[str]", values))  # faster than to ask each
     except TypeError:
         return False
     return True
 
 
-def _sizes(lists: Sequence[list | None]) -> list[int]:
+def _sizes(lists: Sequence[list[Any] | None]) -> list[int]:
     """Lengths, -1 for None."""
     if all(lists):
-        return list(map(len, lists))  # type: ignore[arg-type]
+        return list(map(len, cast("Sequence[list[Any]]", lists)))
     return [-1 if own is None else len(own) for own in lists]

@@ -1,8 +1,9 @@
 """JSON lines read strictly, and what a fast reading has to look at besides.
 
-`strict_value` and `strict_object` say of a line what is wrong with it. Who reads many lines decodes them with typed msgspec
-structs, which check every field's type in C, and asks the strict way where that fails. A typed decoder does not see a key that
-stands twice in one object (the last one wins silently): `quotes_are` does, which counts the quotes of a run of lines.
+`strict_value` and `strict_object` say of a line what is wrong with it. Who reads many lines decodes them with typed
+msgspec structs, which check every field's type in C, and asks the strict way where that fails. A typed decoder does not
+see a key that stands twice in one object (the last one wins silently): `quotes_are` does, which counts the quotes of a
+run of lines.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from typing import Any
 
 from .errors import DataError, shown
 from .lines import bad_byte
+from .rules import Rule
 
 MOST_NESTED = 64
 TOO_DEEP = f"expected a JSON object, found one that is nested too deeply (more than {MOST_NESTED} levels)"
 
 
 def quotes_are(text: bytes, strings: int) -> bool:
-    """Whether exactly so many strings (keys included) stand in JSON text; False also where this cannot be told quickly."""
+    """Whether just so many strings (keys included) stand in JSON text; False also where this is not quickly told."""
     import numpy as np  # here, since every verb reads JSON lines before it needs arrays
 
     quotes = int(np.count_nonzero(np.frombuffer(text, np.uint8) == 0x22))
@@ -41,7 +43,7 @@ def strict_object(line: bytes, *, file: Path | str, number: int) -> dict[str, An
     """
     value = strict_value(line, file=file, number=number)
     if not isinstance(value, dict):
-        raise DataError(f"expected a JSON object, found {describe(value)}", file=file, line=number)
+        raise DataError(f"expected a JSON object, found {describe(value)}", rule="type", file=file, line=number)
     return value
 
 
@@ -55,38 +57,44 @@ def strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as cause:
-        raise DataError(f"expected UTF-8, found the {bad_byte(line, cause)}", file=file, line=number) from None
+        words = f"expected UTF-8, found the {bad_byte(line, cause)}"
+        raise DataError(words, rule="encoding", file=file, line=number) from None
     if not text.strip(" \t\r\n"):
-        raise DataError("expected a JSON object, found an empty line", file=file, line=number)
+        raise DataError("expected a JSON object, found an empty line", rule="empty", file=file, line=number)
     try:
         value = json.loads(
             text, object_pairs_hook=_object_of_pairs, parse_constant=_refuse_constant, parse_float=_finite_float
         )
     except (_Refused, RecursionError, ValueError) as cause:
-        raise DataError(_why_refused(cause, text), file=file, line=number) from None
+        rule, message = _why_refused(cause, text)
+        raise DataError(message, rule=rule, file=file, line=number) from None
     # one bound for every release of Python, below which whoever walks the value meets no recursion limit
     if text.count("[") + text.count("{") > MOST_NESTED and _nested_deeper(value, MOST_NESTED):
-        raise DataError(TOO_DEEP, file=file, line=number)
+        raise DataError(TOO_DEEP, rule="size-limit", file=file, line=number)
     return value
 
 
-def _why_refused(cause: Exception, text: str) -> str:
+def _why_refused(cause: Exception, text: str) -> tuple[Rule, str]:
     if isinstance(cause, _Refused):
-        return str(cause)
+        return cause.rule, str(cause)
     if isinstance(cause, RecursionError):
-        return TOO_DEEP
+        return "size-limit", TOO_DEEP
     if not isinstance(cause, json.JSONDecodeError):  # an integer of more digits than Python converts
-        return "expected numbers of at most 64 bits, found a longer one"
+        return "range", "expected numbers of at most 64 bits, found a longer one"
     if re.match(r"(---|- |[\w-]+:)(\s|$)", text) or re.match(r"- [\w-]+:\s", text):
-        return f"looks like YAML; a JSON object a line is expected, found {shown(text.rstrip()[:40])}"
+        return "syntax", f"looks like YAML; a JSON object a line is expected, found {shown(text.rstrip()[:40])}"
     where = f"at character {cause.pos + 1} of {len(text)}"
     if cause.pos >= len(text.rstrip()) or "Unterminated" in cause.msg:
-        return f"expected a whole JSON object, found the line's end ({cause.msg} {where})"
-    return f"expected a JSON object, found {shown(text[cause.pos : cause.pos + 20])} ({cause.msg} {where})"
+        return "syntax", f"expected a whole JSON object, found the line's end ({cause.msg} {where})"
+    return "syntax", f"expected a JSON object, found {shown(text[cause.pos : cause.pos + 20])} ({cause.msg} {where})"
 
 
 class _Refused(Exception):
-    """Why a value that a looser reader takes is refused."""
+    """Why a value that a looser reader takes is refused, and the rule that it breaks."""
+
+    def __init__(self, rule: Rule, message: str) -> None:
+        super().__init__(message)
+        self.rule: Rule = rule
 
 
 def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -95,19 +103,19 @@ def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _Refused(f"expected each key once, found the key {shown(key)} twice in one object")
+                raise _Refused("key-twice", f"expected each key once, found the key {shown(key)} twice in one object")
             seen.add(key)
     return members
 
 
 def _refuse_constant(name: str) -> Any:
-    raise _Refused(f"expected JSON, found {name}, which JSON does not have")
+    raise _Refused("syntax", f"expected JSON, found {name}, which JSON does not have")
 
 
 def _finite_float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):  # it would be written back as Infinity, which JSON does not have
-        raise _Refused(f"expected numbers of at most 64 bits, found {shown(digits, 40)}")
+        raise _Refused("range", f"expected numbers of at most 64 bits, found {shown(digits, 40)}")
     return number
 
 
@@ -122,8 +130,8 @@ def _nested_deeper(value: object, most: int) -> bool:
 
 
 def brackets_nest(text: str, most: int = MOST_NESTED) -> bool:
-    """Whether the brackets of a text stand in one another more than ``most`` deep: parsers of other formats than JSON take
-    minutes over these, or all of the stack."""
+    """Whether the brackets of a text stand in one another more than ``most`` deep: parsers of other formats than JSON
+    take minutes over these, or all of the stack."""
     depth = 0
     for sign in re.findall(r"[\[\](){}]", text):
         depth = depth + 1 if sign in "[({" else max(0, depth - 1)

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
+from .atomic import READ_FLAGS
 from .errors import DataError
+from .rules import Rule
 
 BATCH_BYTES = 1 << 20
 
@@ -89,6 +91,13 @@ def _kind_of(found: os.stat_result) -> str:
     return _KINDS.get(stat.S_IFMT(found.st_mode), "a device")
 
 
+def os_rule(error: OSError) -> Rule:
+    """The rule that a file breaks which the system cannot open."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return "file-missing"
+    return "file-kind" if isinstance(error, IsADirectoryError) else "file-unreadable"
+
+
 @contextmanager
 def reading(path: str | PathLike[str]) -> Iterator[None]:
     """Say which file cannot be read, and why; a pipe, which may never end, is not opened.
@@ -99,10 +108,10 @@ def reading(path: str | PathLike[str]) -> Iterator[None]:
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
-            raise DataError(f"expected a file, found {_kind_of(found)}", file=path)
+            raise DataError(f"expected a file, found {_kind_of(found)}", rule="file-kind", file=path)
         yield
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
+        raise DataError(f"cannot be read: {error.strerror or error}", rule=os_rule(error), file=path) from None
 
 
 def utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
@@ -116,7 +125,8 @@ def utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
             try:
                 text = raw.decode("utf-8")
             except UnicodeDecodeError as error:
-                raise DataError(f"expected UTF-8, found {bad_byte(raw, error)}", file=path, line=number) from None
+                message = f"expected UTF-8, found {bad_byte(raw, error)}"
+                raise DataError(message, rule="encoding", file=path, line=number) from None
             yield text.removeprefix("\ufeff") if number == 1 else text
 
 
@@ -144,10 +154,11 @@ def utf8_file(path: str) -> bytes:
         return data
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(f"expected UTF-8, found the byte 0x{data[error.start]:02x}", file=path, line=line) from None
+        message = f"expected UTF-8, found the byte 0x{data[error.start]:02x}"
+        raise DataError(message, rule="encoding", file=path, line=line) from None
     except OSError as error:
         kind = NoFile if error.errno in _NO_FILE else DataError
-        raise kind(f"cannot be read: {error.strerror}", file=path) from None
+        raise kind(f"cannot be read: {error.strerror}", rule=os_rule(error), file=path) from None
 
 
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
@@ -155,11 +166,11 @@ _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
 
 def _bytes_of(path: str) -> bytes:
     """A file's bytes by the system's own calls: .6 of the time that a look before and Python's file object take."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # of a pipe, too, which would be waited for
+    handle = os.open(path, READ_FLAGS)
     try:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            raise NoFile(f"expected a file, found {_kind_of(found)}", file=path)
+            raise NoFile(f"expected a file, found {_kind_of(found)}", rule="file-kind", file=path)
         data = os.read(handle, found.st_size + 1)
         while len(data) != found.st_size and (more := os.read(handle, BATCH_BYTES)):
             data += more
@@ -169,7 +180,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def check_utf8(lines: Sequence[bytes]) -> None:
-    """Raise a UnicodeDecodeError for a line that is no UTF-8 (a typed decoder does not look at fields that it skips)."""
+    """Raise a UnicodeDecodeError for a line that is no UTF-8 (a typed decoder skips fields without a look at them)."""
     if not all(map(bytes.isascii, lines)):
         for line in lines:
             line.decode()

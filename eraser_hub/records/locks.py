@@ -29,7 +29,7 @@ def exclusive(lock: Path, busy: str, file: str | PathLike[str] | None = None) ->
     try:
         file_lock.acquire()
     except Timeout:
-        raise BusyError(busy, file=file) from None
+        raise BusyError(busy, rule="busy", file=file) from None
     try:
         yield
     finally:

@@ -18,8 +18,8 @@ def operator_path(out: Path, operator: str) -> Path:
 
 
 def operator_files(path: Path) -> list[Path]:
-    """The files of a run that was asked for ``path`` and several ways of erasing; ``path`` alone where it is there itself, or
-    no such file is."""
+    """The files of a run that was asked for ``path`` and several ways of erasing; ``path`` alone where it is there
+    itself, or no such file is."""
     files = [] if path.exists() else [operator_path(path, operator) for operator in ERASE_MODES]
     return [file for file in files if file.is_file()] or [path]
 

@@ -1,14 +1,14 @@
 """ERASER prediction files, JSON lines or Parquet: typed, and read once, some instances at a time.
 
-    for number, instance in instances(path): ..     typed instances, each with its line
-    for number, row in plain_rows(path): ..               rows of another kind, such as those of the perturbation benchmark, untyped
-    for part in parts(path): ..                     instances as flat arrays, as metrics/ takes them, several processes reading
+    for number, instance in instances(path): ..   typed instances, each with its line
+    for number, row in plain_rows(path): ..       untyped rows of another kind, such as the perturbation benchmark's
+    for part in parts(path): ..                   instances as flat arrays, as metrics/ takes them, read by processes
 
-The fields are those that `metrics.fields` names; a misspelt one is an error, any other is counted (`metrics.strangers`). Of
-Parquet a row counts as a line.
+The fields are those that `metrics.fields` names; a misspelt one is an error, any other is counted
+(`metrics.strangers`). Of Parquet a row counts as a line.
 
-Lines are decoded by msgspec, typed, and without a word of Python for each. What it refuses, and a run of lines in which a key
-may stand twice (their quotes are counted), is read again strictly (`json_lines`), which says what is wrong.
+Lines are decoded by msgspec, typed, and without a word of Python for each. What it refuses, and a run of lines in which
+a key may stand twice (their quotes are counted), is read again strictly (`json_lines`), which says what is wrong.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import msgspec
 from msgspec import UNSET
@@ -52,6 +53,7 @@ from .instance_columns import Fields, TypedColumns
 from .json_lines import quotes_are, strict_object
 from .lines import Lines, batches_of_lines, check_utf8, reading
 from .processes import cores, process_pool
+from .rules import Rule
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,15 +78,15 @@ class Span(msgspec.Struct, gc=False):
 
 
 class Rationale(msgspec.Struct, gc=False):
-    """A document's rationale; as it is read it has the fields of `fields.HARD_FIELD` and `fields.SOFT_FIELDS` besides."""
+    """A document's rationale; as read it has the fields of `fields.HARD_FIELD` and `fields.SOFT_FIELDS` besides."""
 
-    docid: str | int = None  # type: ignore[assignment]
+    docid: str | int = cast("str", None)  # None while it is read
 
 
 class TypedInstance(msgspec.Struct, gc=False):
     """A model's output for an annotation; as it is read it has the others of `INSTANCE` besides."""
 
-    annotation_id: str | int = None  # type: ignore[assignment]
+    annotation_id: str | int = cast("str", None)  # None while it is read
     rationales: list[Rationale] | None = None
     classification: str | None = None
 
@@ -107,7 +109,7 @@ def _kind(absent: Any, rationale: Any = msgspec.Struct, instance: Any = msgspec.
         "Span", [("start_token", int), ("end_token", int)], bases=(Span,), gc=False, forbid_unknown_fields=True
     )
     soft = {soft.field: list[float] for soft in SOFT_FIELDS.values()}
-    rationale = struct("Rationale", {"docid": str | int, HARD_FIELD: list[span], **soft}, rationale)  # type: ignore[valid-type]
+    rationale = struct("Rationale", {"docid": str | int, HARD_FIELD: GenericAlias(list, span), **soft}, rationale)
     erased = {
         several.field: struct("Erased", ({"threshold": float} if several.entry == "threshold" else {}) | sides)
         for several in LIST_FIELDS.values()
@@ -120,7 +122,7 @@ def _kind(absent: Any, rationale: Any = msgspec.Struct, instance: Any = msgspec.
         "Instance",
         {
             "annotation_id": str | int,
-            "rationales": list[rationale],  # type: ignore[valid-type]
+            "rationales": GenericAlias(list, rationale),
             "classification": str,
             LEAVE_ONE_OUT: list[float],
             OUTCOME_FIELD: str,
@@ -130,7 +132,7 @@ def _kind(absent: Any, rationale: Any = msgspec.Struct, instance: Any = msgspec.
                 for name, more in OBJECT_FIELDS.items()
             },
             **dict.fromkeys(SCORE_FIELDS.values(), scores),
-            **{field: list[kind] for field, kind in erased.items()},  # type: ignore[valid-type]
+            **{field: GenericAlias(list, kind) for field, kind in erased.items()},
         },
         instance,
     )
@@ -150,7 +152,7 @@ def _texts(kind: Any) -> Iterator[str]:
 _Instance: type[TypedInstance] = _kind(None, Rationale, TypedInstance)
 _TEXTS = frozenset(_texts(_Instance))
 _decode = msgspec.json.Decoder(_Instance).decode
-Wrong = tuple[str, str]  # a field, and what is wrong with it
+Wrong = tuple[str, str, Rule]  # a field, what is wrong with it, and the rule that it breaks
 
 
 @cache
@@ -163,22 +165,23 @@ def instances(path: Path) -> Iterator[tuple[int, TypedInstance]]:
     """The instances of a prediction file, each with its line (of Parquet: its row), numbered from 1.
 
     Raises:
-        DataError: the file cannot be read; a line is no JSON, has a field of another type or a misspelt one, or lacks an
-            id; with file, line and field.
+        DataError: the file cannot be read; a line is no JSON, has a field of another type or a misspelt one, or lacks
+            an id; with file, line and field.
     """
     strangers = Strangers()
     for number, instance, wrong in _typed_rows(path, strangers) if is_parquet(path) else _typed_lines(path, strangers):
         name = instance.annotation_id
         if wrong:
-            field, message = wrong[0]
-            raise DataError(message, file=path, line=number, instance=name or None, field=field or None)
+            field, message, rule = wrong[0]
+            raise DataError(message, rule=rule, file=path, line=number, instance=name or None, field=field or None)
         if name is None:
             message = "expected a string or an integer, found None"
-            raise DataError(message, file=path, line=number, field="annotation_id")
+            raise DataError(message, rule="type", file=path, line=number, field="annotation_id")
         for at, rationale in enumerate(instance.rationales or ()):
             if rationale.docid is None:
                 field = f"rationales[{at}].docid"
-                raise DataError("expected a string, found None", file=path, line=number, instance=name, field=field)
+                words = "expected a string, found None"
+                raise DataError(words, rule="type", file=path, line=number, instance=name, field=field)
         yield number, instance
 
 
@@ -265,7 +268,7 @@ def _strings(objects: Fields, absent: object) -> int:
 def _converted(row: dict[str, Any], strangers: Strangers) -> tuple[TypedInstance, Sequence[Wrong]]:
     """The instance of a row, and what is wrong with it: then no more is known of it than its id."""
     wrong: list[Wrong] = []
-    strangers.look(row, INSTANCE, lambda field, message: wrong.append((field, message)))
+    strangers.look(row, INSTANCE, lambda field, message: wrong.append((field, message, "key-unknown")))
     if not wrong:
         try:
             return msgspec.convert(_known(row, INSTANCE), _Instance), ()
@@ -287,9 +290,9 @@ def _known(value: Any, known: Format) -> Any:
 
 
 def _place(error: Exception) -> Wrong:
-    """Field and message of a typed decoder's error: "Expected .. - at `$.path`"."""
+    """What a typed decoder's error says: "Expected .. - at `$.path`"."""
     message, _, place = str(error).partition(" - at `$")
-    return place.rstrip("`").lstrip("."), message[:1].lower() + message[1:]
+    return place.rstrip("`").lstrip("."), message[:1].lower() + message[1:], "type"
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
@@ -315,7 +318,7 @@ def parts(path: Path, num_proc: int = 1) -> Iterator[PredictionPart]:
     """The instances of a prediction file, flat, some at a time and in order.
 
     Args:
-        num_proc: how many processes decode JSON lines; 0: this one, and others beside a large file where there are cores.
+        num_proc: how many processes decode JSON lines; 0: this one, and for a large file others where there are cores.
 
     Raises:
         DataError: the file cannot be read, or a line of it is no JSON.
@@ -330,7 +333,7 @@ def parts(path: Path, num_proc: int = 1) -> Iterator[PredictionPart]:
         before = 0
         for part, lines in _shared(path, ranges, count) if count > 1 else (_read(path, *own) for own in ranges):
             if isinstance(part, DataError):
-                raise DataError(part.message, file=path, line=before + (part.line or 0))
+                raise DataError(part.message, rule=part.rule, file=path, line=before + (part.line or 0))
             if part.lines:
                 yield _moved(part, before)
             before += lines
@@ -389,11 +392,11 @@ def _awaited(
 
 
 def _read(path: Path, start: int, end: int) -> tuple[PredictionPart | DataError, int]:
-    """The lines between two bytes as a part, its lines numbered from 1, or why they are no JSON; how many lines there are."""
+    """The lines between two bytes as a part, its lines numbered from 1, or why they are no JSON; how many there are."""
     columns, strangers, count, quoted = TypedColumns(), Strangers(), 0, False
     try:
         for lines in batches_of_lines(path, BLOCK, start, end):
-            instances, wrong = _decoded(lines, path), list[tuple[int, str, str]]()
+            instances, wrong = _decoded(lines, path), list[tuple[int, str, str, Rule]]()
             if instances is None:
                 _, objects, offences = zip(*_strict_lines(lines, path, strangers), strict=True)
                 instances = Fields(objects, INSTANCE)
@@ -450,14 +453,14 @@ def _tables(path: Path) -> Iterator[pa.Table]:
             names = file.schema_arrow.names
             again = next((name for at, name in enumerate(names) if name in names[:at]), None)
             if again is not None:
-                raise DataError(f"expected each column once, found {shown(again)} twice", file=path)
+                raise DataError(f"expected each column once, found {shown(again)} twice", rule="key-twice", file=path)
             groups = range(file.metadata.num_row_groups)
             size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
             wanted = part_size(size) * file.metadata.num_rows // max(size, 1)
             for batch in file.iter_batches(batch_size=min(max(wanted, LEAST_ROWS), MOST_ROWS)):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-        raise DataError(f"not a readable Parquet file: {first_line(error)}", file=path) from None
+        raise DataError(f"not a readable Parquet file: {first_line(error)}", rule="syntax", file=path) from None
 
 
 def is_parquet(path: Path) -> bool:

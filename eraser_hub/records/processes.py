@@ -36,7 +36,7 @@ def process_pool(count: int) -> ProcessPoolExecutor:
 def _without_working_directory() -> Iterator[None]:
     """Python that starts in this block does not import from where it starts, where anybody's pickle.py may lie.
 
-    They are started as ``python -c``, for which that place is the first to import from. (Python 3.10 does not know the setting.)
+    They start as ``python -c``, for which that place is the first to import from. (Python 3.10 lacks the setting.)
     """
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
@@ -51,13 +51,14 @@ def _without_working_directory() -> Iterator[None]:
 
 class _Process(SpawnProcess):
     @staticmethod
-    def _Popen(process_obj: BaseProcess) -> Popen:
+    # typeshed has another class of this name for each system
+    def _Popen(process_obj: BaseProcess) -> Popen:  # pyright: ignore[reportIncompatibleMethodOverride]
         with _without_working_directory():
-            return SpawnProcess._Popen(process_obj)
+            return SpawnProcess._Popen(process_obj)  # pyright: ignore[reportReturnType]
 
 
 class _Context(SpawnContext):
-    Process = _Process  # type: ignore[assignment]
+    Process = _Process
 
 
 def _die_with_parent(parent: int) -> None:

@@ -31,9 +31,9 @@ def read_run(out: Path) -> dict[str, Any]:
     try:
         record = orjson.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise DataError(f"not JSON: {error}", file=path) from None
+        raise DataError(f"not JSON: {error}", rule="syntax", file=path) from None
     if not isinstance(record, dict):
-        raise DataError("expected what a run says of itself, found no JSON object", file=path)
+        raise DataError("expected what a run says of itself, found no JSON object", rule="type", file=path)
     return record
 
 

@@ -173,7 +173,7 @@ class Table:
         return bests
 
     def lines(self, word: Callable[[str], str], figure: Callable[[Cell, bool], str]) -> Iterator[list[str]]:
-        """The rows as strings: ``word`` writes what stands at the left, ``figure`` a cell (and whether it is the best)."""
+        """The rows as strings: ``word`` writes what stands at the left, ``figure`` a cell, told if it is the best."""
         bests = self.best()
         for left, cells in self.cells():
             pairs = zip(cells, bests, strict=True)
@@ -244,12 +244,16 @@ def _text(table: Table) -> str:
     return "\n".join([*lines, *table.footer])
 
 
+_TEXT_SIGNS = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
+_MATHS_SIGNS = {"±": "pm", "→": "rightarrow", "≥": "geq", "≤": "leq", "κ": "kappa"}
 _LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    "–": "--", "…": r"\dots{}", "±": r"$\pm$", "→": r"$\rightarrow$", "≥": r"$\geq$", "≤": r"$\leq$", "κ": r"$\kappa$",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    **{sign: rf"\text{name}{{}}" for sign, name in _TEXT_SIGNS.items()},
+    **{sign: rf"$\{name}$" for sign, name in _MATHS_SIGNS.items()},
+    "–": "--",
+    "…": r"\dots{}",
     "\n": " ",
-}  # fmt: skip
+}
 
 
 def latex_words(text: str) -> str:
@@ -270,13 +274,17 @@ def _latex(table: Table) -> str:
         return rf"{value} {{\scriptsize {latex_words(small)}}}" if small else value
 
     rows = [f"{' & '.join(row)} \\\\" for row in table.lines(latex_words, figure)]
-    return "\n".join([
-        r"\begin{table}[t]", r"\centering",
-        rf"\begin{{tabular}}{{{'l' * len(table.left)}{'r' * len(table.columns)}}}", r"\toprule",
-        f"{' & '.join(map(latex_words, table.headings))} \\\\", r"\midrule", *rows, r"\bottomrule", r"\end{tabular}",
-        rf"\caption{{{latex_words(' '.join([table.title.rstrip('.') + '.', *table.footer]))}}}",
-        rf"\label{{tab:{table.name.replace('_', '-')}}}", r"\end{table}",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "\\begin{table}[t]\n\\centering",
+            rf"\begin{{tabular}}{{{'l' * len(table.left)}{'r' * len(table.columns)}}}",
+            f"\\toprule\n{' & '.join(map(latex_words, table.headings))} \\\\\n\\midrule",
+            *rows,
+            "\\bottomrule\n\\end{tabular}",
+            rf"\caption{{{latex_words(' '.join([table.title.rstrip('.') + '.', *table.footer]))}}}",
+            f"\\label{{tab:{table.name.replace('_', '-')}}}\n\\end{{table}}",
+        ]
+    )
 
 
 def _csv(table: Table) -> str:

@@ -59,8 +59,8 @@ _SOFT = ("auprc", "average_precision", "roc_auc_score")
 def flat_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """A score file's values under the metric modules' flat keys; a flat file stays as it is, and a key may come twice.
 
-    The reference scorer nests them (``token_prf.instance_macro.f1``), the modules do not (``token_macro_f1``); the scorer
-    writes the modules' own flat results beside the reference's keys.
+    The reference scorer nests them (``token_prf.instance_macro.f1``), the modules do not (``token_macro_f1``); the
+    scorer writes the modules' own flat results beside the reference's keys.
     """
     for key, value in content.items():
         if key in ("rationale_prf", "token_prf", "sentence_prf") and isinstance(value, Mapping):
@@ -118,25 +118,24 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
     """The content of a score file as a line of the board; arguments and errors as in `read_score_file`."""
     signatures = signatures_of(content)
     if not signatures:
-        raise DataError(
-            "expected a signature, found none: a number without the settings that made it is not shown; score the "
-            "predictions with `eraser-hub score`",
-            file=file,
-            field="signature",
-        )
+        words = "expected a signature, found none: a number without the settings that made it is not shown"
+        message = f"{words}; score the predictions with `eraser-hub score`"
+        raise DataError(message, rule="key-missing", file=file, field="signature")
     names = {name: _name(content, name, file) for name in ("system", "dataset", "config", "split")}
     dataset = dataset or names["config"] or names["dataset"]
     if not dataset:
-        raise DataError("expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file", file=file)
+        message = "expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file"
+        raise DataError(message, rule="key-missing", file=file)
     try:
         scores, intervals, spread = _numbers(flat_scores(content))
         _refuse_immense(content)
     except DataError as error:
         raise error.at(file=file) from None
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise DataError("expected the scorer's keys, found another structure below them", file=file) from None
+        message = "expected the scorer's keys, found another structure below them"
+        raise DataError(message, rule="type", file=file) from None
     if not any(value is not None for value in scores.values()):
-        raise DataError("expected scores, found none", file=file)
+        raise DataError("expected scores, found none", rule="empty", file=file)
     return BoardLine(
         system=system or names["system"] or file.name.removesuffix(".json").removesuffix(".scores"),
         dataset=dataset,
@@ -153,15 +152,15 @@ def line_of_scores(content: Mapping[str, Any], *, file: Path, system: str = "", 
 def _name(content: Mapping[str, Any], field: str, file: Path) -> str:
     value = content.get(field)
     if value is not None and not isinstance(value, str):
-        raise DataError(f"expected a name, found {describe(value)}", file=file, field=field)
+        raise DataError(f"expected a name, found {describe(value)}", rule="type", file=file, field=field)
     return value or ""
 
 
 def _numbers(
     flat: Iterable[tuple[str, Any]],
 ) -> tuple[dict[str, float | None], dict[str, tuple[float, float]], dict[str, float]]:
-    """Scores, their intervals and their spread over runs; a key that the catalogue does not know may hold anything, and counts
-    if it is a number."""
+    """Scores, their intervals and their spread over runs; a key that the catalogue does not know may hold anything, and
+    counts if it is a number."""
     scores: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
     spread: dict[str, float] = {}
@@ -173,7 +172,7 @@ def _numbers(
                 spread[key.removesuffix(SPREAD)] = number
         elif known and key.endswith("_ci"):
             if not isinstance(value, list) or len(value) != 2:
-                raise DataError(f"expected an interval [low, high], found {describe(value)}", field=key)
+                raise DataError(f"expected an interval [low, high], found {describe(value)}", rule="type", field=key)
             low, high = _number(value[0], key), _number(value[1], key)
             if low is not None and high is not None:
                 intervals[key.removesuffix("_ci")] = (low, high)
@@ -193,9 +192,11 @@ def _refuse_immense(value: Any) -> None:
 def _number(value: Any, field: str) -> float | None:
     if value is None:
         return None
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and abs(value) <= sys.float_info.max:
         return float(value)
-    raise DataError(f"expected a number that a float holds, or null, found {describe(value)}", field=field)
+    message = f"expected a number that a float holds, or null, found {describe(value)}"
+    raise DataError(message, rule="range" if is_number else "type", field=field)
 
 
 def signatures_of(content: Mapping[str, Any]) -> list[str]:
@@ -234,7 +235,7 @@ def submitted_lines(
 
 
 def averaged(lines: Sequence[BoardLine]) -> list[BoardLine]:
-    """Score files of one system on one split whose settings differ in the seed alone, as one line: their mean and its spread.
+    """Score files of one system on one split whose settings differ in the seed alone, as one line: mean and spread.
 
     Raises:
         DataError: two files of one system whose settings differ in more than the seed.
@@ -250,7 +251,8 @@ def averaged(lines: Sequence[BoardLine]) -> list[BoardLine]:
         if len({_SEED.sub("seed:*", line.detail) for line in group}) > 1:
             raise DataError(
                 f"expected score files of one system to differ in the seed alone, found {len(group)} of "
-                f"{shown(system)} on {dataset} {split} with different signatures: give each a name of its own"
+                f"{shown(system)} on {dataset} {split} with different signatures: give each a name of its own",
+                rule="constant",
             )
         keys = [key for key in group[0].scores if all(key in line.scores for line in group)]
         means: dict[str, float | None] = dict.fromkeys(keys)

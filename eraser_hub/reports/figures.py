@@ -139,7 +139,8 @@ def svg(figure: Figure) -> str:
     height = HEIGHT + 18 * len(figure.series)
     drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'aria-label="{_escaped(figure.title)}" font-family="system-ui, DejaVu Sans, sans-serif" font-size="11.5" fill="currentColor">',
+        f'aria-label="{_escaped(figure.title)}" font-family="system-ui, DejaVu Sans, sans-serif" font-size="11.5" '
+        'fill="currentColor">',
         f"<title>{_escaped(figure.title)}</title>",
         f'<text x="{LEFT}" y="16" font-size="13" font-weight="600">{_escaped(figure.title)}</text>',
         *_axes(figure, frame),
@@ -162,7 +163,8 @@ def _escaped(text: str) -> str:
 def _axes(figure: Figure, frame: _Frame) -> Iterator[str]:
     for y in ticks(frame.y_low, frame.y_high):
         yield (
-            f'<path d="M{LEFT} {frame.py(y):.1f}H{WIDTH - RIGHT}" stroke="currentColor" stroke-opacity="{".6" if y == 0 else ".13"}"/>'
+            f'<path d="M{LEFT} {frame.py(y):.1f}H{WIDTH - RIGHT}" '
+            f'stroke="currentColor" stroke-opacity="{".6" if y == 0 else ".13"}"/>'
             f'<text x="{LEFT - 6}" y="{frame.py(y) + 4:.1f}" text-anchor="end">{_label(y)}</text>'
         )
     every = {x for series in figure.series for x in series.x}

@@ -195,7 +195,7 @@ def highlights(
     """
     where = f"{split.config}, {split.split}"
     if not split.rows:
-        raise DataError(f"expected instances in {where}, found none", file=split.folder)
+        raise DataError(f"expected instances in {where}, found none", rule="empty", file=split.folder)
     answers = None if system is None else system.predictions(split)
     method = () if system is None else tuple(method_of(system.path))
     if split.holds_pairs:
@@ -206,7 +206,8 @@ def highlights(
         return [Highlight(instance, fold, method) for instance in marked]
     row = next((row for row in split.rows if identity in (None, str(row["annotation_id"]))), None)
     if row is None:
-        raise DataError(f"expected an annotation id of {where}, found {shown(identity)}", file=split.folder)
+        message = f"expected an annotation id of {where}, found {shown(identity)}"
+        raise DataError(message, rule="id-unknown", file=split.folder)
     instance = None
     if answers is not None and system is not None:
         instance = answers.get(str(row["annotation_id"]))
@@ -220,14 +221,18 @@ def highlights(
 
 
 def _not_predicted(name: object, answers: Iterable[str], split: ReportedSplit, system: System) -> DataError:
-    """The error for an annotation without a prediction; the first prediction of none of the split's is told in its place."""
+    """The error for an annotation without a prediction; a prediction of none of the split's is told in its place."""
     known = {str(row["annotation_id"]) for row in split.rows}
     for identity in answers:
         if identity not in known:
             words = f"expected an id of {split.config}, {split.split}; it has no such annotation"
             line = system.line_of(split, identity)
-            return DataError(words, file=system.path, line=line, instance=identity, field="annotation_id")
-    return DataError("expected a prediction for this annotation, found none", file=system.path, instance=name)
+            return DataError(
+                words, rule="id-unknown", file=system.path, line=line, instance=identity, field="annotation_id"
+            )
+    return DataError(
+        "expected a prediction for this annotation, found none", rule="id-missing", file=system.path, instance=name
+    )
 
 
 def _placed(error: DataError, split: ReportedSplit, system: System | None) -> DataError:

@@ -14,6 +14,7 @@ from eraser_hub.metrics.fields import QUOTES_FIELD
 from eraser_hub.metrics.tokens import mask, sentences_of
 from eraser_hub.records.built import label_name
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.rules import Rule
 
 from .report_inputs import System
 
@@ -106,25 +107,23 @@ class MarkedInstance:
 
     @property
     def right(self) -> bool | None:
-        """Whether the predicted label is the gold one; None where nothing was predicted or the gold's name is unknown."""
+        """Whether the predicted label is the gold one; None where either is unknown."""
         return None if self.predicted_label is None or not self.label_known else self.predicted_label == self.label
 
 
 def _offset(span: Any, name: str, where: str, instance: object) -> int:
     value = span.get(name) if isinstance(span, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int):
-        raise DataError(f"expected an integer, found {shown(value)}", instance=instance, field=f"{where}.{name}")
+        message = f"expected an integer, found {shown(value)}"
+        raise DataError(message, rule="type", instance=instance, field=f"{where}.{name}")
     return value
 
 
 def _span(span: Any, tokens: int, where: str, instance: object, *, may_be_empty: bool) -> tuple[int, int]:
     start, end = _offset(span, "start_token", where, instance), _offset(span, "end_token", where, instance)
     if start < 0 or end > tokens or end < start or (end == start and not may_be_empty):
-        raise DataError(
-            f"expected a span inside the document's {tokens} tokens, found [{start}, {end})",
-            instance=instance,
-            field=where,
-        )
+        message = f"expected a span inside the document's {tokens} tokens, found [{start}, {end})"
+        raise DataError(message, rule="span-bounds", instance=instance, field=where)
     return start, end
 
 
@@ -147,7 +146,8 @@ def mark(
     """
     for name in ("annotation_id", "documents", "evidences"):
         if name not in row:
-            raise DataError(f"expected a row of the dataset with {name!r}, found the columns {sorted(row)}", field=name)
+            message = f"expected a row of the dataset with {name!r}, found the columns {sorted(row)}"
+            raise DataError(message, rule="key-missing", field=name)
     identity = str(row["annotation_id"])
     texts = {document["docid"]: tuple(map(tuple, sentences_of(document["text"]))) for document in row["documents"]}
     lengths = {docid: sum(map(len, sentences)) for docid, sentences in texts.items()}
@@ -157,7 +157,8 @@ def mark(
     label = label_name(value, label_names, instance=identity)
     answer = None if instance is None else instance.get("classification")
     if answer is not None and not isinstance(answer, str):
-        raise DataError(f"expected a label, found {shown(answer)}", instance=identity, field="classification")
+        message = f"expected a label, found {shown(answer)}"
+        raise DataError(message, rule="type", instance=identity, field="classification")
     probabilities = (instance or {}).get("classification_scores") or {}
     return MarkedInstance(
         annotation_id=identity,
@@ -193,9 +194,8 @@ def quotes_of(instance: Mapping[str, Any] | None, side: str = "") -> tuple[Marke
     for at, quote in enumerate((instance or {}).get(QUOTES_FIELD) or ()):
         text, status = (quote.get(name) if isinstance(quote, Mapping) else None for name in ("text", "status"))
         if not isinstance(text, str) or not isinstance(status, str):
-            raise DataError(
-                f"expected a quote with text and status, found {shown(quote)}", field=f"{QUOTES_FIELD}[{at}]"
-            )
+            message = f"expected a quote with text and status, found {shown(quote)}"
+            raise DataError(message, rule="type", field=f"{QUOTES_FIELD}[{at}]")
         places = [quote.get(name) for name in ("docid", "start_token", "end_token")]
         place = "" if None in places else f"{places[0]} {places[1]}–{places[2]}"
         marked.append(MarkedQuote(text, status, " · ".join(filter(None, (side, place)))))
@@ -209,7 +209,8 @@ def _gold(row: Mapping[str, Any], identity: str, lengths: Mapping[str, int]) -> 
         for e, evidence in enumerate(group):
             where, docid = f"evidences[{g}][{e}]", evidence["docid"]
             if docid not in lengths:
-                raise DataError(f"expected a document of the row, found {shown(docid)}", instance=identity, field=where)
+                message = f"expected a document of the row, found {shown(docid)}"
+                raise DataError(message, rule="document-unknown", instance=identity, field=where)
             gold[docid].append((*_span(evidence, lengths[docid], where, identity, may_be_empty=True), g))
     return gold
 
@@ -222,19 +223,16 @@ def _predicted(
     if instance is None:
         return hard, soft
     if str(instance.get("annotation_id")) != identity:
-        raise DataError(
-            f"expected the output for {shown(identity)}, found {shown(instance.get('annotation_id'))}",
-            instance=identity,
-            field="annotation_id",
-        )
+        message = f"expected the output for {shown(identity)}, found {shown(instance.get('annotation_id'))}"
+        raise DataError(message, rule="id-unknown", instance=identity, field="annotation_id")
     seen: set[str] = set()
     for r, rationale in enumerate(instance.get("rationales") or ()):
         docid = rationale.get("docid")
         if docid not in lengths or docid in seen:
             expected = "each document once" if docid in seen else "a document of the row"
-            raise DataError(
-                f"expected {expected}, found {shown(docid)}", instance=identity, field=f"rationales[{r}].docid"
-            )
+            message, field = f"expected {expected}, found {shown(docid)}", f"rationales[{r}].docid"
+            rule: Rule = "document-twice" if docid in seen else "document-unknown"
+            raise DataError(message, rule=rule, instance=identity, field=field)
         seen.add(docid)
         spans = rationale.get("hard_rationale_predictions")
         if spans is not None:
@@ -255,10 +253,13 @@ def _predicted(
 
 def _soft(scores: Sequence[Any], tokens: int, where: str, identity: str) -> tuple[float, ...]:
     if len(scores) != tokens:
-        raise DataError(f"expected {tokens} scores, one a token, found {len(scores)}", instance=identity, field=where)
+        message = f"expected {tokens} scores, one a token, found {len(scores)}"
+        raise DataError(message, rule="length", instance=identity, field=where)
     for i, score in enumerate(scores):
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-            raise DataError(f"expected a finite number, found {shown(score)}", instance=identity, field=f"{where}[{i}]")
+            message = f"expected a finite number, found {shown(score)}"
+            rule: Rule = "range" if isinstance(score, float) else "type"
+            raise DataError(message, rule=rule, instance=identity, field=f"{where}[{i}]")
     return tuple(float(score) for score in scores)
 
 

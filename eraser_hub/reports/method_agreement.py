@@ -1,7 +1,7 @@
 """How far systems rank tokens alike: rank correlation, and overlap of their tops, as a matrix.
 
-A cell is the mean over the instances that both systems score, with a bootstrap interval over the documents that these share. On the diagonal stand a system's own runs against one
-another (trained by other seeds), where it has several.
+A cell is the mean over the instances that both systems score, with a bootstrap interval over the documents that these
+share. On the diagonal stand a system's own runs against one another (trained by other seeds), where it has several.
 """
 
 from __future__ import annotations

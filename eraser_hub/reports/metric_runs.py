@@ -164,7 +164,8 @@ def score_pair_file(inputs: Inputs, settings: ReportSettings) -> tuple[SystemSco
     system = System(inputs.results.stem, inputs.results)
     scores = score_pairs(system, split, list(system.predictions(split).values()), settings)
     if not scores.statistics:
-        raise DataError("nothing to score: expected rationale_tokens or rationale, found neither", file=inputs.results)
+        message = "nothing to score: expected rationale_tokens or rationale, found neither"
+        raise DataError(message, rule="score-missing", file=inputs.results)
     return scores, split
 
 
@@ -223,7 +224,8 @@ def _add(
             raise
         except ValueError as error:
             # the module names instance and field; the file and the verbs' option are ours to add
-            raise DataError(str(error).replace(ONLY_PREDICTED, "--only-predicted"), file=path) from None
+            message = str(error).replace(ONLY_PREDICTED, "--only-predicted")
+            raise DataError(message, rule=getattr(error, "rule", "input"), file=path) from None
     scores.add(result, ids)
     scores.missing += [str(one.message) for one in told if one.category is UserWarning]
 
@@ -237,7 +239,7 @@ def add_evaluator(
     """Add the share of gold labels that an evaluator tells from a system's rationales alone.
 
     Args:
-        evaluator: what ``explain --model EVALUATOR --rationales SYSTEM`` wrote; its labels on the rationale alone count.
+        evaluator: what ``explain --model EVALUATOR --rationales SYSTEM`` wrote; its labels of the rationale count.
 
     Raises:
         DataError: an annotation that it does not answer or has no such scores for, another system's rationales.
@@ -248,11 +250,11 @@ def add_evaluator(
         answer = answers.get(identity)
         if answer is None and settings.only_predicted:
             continue
-        alone = None if answer is None else answer.get(ON_RATIONALE)
+        alone: dict[str, float] | None = None if answer is None else answer.get(ON_RATIONALE)
         if not alone:
             words = f"expected an evaluator's {ON_RATIONALE} for each annotation, found none"
-            raise DataError(words, file=evaluator.path, instance=identity)
-        hits.append(max(alone, key=lambda label: alone[label]) == row["classification"])
+            raise DataError(words, rule="score-missing", file=evaluator.path, instance=identity)
+        hits.append(max(alone, key=alone.__getitem__) == row["classification"])
         docids.append([document["docid"] for document in row["documents"]])
     if not hits:
         return
@@ -268,5 +270,5 @@ def _check_source(system: Path, evaluator: Path) -> None:
     signature = signature_of_run(evaluator)
     digest = file_digest(system, hashlib.blake2b(digest_size=6))
     if signature and f"rationales:{digest}|" not in signature:
-        words = f"expected an evaluator of the rationales of {system.name} (explain --rationales {system.name}), found {signature}"
-        raise DataError(words, file=evaluator)
+        words = f"expected an evaluator of the rationales of {system.name} (explain --rationales {system.name})"
+        raise DataError(f"{words}, found {signature}", rule="file-changed", file=evaluator)

@@ -29,14 +29,14 @@ _CHUNKS = "\x00chunks\x00"
 
 def asset(name: str) -> str:
     """A file of ``reports/templates`` as text."""
-    return resources.files("eraser_hub.reports").joinpath("templates", name).read_text(encoding="utf-8")
+    return (resources.files("eraser_hub.reports") / "templates" / name).read_text(encoding="utf-8")
 
 
 def render(template: str, script: str, **values: Any) -> str:
     """A template filled in; every value is escaped unless it is Markup.
 
     Args:
-        template, script: names of templates, both drawn with page.css; the script's SHA-256 stands in the Content-Security-Policy.
+        template, script: names of templates, drawn with page.css; the Content-Security-Policy has the script's SHA-256.
         values: what the template shows; ``title`` is the page's.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined

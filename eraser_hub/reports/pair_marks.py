@@ -18,18 +18,16 @@ def _indices(value: Any, tokens: int, where: str, identity: str) -> list[int]:
     out = []
     for index in value:
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < tokens:
-            raise DataError(
-                f"expected a token's index below {tokens}, found {shown(index)}", instance=identity, field=where
-            )
+            message = f"expected a token's index below {tokens}, found {shown(index)}"
+            raise DataError(message, rule="range", instance=identity, field=where)
         out.append(index)
     return out
 
 
 def _sequences(value: Any, count: int, where: str, identity: str) -> list[Any]:
     if not isinstance(value, list) or len(value) != count or any(not isinstance(part, list) for part in value):
-        raise DataError(
-            f"expected a list for each of the {count} sequences, found {shown(value)}", instance=identity, field=where
-        )
+        message = f"expected a list for each of the {count} sequences, found {shown(value)}"
+        raise DataError(message, rule="type", instance=identity, field=where)
     return value
 
 
@@ -119,7 +117,8 @@ def marked_pair(
     without = [outputs is not None and instance is None for instance in instances]
     if any(without) and (all(without) or not partly):
         alone = pair[without.index(True)]["id"]
-        raise DataError("expected a prediction for every record of a pair, found none", instance=alone)
+        message = "expected a prediction for every record of a pair, found none"
+        raise DataError(message, rule="id-missing", instance=alone)
     sides = [side(row, instance) for row, instance in zip(pair, instances, strict=True)]
     original, answer = pair[0], (instances[0] or {}).get("pred_label")
     return MarkedInstance(
@@ -142,7 +141,7 @@ def marked_pair(
 def marked_record(
     row: Mapping[str, Any], instance: Mapping[str, Any] | None = None, label_names: Sequence[str] | None = None
 ) -> MarkedInstance:
-    """One record of the benchmark laid out for the eye, without its partner; arguments and errors as in `marked_pair`."""
+    """One record of the benchmark laid out for the eye, without its partner; arguments, errors: as `marked_pair`."""
     document, top, ranks = side(row, instance)
     answer = None if instance is None else instance.get("pred_label")
     return MarkedInstance(
@@ -177,11 +176,11 @@ def pairs_with(
         return [marked_pair(pairs[0], outputs, label_names, partly=True)]
     wanted = [row for row in rows if identity is None or str(row["id"]) == identity][:1]
     if not wanted:
-        raise DataError(f"expected the id of a record, found {shown(identity)}")
+        raise DataError(f"expected the id of a record, found {shown(identity)}", rule="id-unknown")
     identity = str(wanted[0]["id"])
     holding = [pair for pair in pairs if identity in (str(pair[0]["id"]), str(pair[1]["id"]))]
     if holding:
         return [marked_pair(pair, outputs, label_names, partly=True) for pair in holding]
     if outputs is not None and identity not in outputs:
-        raise DataError("expected a prediction for this record, found none", instance=identity)
+        raise DataError("expected a prediction for this record, found none", rule="id-missing", instance=identity)
     return [marked_record(wanted[0], None if outputs is None else outputs[identity], label_names)]

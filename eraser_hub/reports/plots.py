@@ -34,7 +34,7 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
     try:
         import matplotlib
     except ImportError as error:
-        raise DataError('figures need matplotlib: pip install "eraser-hub[plots]"') from error
+        raise DataError('figures need matplotlib: pip install "eraser-hub[plots]"', rule="extra-missing") from error
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 

@@ -104,7 +104,7 @@ def make_report(
     elif rows.rows:
         scored, content = _of_annotations(rows, systems, baselines, settings, title, evaluators)
     else:
-        raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", file=dataset)
+        raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", rule="empty", file=dataset)
     if len(ways) > 1:
         before, after = content.sections[:2], content.sections[2:]
         content = replace(content, sections=[*before, _of_ways(rows, ways, scored, settings), *after])
@@ -174,9 +174,12 @@ def _of_annotations(
 
 
 def _add_evaluators(
-    scored: Sequence[SystemScores], systems: Sequence[System], evaluators: Sequence[System], split: ReportedSplit,
+    scored: Sequence[SystemScores],
+    systems: Sequence[System],
+    evaluators: Sequence[System],
+    split: ReportedSplit,
     settings: ReportSettings,
-) -> None:  # fmt: skip
+) -> None:
     """Add what evaluators tell from the rationales of the systems whose names they have.
 
     Raises:
@@ -188,7 +191,7 @@ def _add_evaluators(
             words = (
                 f"--evaluator: expected a system's name before it ({', '.join(known)}), found {shown(evaluator.name)}"
             )
-            raise DataError(words)
+            raise DataError(words, rule="option-value")
         number = known[evaluator.name]
         add_evaluator(scored[number], systems[number], evaluator, split, settings)
 
@@ -225,7 +228,7 @@ def _of_pairs(
 ) -> tuple[list[SystemScores], ReportContent]:
     pairs = pairs_of(split.rows)
     if not pairs:
-        raise DataError("expected original records with perturbed ones, found no pair", file=split.folder)
+        raise DataError("expected original records with perturbed ones, found no pair", rule="empty", file=split.folder)
     answers = [system.predictions(split) for system in systems]
     scored = [
         score_runs(system, split, list(held.values()), settings) for system, held in zip(systems, answers, strict=True)
@@ -272,9 +275,8 @@ def _unmarked_pairs(split: ReportedSplit, systems: Sequence[System], answers: Se
         if all(row.get("rationale") is None for row in held.values())
     ]
     if lost := lost_partners(split.rows):
-        missing.append(
-            f"{len(lost)} perturbed records are named and not among the rows ({shown(lost[0])} first): no pairs of them."
-        )
+        words = f"{len(lost)} perturbed records are named and not among the rows"
+        missing.append(f"{words} ({shown(lost[0])} first): no pairs of them.")
     if all(not row.get("rationale_ids") for row in split.rows):
         missing.append("No gold rationales are marked: this release of the benchmark has none.")
     return missing

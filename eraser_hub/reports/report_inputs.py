@@ -1,4 +1,4 @@
-"""What a report reads: the rows of a built dataset's split, and systems' predictions, from disk without a cache between."""
+"""What a report reads: the rows of a built dataset's split, and systems' predictions, from disk without a cache."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from eraser_hub.metrics.token_rows import as_eraser_row, is_token_row
 from eraser_hub.records.built import label_name, open_built
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances, plain_rows
+from eraser_hub.records.rules import Rule
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.operators import runs_by_operator
 from eraser_hub.scoring.runs import named_runs
@@ -21,7 +22,7 @@ Rows = Sequence[Mapping[str, Any]]
 Label = str | int | None
 
 
-# ------------------------------------------------------------------------- what has to stand in a row before it is drawn
+# ------------------------------------------------------------------------ what has to stand in a row before it is drawn
 class _Document(msgspec.Struct):
     docid: str
     text: str
@@ -67,11 +68,11 @@ def _check_rows(rows: Rows, file: Path) -> None:
         kind = next((kind for column, kind in _KINDS.items() if column in row), None)
         if kind is None:
             message = f"expected one of the columns {', '.join(_KINDS)}, found {', '.join(row)}"
-            raise DataError(message, file=file, line=number)
+            raise DataError(message, rule="key-missing", file=file, line=number)
         try:
             msgspec.convert(row, kind)
         except msgspec.ValidationError as error:
-            raise DataError(str(error), file=file, line=number) from None
+            raise DataError(str(error), rule="type", file=file, line=number) from None
 
 
 _KINDS = {"evidences": _Annotation, "sample_type": _Record, "rationale_mask": _Tokens}
@@ -170,15 +171,16 @@ class System:
         field, predictions = split.id_field, dict[str, dict[str, Any]]()
         for line, row in self._numbered(split):
             if row.get(field) in (None, ""):
+                rule: Rule = "key-missing" if row.get(field) is None else "empty"
                 words = f"expected an id, found {'none' if row.get(field) is None else 'an empty one'}"
-                raise DataError(words, file=self.path, line=line, field=field)
+                raise DataError(words, rule=rule, file=self.path, line=line, field=field)
             identity = str(row[field])
             if identity in predictions:
                 message = "expected each id once, found it twice"
-                raise DataError(message, file=self.path, line=line, instance=identity, field=field)
+                raise DataError(message, rule="id-twice", file=self.path, line=line, instance=identity, field=field)
             predictions[identity] = row
         if not predictions:
-            raise DataError("expected predictions, found an empty file", file=self.path)
+            raise DataError("expected predictions, found an empty file", rule="empty", file=self.path)
         return predictions
 
     def _numbered(self, split: ReportedSplit) -> Iterator[tuple[int, dict[str, Any]]]:

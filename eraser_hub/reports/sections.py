@@ -58,8 +58,9 @@ def distribution_notes(scored: Sequence[SystemScores]) -> list[str]:
     lines = []
     if any("distance_whole" in one.scores for one in scored):
         lines.append(
-            "Distance from training texts: of the model's pooled state from those of training texts (Mahalanobis), on the whole input, "
-            "without the rationale, and on the rationale alone: the farther an erased input lies, the more a score says of erasing."
+            "Distance from training texts: of the model's pooled state from those of training texts (Mahalanobis), on "
+            "the whole input, without the rationale, and on the rationale alone: the farther an erased input lies, the "
+            "more a score says of erasing."
         )
     if any("entropy_whole" in one.scores for one in scored):
         lines.append("Predictive entropy: how unsure the model is of each of these inputs, in nats.")
@@ -71,20 +72,22 @@ def leak_notes(scored: Sequence[SystemScores]) -> list[str]:
     lines = []
     if any(SHAPE in one.scores for one in scored):
         lines.append(
-            "Label told by the mask's shape: how often a linear classifier that sees the places and the number of the selected "
-            "tokens, and no word, tells the system's own label (five folds of whole documents); by chance: the most frequent label."
+            "Label told by the mask's shape: how often a linear classifier that sees the places and the number of the "
+            "selected tokens, and no word, tells the system's own label (five folds of whole documents); by chance: "
+            "the most frequent label."
         )
     for one in scored:
         low = one.intervals.get(SHAPE, (0.0, 0.0))[0]
         if low > one.scores.get(CHANCE, 1.0):
             lines.append(
                 f"{one.name}: the shape of its masks gives its labels away ({one.scores[SHAPE]:.3f}, by chance "
-                f"{one.scores[CHANCE]:.3f}), so its sufficiency may rest on where tokens stand and not on what they say."
+                f"{one.scores[CHANCE]:.3f}), so its sufficiency may rest on where tokens stand and not on what they "
+                "say."
             )
     if any(EVALUATED in one.scores for one in scored):
         lines.append(
-            "EVAL-X: how often a model trained on random subsets of tokens, which no selector can have agreed with, tells the gold "
-            "label from the rationale alone (Jethani et al. 2021)."
+            "EVAL-X: how often a model trained on random subsets of tokens, which no selector can have agreed with, "
+            "tells the gold label from the rationale alone (Jethani et al. 2021)."
         )
     return lines
 
@@ -104,9 +107,9 @@ def comparison_section(systems: Sequence[SystemScores], settings: ReportSettings
     section.blocks = comparison_blocks(result)
     section.notes.append(
         Note(
-            "Interval of the difference by paired bootstrap; p by approximate randomisation, two-sided, over documents; "
-            "Holm's correction over the headline scores times the pairs of systems, all other scores are exploratory. "
-            + result["signature"],
+            "Interval of the difference by paired bootstrap; p by approximate randomisation, two-sided, over "
+            "documents; Holm's correction over the headline scores times the pairs of systems, all other scores are "
+            f"exploratory. {result['signature']}",
             "signature",
         )
     )
@@ -126,15 +129,15 @@ def operator_section(ways: Mapping[str, Sequence[SystemScores]], settings: Repor
     section.blocks = operator_blocks(ways, told)
     section.notes.append(
         Note(
-            f"The same rationales, erased by {', '.join(ways)}: what a score says should not hang on which. All other sections "
-            f"are by {next(iter(ways))}."
+            f"The same rationales, erased by {', '.join(ways)}: what a score says should not hang on which. "
+            f"All other sections are by {next(iter(ways))}."
         )
     )
     if told is not None:
         section.notes.append(
             Note(
-                "Better is the system whose interval of the difference leaves 0 out; Kendall's W says how alike the ways rank "
-                "the systems, from 0 to 1."
+                "Better is the system whose interval of the difference leaves 0 out; "
+                "Kendall's W says how alike the ways rank the systems, from 0 to 1."
             )
         )
         section.notes.extend(Note(line) for line in operator_notes(told))

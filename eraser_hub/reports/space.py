@@ -38,9 +38,12 @@ tags:
 {note}
 
 - `board.json` holds every line: system, dataset, scores, and the paper's table or the scorer's signature behind them.
-- The tab "Submit" scores a predictions file with `eraser_agreement` and `eraser_faithfulness`. `settings.json` says whose
-  dataset `eraser` and whose metrics it takes: `eraser-hub publish --namespace ORG` fills ORG in. Beside the folders that
-  `eraser-hub build` wrote, it takes those. The variables `BOARD_DATASET` (the dataset's id or folder) and `BOARD_METRICS`
+- The tab "Submit" scores a predictions file with `eraser_agreement` and `eraser_faithfulness`. `settings.json` says \
+whose
+  dataset `eraser` and whose metrics it takes: `eraser-hub publish --namespace ORG` fills ORG in. Beside the folders \
+that
+  `eraser-hub build` wrote, it takes those. The variables `BOARD_DATASET` (the dataset's id or folder) and \
+`BOARD_METRICS`
   (put before the metrics' names, e.g. `my-org/`) go before both.
 
 Written by `eraser-hub board --space`.

@@ -47,7 +47,7 @@ class ReportSettings:
 
     @property
     def part(self) -> dict[str, Any]:
-        """The keyword arguments that statistics depend on: whether a part of the annotations is scored, and the clusters."""
+        """The keyword arguments that statistics depend on: the clusters, and whether only a part is scored."""
         return {"cluster_by": self.cluster_by} | ({"only_predicted": True} if self.only_predicted else {})
 
     def as_options(self) -> dict[str, Any]:

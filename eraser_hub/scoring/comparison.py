@@ -1,8 +1,8 @@
 """Two or more systems on the same instances: which differences hold?
 
-Works on the additive statistics that the scores are made of, so nothing is scored again: approximate randomisation and the
-paired bootstrap over clusters, per key and pair of systems. Stars stand at the headline scores alone, after Holm's correction
-over these times the pairs; all other scores are exploratory.
+Works on the additive statistics that the scores are made of, so nothing is scored again: approximate randomisation and
+the paired bootstrap over clusters, per key and pair of systems. Stars stand at the headline scores alone, after Holm's
+correction over these times the pairs; all other scores are exploratory.
 """
 
 from __future__ import annotations
@@ -58,9 +58,11 @@ class Inference:
         """Raise a ValueError for a setting out of its range."""
         check_settings(self.confidence_level, self.n_resamples)
         if self.adjust not in ADJUSTMENTS:
-            raise ValueError(f"adjust: expected one of {', '.join(ADJUSTMENTS)}, found {self.adjust!r}")
+            words = f"adjust: expected one of {', '.join(ADJUSTMENTS)}, found {self.adjust!r}"
+            raise DataError(words, rule="option-value")
         if self.equivalence is not None and not (math.isfinite(self.equivalence) and self.equivalence > 0):
-            raise ValueError(f"equivalence: expected a positive margin, found {self.equivalence!r}")
+            words = f"equivalence: expected a positive margin, found {self.equivalence!r}"
+            raise DataError(words, rule="option-value")
 
     @property
     def column(self) -> str:
@@ -75,7 +77,8 @@ class Inference:
         """
         for key in self.primary:
             if key not in keys:
-                raise DataError(f"expected one of {', '.join(keys)}, found {shown(key)}", field="primary")
+                message = f"expected one of {', '.join(keys)}, found {shown(key)}"
+                raise DataError(message, rule="option-value", field="primary")
         headline = {key for own in HEADLINE.values() for key in own}
         return list(self.primary) or [key for key in keys if key in headline] or list(keys)
 
@@ -90,13 +93,15 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
         DataError: no per-instance values, or columns that do not fit the ids.
     """
     if not isinstance(result, Mapping):
-        raise DataError(f"expected a result or statistics, found {type(result).__name__}", field=name)
+        raise DataError(f"expected a result or statistics, found {type(result).__name__}", rule="type", field=name)
     columns = result.get("per_instance")
     if not isinstance(columns, Mapping) or "annotation_id" not in columns:
-        raise DataError("expected per-instance values (per_instance=True), found none", field=f"{name}.per_instance")
+        message = "expected per-instance values (per_instance=True), found none"
+        raise DataError(message, rule="key-missing", field=f"{name}.per_instance")
     ids = [str(one) for one in columns["annotation_id"]]
     if not ids or len(set(ids)) != len(ids):
-        raise DataError("expected each id once, and at least one", field=f"{name}.per_instance.annotation_id")
+        message = "expected each id once, and at least one"
+        raise DataError(message, rule="id-twice", field=f"{name}.per_instance.annotation_id")
     pool = Pool(len(ids))
     for key, values in columns.items():
         score = result.get(key)
@@ -105,19 +110,21 @@ def from_result(result: Mapping[str, Any], name: str = "result") -> Statistics:
         column = np.array([math.nan if value is None else value for value in values], dtype=float)
         if column.shape != (len(ids),):
             where = f"{name}.per_instance.{key}"
-            raise DataError(f"expected {len(ids)} numbers, one per id, found {column.shape}", field=where)
+            message = f"expected {len(ids)} numbers, one per id, found {column.shape}"
+            raise DataError(message, rule="length", field=where)
         told = column[~np.isnan(column)]
         if len(told) and np.isclose(told.mean(), score, rtol=1e-9, atol=1e-9):
             pool.add_mean(key, column)
     statistics = pool.statistics(ids)
     if not statistics.per_instance:
-        raise DataError("expected a score that is the mean of its per-instance values, found none", field=name)
+        message = "expected a score that is the mean of its per-instance values, found none"
+        raise DataError(message, rule="score-missing", field=name)
     clusters = columns.get("cluster")
     if clusters is None:
         return statistics
     if len(clusters) != len(ids):
         where = f"{name}.per_instance.cluster"
-        raise DataError(f"expected {len(ids)} clusters, one per id, found {len(clusters)}", field=where)
+        raise DataError(f"expected {len(ids)} clusters, one per id, found {len(clusters)}", rule="length", field=where)
     kind = re.search(r"\|cluster:([^|]*)", str(result.get("signature", "")))
     return replace(statistics, clusters=numbered(clusters), clustering=kind[1] if kind else "results")
 
@@ -126,13 +133,14 @@ def aligned(systems: Mapping[str, Sequence[Statistics]]) -> dict[str, list[Stati
     """The statistics of all systems' runs in the order of the first one's ids, all with the same clusters.
 
     Raises:
-        DataError: fewer than two systems; other ids than the first one's (ten of them are named, and their number); other
-            clusters.
+        DataError: fewer than two systems; other ids than the first one's (ten of them are named, and their number);
+            other clusters.
     """
     if len(systems) < 2:
         raise DataError(
-            f"expected at least two systems, found {len(systems)} (each is an argument of its own, compare(a, b); a list "
-            "holds the runs of one system)"
+            f"expected at least two systems, found {len(systems)} (each is an argument of its own, compare(a, b); "
+            "a list holds the runs of one system)",
+            rule="length",
         )
     names = list(systems)
     first = systems[names[0]][0]
@@ -144,7 +152,7 @@ def aligned(systems: Mapping[str, Sequence[Statistics]]) -> dict[str, list[Stati
         if odd:
             some = ", ".join(shown(one) for one in odd[:MOST_SHOWN]) + (", …" if len(odd) > MOST_SHOWN else "")
             message = f"expected the instances of {names[0]}, found {len(odd)} on one side alone: {some}"
-            raise DataError(message, field=name)
+            raise DataError(message, rule="id-missing", field=name)
         result[name].append(run.take([rows[one] for one in first.ids]))
     return _with_clusters(result)
 
@@ -158,7 +166,8 @@ def _with_clusters(systems: dict[str, list[Statistics]]) -> dict[str, list[Stati
             continue
         own = numbered(run.clusters.tolist())
         if numbers is not None and (own != numbers).any():
-            raise DataError("expected the same clusters of every system (cluster_by), found others", field=name)
+            message = "expected the same clusters of every system (cluster_by), found others"
+            raise DataError(message, rule="constant", field=name)
         numbers, clustering = own, run.clustering
     return {
         name: [replace(run, clusters=numbers, clustering=clustering) for run in runs] for name, runs in systems.items()
@@ -180,21 +189,21 @@ def compare(
 
     Args:
         systems: two or more, each either ``Statistics`` (a metric module's ``statistics(..)``), a result of
-            ``compute(.., per_instance=True)``, or a list of those: runs of one system with other seeds. All are on the same
-            instances, in any order.
+            ``compute(.., per_instance=True)``, or a list of those: runs of one system with other seeds. All are on the
+            same instances, in any order.
         names: of the systems, by default "A", "B", ..
         n_resamples, seed, confidence_level, adjust, primary, equivalence: see `Inference`.
         cluster_by: "auto": the clusters that the statistics and results bring; "none": each instance stands for itself.
 
     Returns:
         ``scores``: {name: {key: score, the mean over its runs}}, and where a system has several runs ``spread``: {name:
-        {key: standard deviation over runs}}; ``comparisons``: one dict per pair of systems with ``first``, ``second`` and
-        ``keys``: {key: {``difference`` (first - second), ``ci`` [low, high], ``p_randomisation``, ``p_bootstrap``,
-        ``win_share``, ``detectable`` (see `paired_tests.paired_bootstrap`), ``p_holm`` (or ``p_bh``, ``p_none``: corrected
-        over ``family`` times the pairs; None outside the family), ``star`` (whether that is at most .05), and with a
-        margin ``p_equivalence`` and ``equivalent``, corrected likewise}}; ``family``; ``instances`` and ``clusters``: how
-        many; ``left_out``: {name: the scores that this system has and another has not}; ``notes``: lines that whoever
-        reads the stars should read; ``signature``. Keys that are lists of scores are left out.
+        {key: standard deviation over runs}}; ``comparisons``: one dict per pair of systems with ``first``, ``second``
+        and ``keys``: {key: {``difference`` (first - second), ``ci`` [low, high], ``p_randomisation``, ``p_bootstrap``,
+        ``win_share``, ``detectable`` (see `paired_tests.paired_bootstrap`), ``p_holm`` (or ``p_bh``, ``p_none``:
+        corrected over ``family`` times the pairs; None outside the family), ``star`` (whether that is at most .05), and
+        with a margin ``p_equivalence`` and ``equivalent``, corrected likewise}}; ``family``; ``instances`` and
+        ``clusters``: how many; ``left_out``: {name: the scores that this system has and another has not}; ``notes``:
+        lines that whoever reads the stars should read; ``signature``. Keys that are lists of scores are left out.
 
     Raises:
         DataError: see ``aligned`` and ``from_result``.
@@ -207,11 +216,10 @@ def compare(
     """
     names = [chr(ord("A") + at) for at in range(len(systems))] if names is None else list(names)
     if len(names) != len(systems) or len(set(names)) != len(names):
-        raise DataError(f"expected {len(systems)} different names, found {names}")
+        raise DataError(f"expected {len(systems)} different names, found {names}", rule="option-value")
     if cluster_by not in (AUTO, NONE):
-        raise ValueError(
-            f"cluster_by: expected 'auto' or 'none' (a column is named where the scores are made), found {cluster_by!r}"
-        )
+        words = "cluster_by: expected 'auto' or 'none' (a column is named where the scores are made)"
+        raise DataError(f"{words}, found {cluster_by!r}", rule="option-value")
     primary = (primary,) if isinstance(primary, str) else tuple(primary)
     listed = [one if isinstance(one, Sequence) else [one] for one in systems]
     runs = {
@@ -236,7 +244,7 @@ def compare_blocks(
     inference.check()
     counts = {len(run) for runs in systems.values() for run in runs}
     if len(counts) > 1 or not all(systems.values()):
-        raise DataError(f"expected the same scores of every system, found {sorted(counts)} blocks")
+        raise DataError(f"expected the same scores of every system, found {sorted(counts)} blocks", rule="length")
     names = list(systems)
     pairs = list(combinations(names, 2))
     scores: dict[str, dict[str, float]] = {name: {} for name in names}
@@ -298,9 +306,8 @@ def _notes(clusters: int, tests: int, inference: Inference, several: bool) -> li
     if is_exact(clusters, inference.n_resamples) and not several:
         least = 2 ** (1 - clusters)
         if strictest * least > ALPHA:
-            return [
-                f"no star is possible: of {clusters} clusters the smallest p is {least:.3g}, and there are {tests} tests"
-            ]
+            words = f"no star is possible: of {clusters} clusters the smallest p is {least:.3g}"
+            return [f"{words}, and there are {tests} tests"]
     elif strictest / (inference.n_resamples + 1) > ALPHA:
         needed = math.ceil(strictest / ALPHA) - 1
         return [f"no star is possible: {tests} tests need {needed} resamples or more, not {inference.n_resamples}"]
@@ -376,7 +383,7 @@ def _pair(
     for run in (*first, *second):
         values = _laid_out(run, first[0])
         if values is None or not _reads_alike(finalize, values, run):
-            raise DataError("expected systems scored with the same settings, found others")
+            raise DataError("expected systems scored with the same settings, found others", rule="constant")
         sums.append(replace(run, values=values, columns=None).cluster_sums())
     pair = Pair(sums[: len(first)], sums[len(first) :], finalize)
     p_values = randomisation(pair, inference.n_resamples, inference.seed)
@@ -462,8 +469,9 @@ def compare_files(
         inference: how differences are tested.
 
     Returns:
-        as `compare`, with ``score_notes`` and ``score_signatures``: what ``score`` says, of all files or of those named; and, where
-        files hold a language model's quotes, ``quotes``: {name: its scores of them, each with ``KEY_ci`` where it has one run}.
+        as `compare`, with ``score_notes`` and ``score_signatures``: what ``score`` says, of all files or of those
+        named; and, where files hold a language model's quotes, ``quotes``: {name: its scores of them, each with
+        ``KEY_ci`` where it has one run}.
 
     Raises:
         DataError: what ``score`` refuses, or files that share no score.
@@ -487,7 +495,8 @@ def compare_files(
     result = compare_operators(tables, by_operator, inference, settings is not None and settings.only_predicted)
     if result is None:
         last = [run for runs in systems.values() for run in runs][-1]
-        raise DataError("expected files that share a score, found none: their fields differ", file=last.results)
+        message = "expected files that share a score, found none: their fields differ"
+        raise DataError(message, rule="score-missing", file=last.results)
     if len(by_operator) == 1:
         result["notes"] = [*result["notes"], *unlike_ways(files)]
     quotes = {name: own for name, runs in tables.items() if (own := _quote_scores(runs, inference or Inference()))}
@@ -500,7 +509,7 @@ def compare_files(
 
 
 def _quote_scores(runs: Sequence[Mapping[str, Statistics]], inference: Inference) -> dict[str, Any]:
-    """What the quotes of a system are worth, where all its runs hold some: the mean over runs, or one run with intervals."""
+    """The scores of a system's quotes, where all its runs hold some: the mean over runs, or one run with intervals."""
     blocks = [run[QUOTES] for run in runs if QUOTES in run]
     if len(blocks) < len(runs):
         return {}

@@ -32,7 +32,8 @@ class CorpusDocuments(DocumentLengths):
     def __init__(self, data_dir: Path) -> None:
         self.folder, self.lines = data_dir / "docs", data_dir / "docs.jsonl"
         if not self.folder.is_dir() and not self.lines.is_file():
-            raise DataError("expected the documents in docs/ or docs.jsonl, found neither", file=data_dir)
+            message = "expected the documents in docs/ or docs.jsonl, found neither"
+            raise DataError(message, rule="file-missing", file=data_dir)
         self.numbers: dict[str, int] = {}  # of the documents of docs.jsonl, or of those of docs/ that were asked for
         # by number, with room for more; a document that does not exist has -1 tokens
         self.tokens = self.sentences = np.zeros(0, dtype=np.int32)

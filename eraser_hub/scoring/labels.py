@@ -48,9 +48,8 @@ def labels_of_corpus(folder: Path, config: str | None, annotations: Path) -> Lab
         return LabelNames(own_config_of(folder).label_names)
     if config is not None:
         if config not in CONFIGS:
-            raise DataError(
-                f"expected one of the configs {', '.join(CONFIGS)}, found {shown(config)}", field="--config"
-            )
+            message = f"expected one of the configs {', '.join(CONFIGS)}, found {shown(config)}"
+            raise DataError(message, rule="option-value", field="--config")
         return LabelNames(CONFIGS[config].label_names)
     name = folder.resolve().name
     if name in CONFIGS and any(label in CONFIGS[name].label_names for label in _labels(annotations)):

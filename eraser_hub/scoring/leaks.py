@@ -1,7 +1,7 @@
 """Does a selector's mask tell its label by shape alone? A classifier that sees where tokens were selected, and no word.
 
-A model that selects its rationale can write the label into the selection: the first token for one label, the last for another.
-Sufficiency is perfect then, and says nothing of the text (Jethani et al. 2021, "Have We Learned to Explain?").
+A model that selects its rationale can write the label into the selection: the first token for one label, the last for
+another. Sufficiency is perfect then, and says nothing of the text (Jethani et al. 2021, "Have We Learned to Explain?").
 """
 
 from __future__ import annotations
@@ -51,9 +51,11 @@ class MaskLeak:
     @property
     def said(self) -> str:
         """What its figures mean."""
-        told = f"{SHAPE}: the places and the number of the selected tokens, and no word, tell the model's label that often; "
+        told = (
+            f"{SHAPE}: the places and the number of the selected tokens, and no word, tell the model's label that often"
+        )
         more = " The whole interval lies above: the masks give labels away." if self.leaks else ""
-        return f"{told}{CHANCE}: the most frequent label's share.{more}"
+        return f"{told}; {CHANCE}: the most frequent label's share.{more}"
 
     @property
     def flat(self) -> dict[str, object]:
@@ -65,8 +67,9 @@ class MaskLeak:
 def shape_of(mask: Mask) -> NDArray[np.float64]:
     """What a mask's shape is, float64 (11,).
 
-    The number selected (its logarithm) and its share of the text; the number of spans (logarithm); the first, mean and last selected place,
-    as shares of the text; and the share of the selected that lies in each fifth of the text. Of an empty mask all are 0.
+    The number selected (its logarithm) and its share of the text; the number of spans (logarithm); the first, mean and
+    last selected place, as shares of the text; and the share of the selected that lies in each fifth of the text. Of an
+    empty mask all are 0.
     """
     places = np.flatnonzero(mask)
     if not len(places):
@@ -83,8 +86,8 @@ def told_by_shape(
 ) -> NDArray[np.bool_]:
     """Which instances' labels are told by shape, each by the folds (five, of whole clusters) that it is not in.
 
-    The classifier is least squares on one column a label with a ridge of 1, in closed form: ``W = (X'X + I)^-1 X'Y`` with the columns of X
-    standardised by the training folds, and an intercept that is not shrunk.
+    The classifier is least squares on one column a label with a ridge of 1, in closed form: ``W = (X'X + I)^-1 X'Y``
+    with the columns of X standardised by the training folds, and an intercept that is not shrunk.
 
     Args:
         shapes: float64 (n, features).
@@ -117,9 +120,14 @@ def _fitted(x: NDArray[np.float64], y: NDArray[np.float64], unseen: NDArray[np.f
 
 
 def mask_leak(
-    shapes: Sequence[NDArray[np.float64]], labels: Sequence[str], clusters: NDArray[np.int64] | None = None, *,
-    confidence_level: float | None = DEFAULT_LEVEL, n_resamples: int | None = None, seed: int = 0,
-) -> MaskLeak | None:  # fmt: skip
+    shapes: Sequence[NDArray[np.float64]],
+    labels: Sequence[str],
+    clusters: NDArray[np.int64] | None = None,
+    *,
+    confidence_level: float | None = DEFAULT_LEVEL,
+    n_resamples: int | None = None,
+    seed: int = 0,
+) -> MaskLeak | None:
     """How well the shapes of masks tell the labels that a model gave beside them.
 
     Args:
@@ -141,10 +149,13 @@ def mask_leak(
 
 
 def interval_of_share(
-    hits: NDArray[np.bool_] | NDArray[np.float64], clusters: NDArray[np.int64], confidence_level: float | None,
-    n_resamples: int | None, seed: int,
-) -> tuple[float, float] | None:  # fmt: skip
-    """The interval of a share of instances, or of another mean over them, over clusters; None where `resampling.intervals` makes none."""
+    hits: NDArray[np.bool_] | NDArray[np.float64],
+    clusters: NDArray[np.int64],
+    confidence_level: float | None,
+    n_resamples: int | None,
+    seed: int,
+) -> tuple[float, float] | None:
+    """The interval of a mean over instances, such as a share, over clusters; None as `resampling.intervals` has it."""
     pool = Pool(len(hits))
     pool.add_mean("share", hits.astype(np.float64))
     statistics = replace(pool.statistics(list(map(str, range(len(hits))))), clusters=clusters, clustering="documents")
@@ -163,7 +174,7 @@ def document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64
 
 
 class Masks:
-    """Gathers the hard rationales of instances, each one mask over its annotation's documents, and the labels beside them.
+    """Gathers the hard rationales of instances, each one mask over its annotation's documents, and their labels.
 
     Args:
         gold: the annotations, with the documents that each has.
@@ -187,7 +198,7 @@ class Masks:
         self.selected = False
 
     def add(self, part: Part) -> None:
-        """Take up instances that have a label; a rationale in a document that its annotation does not list counts for nothing."""
+        """Take up instances that have a label; a rationale in a document that its annotation does not list is none."""
         p, annotation = part.p, part.rows[part.joined.reference]
         labelled = np.flatnonzero(p.classification >= 0).tolist()
         of = {at: self.documents.get(int(annotation[at]), {}) for at in labelled}
@@ -200,7 +211,8 @@ class Masks:
                 masks[at][place[0] + start : place[0] + end] = True
         self.selected |= bool(len(rationale))
         self.shapes += [shape_of(mask) for mask in masks.values()]
-        self.labels += [p.labels[code] for code in p.classification[labelled].tolist()]
+        codes: list[int] = p.classification[labelled].tolist()
+        self.labels += [p.labels[code] for code in codes]
         self.rows += annotation[labelled].tolist()
 
     def leak(self, settings: ScoreSettings) -> tuple[MaskLeak | None, str]:
@@ -210,14 +222,16 @@ class Masks:
             settings: clusters, level, resamples and seed.
         """
         if not self.selected or not self.labels:
-            return (
-                None,
-                f"no mask_leak: expected hard rationales and labels, found no {'label' if self.selected else 'rationale'}",
-            )
+            lacking = "label" if self.selected else "rationale"
+            return None, f"no mask_leak: expected hard rationales and labels, found no {lacking}"
         leak = mask_leak(
-            self.shapes, self.labels, self._clusters(settings.cluster_by),
-            confidence_level=settings.confidence_level, n_resamples=settings.n_resamples, seed=settings.seed,
-        )  # fmt: skip
+            self.shapes,
+            self.labels,
+            self._clusters(settings.cluster_by),
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples,
+            seed=settings.seed,
+        )
         why = "no mask_leak: expected several labels and clusters, found one: there is nothing to tell"
         return leak, "" if leak else why
 

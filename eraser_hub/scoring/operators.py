@@ -25,8 +25,8 @@ def runs_by_operator(systems: Mapping[str, Sequence[Path]]) -> dict[str, dict[st
         systems: {name: its files of predictions}; several of one way are runs with other seeds.
 
     Returns:
-        {way: {name: numbers of its files}}, ways in the order of the first system's files; one way "" where no system's files
-        differ in it.
+        {way: {name: numbers of its files}}, ways in the order of the first system's files; one way "" where no system's
+        files differ in it.
 
     Raises:
         DataError: some system's files differ in it, and another has no file of one of these ways.
@@ -39,7 +39,7 @@ def runs_by_operator(systems: Mapping[str, Sequence[Path]]) -> dict[str, dict[st
         lacking = [way or "unknown" for way in order if way not in own]
         if lacking:
             words = f"expected predictions by each way of erasing ({', '.join(filter(None, order))}), found none by "
-            raise DataError(words + ", ".join(lacking), field=name)
+            raise DataError(words + ", ".join(lacking), rule="score-missing", field=name)
     return {
         way: {name: [at for at, one in enumerate(own) if one == way] for name, own in ways.items()} for way in order
     }
@@ -57,9 +57,9 @@ def unlike_ways(systems: Mapping[str, Sequence[Path]]) -> list[str]:
 def kendalls_w(ranked: Sequence[Sequence[float]] | NDArray[np.float64]) -> float:
     """Kendall's coefficient of concordance of m judges who rank n things, corrected for ties.
 
-    ``W = 12 S / (m^2 (n^3 - n) - m sum_j T_j)``, S the sum of squared deviations of the things' rank sums from their mean,
-    ``T_j`` the sum of ``t^3 - t`` over judge j's groups of t tied things. 1: all rank alike; 0: not at all. Kendall and
-    Babington Smith (1939).
+    ``W = 12 S / (m^2 (n^3 - n) - m sum_j T_j)``, S the sum of squared deviations of the things' rank sums from their
+    mean, ``T_j`` the sum of ``t^3 - t`` over judge j's groups of t tied things. 1: all rank alike; 0: not at all.
+    Kendall and Babington Smith (1939).
 
     Args:
         ranked: what each judge gives each thing, shape (m, n).
@@ -91,10 +91,11 @@ def sensitivity(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         results: {way of erasing: what ``compare_named`` gave}, of the same systems.
 
     Returns:
-        ``names``: the ways; ``scores``: for each score that has a direction and differs between ways {``better``: "higher" or
-        "lower", ``values``: {way: {system: score}}, ``kendall_w``: of the systems' rankings, a judge a way, ``pairs``: [{``first``,
-        ``second``, ``verdicts``: {way: {``difference``, ``ci``, ``better``: the system whose score is better with an interval
-        that leaves 0 out, else None}}, ``flips``: whether one way has the first for better and another the second}]}.
+        ``names``: the ways; ``scores``: for each score that has a direction and differs between ways {``better``:
+        "higher" or "lower", ``values``: {way: {system: score}}, ``kendall_w``: of the systems' rankings, a judge a way,
+        ``pairs``: [{``first``, ``second``, ``verdicts``: {way: {``difference``, ``ci``, ``better``: the system whose
+        score is better with an interval that leaves 0 out, else None}}, ``flips``: whether one way has the first for
+        better and another the second}]}.
     """
     ways = list(results)
     directions, _ = info_of()
@@ -109,10 +110,8 @@ def sensitivity(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             continue
         pairs = [_verdicts(results, at, key, up) for at in range(len(first["comparisons"]))]
         w = kendalls_w([list(own.values()) for own in values.values()])
-        better = "higher" if up else "lower"
-        scores[key] = {
-            "better": better, "values": values, "kendall_w": None if math.isnan(w) else w, "pairs": pairs
-        }  # fmt: skip
+        better, kendall = "higher" if up else "lower", None if math.isnan(w) else w
+        scores[key] = {"better": better, "values": values, "kendall_w": kendall, "pairs": pairs}
     return {"names": ways, "scores": scores}
 
 

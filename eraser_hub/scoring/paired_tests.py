@@ -1,11 +1,11 @@
 """Paired tests of two systems on the same clusters of annotations, and corrections for several tests.
 
-A system is one run or several (other seeds): its score is the mean of its runs' scores. What is drawn, left out and exchanged
-are clusters, see `metrics.clusters`; where a system has several runs, runs are drawn within each resample as well, so that
-the seeds' share of the difference counts.
+A system is one run or several (other seeds): its score is the mean of its runs' scores. What is drawn, left out and
+exchanged are clusters, see `metrics.clusters`; where a system has several runs, runs are drawn within each resample as
+well, so that the seeds' share of the difference counts.
 
-Sources: Noreen (1989) (approximate randomisation); Koehn (2004) (paired bootstrap); Schuirmann (1987) (two one-sided tests);
-Holm (1979); Benjamini and Hochberg (1995).
+Sources: Noreen (1989) (approximate randomisation); Koehn (2004) (paired bootstrap); Schuirmann (1987) (two one-sided
+tests); Holm (1979); Benjamini and Hochberg (1995).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from eraser_hub.metrics.resampling import (
     jackknife,
     weighted_sums,
 )
+from eraser_hub.records.errors import DataError
 
 RESAMPLES = 10_000
 ALPHA, POWER = 0.05, 0.8
@@ -49,7 +50,7 @@ class Pair:
         runs = [check_values(run) for run in (*first, *second)]
         if len({run.shape for run in runs}) > 1:
             shapes = sorted({run.shape for run in runs})
-            raise ValueError(f"expected two systems on the same instances, found statistics {shapes}")
+            raise DataError(f"expected two systems on the same instances, found statistics {shapes}", rule="length")
         self.rows = np.concatenate(runs, axis=1)  # (n, runs of both * k)
         self.finalize, self.n_first, self.n_second = finalize, len(first), len(second)
         self.totals = weighted_sums(np.ones((1, len(self.rows))), self.rows)
@@ -131,8 +132,8 @@ def randomisation(pair: Pair, n_resamples: int = RESAMPLES, seed: int = 0) -> di
 
     p = (1 + #{abs(difference after exchange) >= abs(difference)}) / (1 + n_resamples). With so few clusters that all
     2^n exchanges are no more than ``n_resamples``, all are taken once and p is their share: exact. Of several runs each
-    exchange adds how far the mean of runs drawn at random lies from the mean of all: a difference that other seeds would
-    make is none.
+    exchange adds how far the mean of runs drawn at random lies from the mean of all: a difference that other seeds
+    would make is none.
 
     Returns:
         {key: p-value}; NaN where the difference is undefined.
@@ -169,9 +170,10 @@ def paired_bootstrap(
 
     Returns:
         {key: {``difference``; ``ci``, BCa; ``p_bootstrap``, two-sided: (1 + #{abs(replicate - difference) >=
-        abs(difference)}) / (1 + n_resamples); ``win_share``, the share of resamples in which the first scores higher, ties
-        counting one half; ``detectable``, the difference that a test at .05 finds with power .8, (z(.975) + z(.8)) times
-        the replicates' standard deviation; with a margin ``p_equivalence``, the larger p of two one-sided tests}}.
+        abs(difference)}) / (1 + n_resamples); ``win_share``, the share of resamples in which the first scores higher,
+        ties counting one half; ``detectable``, the difference that a test at .05 finds with power .8, (z(.975) + z(.8))
+        times the replicates' standard deviation; with a margin ``p_equivalence``, the larger p of two one-sided
+        tests}}.
     """
     check_settings(confidence_level, n_resamples)
     seeds = np.random.default_rng([seed, 1])
@@ -246,7 +248,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 def _adjusted(p_values: Sequence[float], of_sorted: Callable[[np.ndarray], np.ndarray]) -> list[float]:
     p = np.asarray(p_values, dtype=float)
     if p.ndim != 1 or (p < 0).any() or (p > 1).any():
-        raise ValueError("p_values: expected a list of numbers in [0, 1]")
+        raise DataError("p_values: expected a list of numbers in [0, 1]", rule="range")
     adjusted = np.full(len(p), np.nan)
     order = np.argsort(p, kind="stable")
     order = order[~np.isnan(p[order])]

@@ -38,8 +38,8 @@ class Quoted(NamedTuple):
 def score_quotes(results: Path, gold: Gold) -> Quoted:
     """Score the quotes of a prediction file, whose ids are those of the annotations, each once.
 
-    Coverage is the share of an annotation's own documents, which the rows of a built dataset hold; a corpus folder does not say
-    which documents a model was shown, and there it is undefined.
+    Coverage is the share of an annotation's own documents, which the rows of a built dataset hold; a corpus folder does
+    not say which documents a model was shown, and there it is undefined.
 
     Raises:
         DataError: instances without the field, or with quotes that are none; at most ten offences.
@@ -69,8 +69,9 @@ def _sizes(gold: Gold) -> dict[str, dict[str, int]]:
     """Annotation -> the tokens of each of its own documents."""
     references = gold.references
     sizes = defaultdict[str, dict[str, int]](dict)
+    owners: list[int] = references.document_instance.tolist()
     for instance, document, tokens in zip(
-        references.document_instance.tolist(), references.document.tolist(), references.tokens.tolist(), strict=True
+        owners, references.document.tolist(), references.tokens.tolist(), strict=True
     ):
         if instance >= 0:
             sizes[references.ids[instance]][str(references.docids[document])] = tokens

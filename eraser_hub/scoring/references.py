@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from msgspec import UNSET
@@ -28,6 +28,7 @@ from .settings import Inputs
 if TYPE_CHECKING:
     from eraser_hub.conversion.eraser.checked import Checked
     from eraser_hub.conversion.eraser.format import Annotations
+    from eraser_hub.records.rules import Rule
 
 TOKEN_COLUMNS = ("id", "label", "tokens", "rationale_mask")
 Listed = tuple[np.ndarray, np.ndarray]
@@ -44,8 +45,8 @@ class Gold:
         lines: the line (or row) of each in it.
         label_names: the labels there are; None: those that the annotations have.
         columns: the values of the columns that were asked for, of each annotation.
-        listed: the documents of each annotation, where they were asked for: annotations in ascending order, and numbers of documents,
-            both int64 (d,).
+        listed: the documents of each annotation, where they were asked for: annotations in ascending order, and numbers
+            of documents, both int64 (d,).
         note: see `labels.LabelNames`.
     """
 
@@ -94,6 +95,7 @@ def raise_offences(offences: Offences, files: dict[str, Path]) -> None:
     errors = [
         DataError(
             offence.message,
+            rule=cast("Rule", offence.rule),
             file=files[offence.side],
             line=None if offence.row < 0 else offence.row,
             instance=offence.id or None,
@@ -124,7 +126,7 @@ def ids_of_splits(inputs: Inputs) -> Iterator[tuple[str, set[str]]]:
 
 
 def backup_said(inputs: Inputs, unknown: set[str]) -> str:
-    """That ids may stand in the split's backup file alone, and the flag that takes these records up; nothing without one."""
+    """That ids may stand in the split's backup file alone, and the flag that takes them up; nothing without one."""
     name, flag = f"{release_split(inputs.split)}.jsonl.bak", "`build --include-backup-records` takes them up"
     if inputs.dataset is not None:
         with suppress(DataError, OSError, AttributeError):  # without a sound release.json there is nothing to add
@@ -159,7 +161,7 @@ def _of_corpus(inputs: Inputs, columns: Sequence[str], listed: bool) -> Gold:
         for name, cells in values.items():
             cells += [_value(_row(part.run, at, name), name, path, line) for at, line in enumerate(part.run.numbers)]
     if not annotations.numbers:
-        raise DataError("expected at least one annotation, found none", file=path)
+        raise DataError("expected at least one annotation, found none", rule="empty", file=path)
     lines = range(1, len(annotations.numbers) + 1)  # each holds an annotation
     gold = Gold(annotations.flat(documents.numbers), documents, path, lines, labels.names, values, labels.note)
     if not listed:
@@ -211,9 +213,10 @@ def _value(row: dict[str, Any], name: str, path: Path, line: int) -> object:
     """A row's value of a column to break scores down by, or to cluster by."""
     if name not in row:
         message = f"expected the field {name!r} (to break scores down by, or to cluster by), found none"
-        raise DataError(message, file=path, line=line)
+        raise DataError(message, rule="key-missing", file=path, line=line)
     if isinstance(row[name], (list, dict)):
-        raise DataError(f"expected a single value, found {cut(row[name])}", file=path, line=line, field=name)
+        words = f"expected a single value, found {cut(row[name])}"
+        raise DataError(words, rule="type", file=path, line=line, field=name)
     return row[name]
 
 

@@ -17,8 +17,8 @@ from .score import Scored
 
 
 def nested(scored: Scored) -> dict[str, object]:
-    """The reference scorer's keys, and beside them ours: ``agreement``, ``faithfulness``, ``quote_faithfulness``, ``chance``,
-    ``signature``.
+    """The reference scorer's keys, and beside them ours: ``agreement``, ``faithfulness``, ``quote_faithfulness``,
+    ``chance``, ``signature``.
 
     A part that the predictions have no fields for is left out, as the reference does.
     """
@@ -86,4 +86,4 @@ def write_scores(path: Path, scores: dict[str, object]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, data)
     except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror or error}", file=path) from None
+        raise DataError(f"cannot be written: {error.strerror or error}", rule="file-unreadable", file=path) from None

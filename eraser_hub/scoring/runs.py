@@ -18,7 +18,7 @@ def system_names(paths: Sequence[Path]) -> list[str]:
         DataError: the same file twice.
     """
     if len(set(map(realpath, paths))) != len(paths):
-        raise DataError("expected different files of predictions, found one twice")
+        raise DataError("expected different files of predictions, found one twice", rule="file-twice")
     for depth in range(1, max((len(path.parts) for path in paths), default=1) + 1):
         names = ["/".join((*path.parts[-depth:-1], path.stem)) for path in paths]
         if len(set(names)) == len(names):
@@ -27,9 +27,9 @@ def system_names(paths: Sequence[Path]) -> list[str]:
 
 
 def named_runs(arguments: Sequence[str], *, ways: bool = True, draws: bool = False) -> list[tuple[str, list[Path]]]:
-    """The systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for several runs of one; a
-    file may be an address (``https://..``, ``hf://..``), which is fetched. A file without a name has its stem, or as much of its
-    path as tells it apart.
+    """The systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for several runs of
+    one; a file may be an address (``https://..``, ``hf://..``), which is fetched. A file without a name has its stem,
+    or as much of its path as tells it apart.
 
     Args:
         arguments: as given on the command line.
@@ -51,9 +51,10 @@ def named_runs(arguments: Sequence[str], *, ways: bool = True, draws: bool = Fal
         named.append((name, asked[0], runs))
     whole = [realpath(path) for _, _, paths in named for path in paths]  # it takes links in a circle as they are
     if len(set(whole)) != len(whole):
-        raise DataError("expected different files of predictions, found one twice")
+        raise DataError("expected different files of predictions, found one twice", rule="file-twice")
     stems = iter(system_names([asked for name, asked, _ in named if not name]))
     names = [name or next(stems) for name, _, _ in named]
     if len(set(names)) != len(names) and not draws:
-        raise DataError(f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}")
+        message = f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}"
+        raise DataError(message, rule="option-value")
     return list(zip(names, (paths for _, _, paths in named), strict=True))

@@ -1,7 +1,7 @@
 """A prediction file against a corpus folder or a built dataset -> statistics, or their sums.
 
-Predictions come in parts, and a part's statistics are added to those before it: whether rows per annotation are kept or their
-sums alone, the path is the same.
+Predictions come in parts, and a part's statistics are added to those before it: whether rows per annotation are kept or
+their sums alone, the path is the same.
 """
 
 from __future__ import annotations
@@ -106,14 +106,14 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     Args:
         inputs: the file, and what it is scored against.
         settings: what makes the numbers.
-        num_proc: processes that read a jsonl file of predictions; 0: one, and more for a large file where there are cores.
+        num_proc: processes that read a jsonl file of predictions; 0: one, or more for a large file on several cores.
 
     Raises:
         DataError: bad data, with file and line; at most ten offences, and their number.
         ValueError: settings out of range.
     """
     settings = settings or ScoreSettings()
-    check_policy(settings.auprc_policy)
+    _check_settings(settings)
     gold = read_gold(inputs, settings.columns, settings.mask_leak)
     references = gold.references
     rules = Rules(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
@@ -123,8 +123,6 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     strangers = Strangers()
     agreement = Agreement(parts, settings.agreement, settings.totals)
     faithfulness = Faithfulness(parts, len(references.ids), gold.label_names, settings.aopc_thresholds, settings.totals)
-    if settings.paper not in (None, "eraser"):
-        raise DataError(f"expected eraser for an ERASER corpus, found {settings.paper}", field="--paper")
     masks = Masks(gold) if settings.mask_leak else None
     quoted = False
     for own in parts_of(inputs.results, num_proc):
@@ -154,7 +152,8 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     if quotes is not None:
         statistics[QUOTES], made_by[QUOTES] = _of_quotes(quotes.statistics, gold, settings), quotes.settings
     if not statistics:
-        raise DataError(f"nothing to score: expected {fields_of(left_out)}, found none of them", file=inputs.results)
+        lacking = f"nothing to score: expected {fields_of(left_out)}, found none of them"
+        raise DataError(lacking, rule="score-missing", file=inputs.results)
     told = [strangers.told(), *left_out_said(left_out), *agreement.notes(), gold.note]
     leak, leak_note = (None, "") if masks is None else masks.leak(settings)
     notes = [*told, leak_note, "" if quotes is None else quotes.note, *_notes(parts, statistics, settings)]
@@ -170,6 +169,13 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
         counts={} if quotes is None else quotes.counts,
         leak=leak,
     )
+
+
+def _check_settings(settings: ScoreSettings) -> None:
+    check_policy(settings.auprc_policy)
+    if settings.paper not in (None, "eraser"):
+        message = f"expected eraser for an ERASER corpus, found {settings.paper}"
+        raise DataError(message, rule="option-value", field="--paper")
 
 
 def _statistics(pool: Pool, gold: Gold, settings: ScoreSettings, rows: np.ndarray | None) -> Statistics:
@@ -230,7 +236,8 @@ def _check_strict(used: Used, offences: Offences) -> None:
         ("comprehensiveness", "comprehensiveness_classification_scores"),
     ):
         if not getattr(used, name):
-            offences.say("prediction", 0, field_name, "strict scoring expects it in every instance, found none")
+            message = "strict scoring expects it in every instance, found none"
+            offences.say("prediction", 0, field_name, message, "key-missing")
 
 
 def _chance(faithfulness: Faithfulness, settings: ScoreSettings) -> dict[str, dict[str, object]]:

@@ -108,8 +108,8 @@ def _against_chance(scored: Scored) -> list[str]:
 
 
 def comparison_tables(result: Mapping[str, Any]) -> Tables:
-    """A table for each pair of systems, a line for each score: ``*`` at its difference where the corrected p is at most .05,
-    ``=`` where the systems are equivalent.
+    """A table for each pair of systems, a line for each score: ``*`` at its difference where the corrected p is at most
+    .05, ``=`` where the systems are equivalent.
 
     Args:
         result: what `comparison.compare` gave.
@@ -135,7 +135,7 @@ def comparison_tables(result: Mapping[str, Any]) -> Tables:
 
 
 def _operator_table(told: Mapping[str, Any]) -> Table:
-    """Differences by way of erasing, a line for each score and pair of systems, and how alike the ways rank the systems."""
+    """Differences by way of erasing, a line for each score and pair of systems, and how alike the ways rank these."""
     table = Table("operators", "By way of erasing", ("score", "pair", "better"), (*told["names"], "W"))
     for key, score in told["scores"].items():
         for pair in score["pairs"]:
@@ -146,8 +146,8 @@ def _operator_table(told: Mapping[str, Any]) -> Table:
             words = f"{pair['first']} minus {pair['second']}"
             table.add(key, words, better_of(pair), **cells, W=Cell(score["kendall_w"], digits=2))
     table.notes.append(
-        "better: the system whose interval of the difference leaves 0 out, by each way; W: Kendall's, 1 where all ways rank "
-        "the systems alike."
+        "better: the system whose interval of the difference leaves 0 out, by each way; "
+        "W: Kendall's, 1 where all ways rank the systems alike."
     )
     return table
 

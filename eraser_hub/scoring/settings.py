@@ -95,14 +95,16 @@ class ScoreSettings:
         for name, low in (("iou_thresholds", False), ("aopc_thresholds", True)):
             values = getattr(self, name)
             if not values:
-                raise ValueError(f"{name}: expected at least one")
+                raise DataError(f"{name}: expected at least one", rule="option-value")
             for value in values:
                 if not (0 <= value <= 1 if low else 0 < value <= 1):
-                    raise ValueError(f"{name}: expected a number in {'[0, 1]' if low else '(0, 1]'}, found {value}")
+                    expected = "[0, 1]" if low else "(0, 1]"
+                    raise DataError(f"{name}: expected a number in {expected}, found {value}", rule="option-value")
         check_policy(self.auprc_policy)
         check_paper(self.paper, *PAPERS)
         if self.random_baseline < 0:
-            raise ValueError(f"random_baseline: expected a number of shuffles, found {self.random_baseline}")
+            words = f"random_baseline: expected a number of shuffles, found {self.random_baseline}"
+            raise DataError(words, rule="option-value")
         check_settings(
             DEFAULT_LEVEL if self.confidence_level is None else self.confidence_level,
             DEFAULT_RESAMPLES if self.n_resamples is None else self.n_resamples,
@@ -167,7 +169,7 @@ class Inputs:
             if path.is_file():
                 return path
         message = f"no annotation file {release_split(self.split)}.jsonl for the split {self.split!r}"
-        raise DataError(message, file=self.corpus)
+        raise DataError(message, rule="file-missing", file=self.corpus)
 
     @cached_property
     def built(self) -> BuiltDataset:

@@ -24,8 +24,10 @@ class Gaussian:
     factor: Matrix
 
     def distances(self, states: Matrix) -> Matrix:
-        """Mahalanobis distances ``sqrt((z - mean)' covariance^-1 (z - mean))``, float64 (n,); near sqrt(width) for a state like those
-        that it was fitted on. Lee et al. (2018)."""
+        """Mahalanobis distances ``sqrt((z - mean)' covariance^-1 (z - mean))``, float64 (n,): Lee et al. (2018).
+
+        Near sqrt(width) for a state like those that it was fitted on.
+        """
         white = np.linalg.solve(self.factor, (states - self.mean).T)
         return np.asarray(np.sqrt((white**2).sum(axis=0)))
 

@@ -31,7 +31,8 @@ def training_texts(dataset: str, config: str | None, split: str, texts: int, see
     rows = open_split(dataset, config, split)
     sample = rows.sample(texts, seed)
     if sum(1 for _ in islice(sample.instances(), 2)) < 2:
-        raise DataError(f"--distribution: expected two texts or more in split {split}, found fewer", file=dataset)
+        words = f"--distribution: expected two texts or more in split {split}, found fewer"
+        raise DataError(words, rule="empty", file=dataset)
     return sample
 
 

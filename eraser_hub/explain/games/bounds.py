@@ -1,4 +1,4 @@
-"""Bounds of AOPC that another run has found: they depend on model, texts and units, not on the method that ranks them."""
+"""Bounds of AOPC that another run has found: they depend on model, texts and units, not on what ranks these."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ class KnownBounds(Given):
         before, now = decisive(self._record()), decisive(orjson.loads(orjson.dumps(header)))
         words = differences(before, now)
         if words:
-            raise DataError(f"{OPTION}: expected bounds of the same inputs: {'; '.join(words)}", file=path)
+            message = f"{OPTION}: expected bounds of the same inputs: {'; '.join(words)}"
+            raise DataError(message, rule="constant", file=path)
         self._bounds: dict[str, tuple[float, float]] = {}
         for line, one in instances(path):
             bounds = getattr(one, AOPC_BOUNDS)
             if bounds is None:
                 expected = f"{OPTION}: expected {AOPC_BOUNDS}, found none: a result without --aopc-bounds?"
-                raise DataError(expected, file=path, line=line, instance=str(one.annotation_id))
+                raise DataError(expected, rule="score-missing", file=path, line=line, instance=str(one.annotation_id))
             self._bounds[str(one.annotation_id)] = bounds.lower, bounds.upper
 
     def _record(self) -> dict[str, Any]:
@@ -54,7 +55,7 @@ class KnownBounds(Given):
             return {key: dict(record[key]) for key in ("settings", "data", "model")}
         except (KeyError, TypeError, ValueError) as error:
             words = f"{OPTION}: expected a result of `explain` with its record, found {shown(str(error))}"
-            raise DataError(words, file=run_path(self.path)) from error
+            raise DataError(words, rule="key-missing", file=run_path(self.path)) from error
 
     def put_on(self, instance: Instance) -> Instance:
         """The instance with its bounds.
@@ -63,7 +64,8 @@ class KnownBounds(Given):
             DataError: the file has none for it.
         """
         if instance.id not in self._bounds:
-            raise DataError(f"{OPTION}: expected bounds for each instance", file=self.path, instance=instance.id)
+            words = f"{OPTION}: expected bounds for each instance"
+            raise DataError(words, rule="id-missing", file=self.path, instance=instance.id)
         return replace(instance, aopc_bounds=self._bounds[instance.id])
 
     def check(self, instances: Iterable[Instance], partly: bool) -> str:

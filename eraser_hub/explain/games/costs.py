@@ -124,8 +124,9 @@ def cost_in_words(counts: Counter[str], seconds: float | None, most: int | None)
     parts = ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
     if most is not None and total > most:
         raise DataError(
-            f"--max-inputs: expected at most {most:,} inputs, found up to {total:,} ({parts}); --limit, --units sentences, "
-            "fewer draws or a narrower --beam take fewer"
+            f"--max-inputs: expected at most {most:,} inputs, found up to {total:,} ({parts}); --limit, "
+            "--units sentences, fewer draws or a narrower --beam take fewer",
+            rule="size-limit",
         )
     time_taken = "" if seconds is None else f", about {_duration(seconds)} at {total / seconds:,.0f} inputs/s"
     return f"cost: at most {total:,} inputs ({parts}){time_taken}"

@@ -58,10 +58,12 @@ def measures(ranked: RankedChunk) -> Fields:
     settings = ranked.settings
     fields: Fields = [{} for _ in ranked.games]
     for asked, measure in (
-        (settings.aopc_bounds, aopc_bounds), (settings.soft_draws, soft_scores),
-        (settings.leave_one_out, leave_one_out), (settings.infidelity_draws, infidelity),
+        (settings.aopc_bounds, aopc_bounds),
+        (settings.soft_draws, soft_scores),
+        (settings.leave_one_out, leave_one_out),
+        (settings.infidelity_draws, infidelity),
         (settings.sensitivity_draws, sensitivity),
-    ):  # fmt: skip
+    ):
         if asked:
             for field, more in zip(fields, measure(ranked), strict=True):
                 field |= more
@@ -87,15 +89,10 @@ def aopc_bounds(ranked: RankedChunk) -> Fields:
         if upper - lower <= SAME_BOUNDS:
             ranked.runner.model.notes.count(NO_SPAN)
         exact = game.size <= EXACT_UNITS
-        fields.append(
-            {
-                AOPC_BOUNDS: {
-                    "lower": lower, "upper": upper, "comprehensiveness": high, "sufficiency_lower": lower,
-                    "sufficiency_upper": upper, "sufficiency": low, "method": "exact" if exact else "beam",
-                    "beam": 0 if exact else width,
-                }
-            }
-        )  # fmt: skip
+        of_order = {"lower": lower, "upper": upper, "comprehensiveness": high}
+        reverse = {"sufficiency_lower": lower, "sufficiency_upper": upper, "sufficiency": low}
+        search = {"method": "exact" if exact else "beam", "beam": 0 if exact else width}
+        fields.append({AOPC_BOUNDS: {**of_order, **reverse, **search}})
     return fields
 
 
@@ -147,7 +144,7 @@ def infidelity(ranked: RankedChunk) -> Fields:
 
 
 def sensitivity(ranked: RankedChunk) -> Fields:
-    """How far each instance's scores move at most when a random tenth of its units is erased, as a share of their norm."""
+    """How far each instance's scores move at most, as a share of their norm, as a random tenth of its units goes."""
     instances, labels, kept, owner = list[Instance](), list[int](), list[NDArray[np.bool_]](), list[int]()
     for game, one in zip(ranked.games, ranked.encoded, strict=True):
         random = ranked.random(one.instance, "perturbed")

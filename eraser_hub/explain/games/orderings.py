@@ -1,12 +1,12 @@
 """Normalised AOPC: where an order of erasure lies between the least and the greatest AOPC of all orders.
 
-Units are erased one by one. The k-th point of an order's curve is ``p(full) - p(without its first k)``, its AOPC the mean of
-the points k = 1..n. Highest score first this is comprehensiveness (high is good), lowest first sufficiency (low is good);
-the bounds over all n! orders are the same for both, since they are all orders.
+Units are erased one by one. The k-th point of an order's curve is ``p(full) - p(without its first k)``, its AOPC the
+mean of the points k = 1..n. Highest score first this is comprehensiveness (high is good), lowest first sufficiency (low
+is good); the bounds over all n! orders are the same for both, since they are all orders.
 
 Source: Edin et al. 2025, normalised AOPC. Exact bounds need no orders: ``best(S) = drop(S) + best over i in S of
-best(S - i)`` over sets S of erased units, 2 ** n inputs. Above :data:`play.EXACT_UNITS` units a beam keeps the ``width``
-best sets of each size.
+best(S - i)`` over sets S of erased units, 2 ** n inputs. Above :data:`play.EXACT_UNITS` units a beam keeps the
+``width`` best sets of each size.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def beam_bound(size: int, full: float, width: int, greatest: bool, duplicates: b
 
     Args:
         greatest: the greatest AOPC; else the least.
-        duplicates: partial orders of the same set may fill the beam, as in the authors' package; without, each set is held
-            once, by its best order, and the bounds are at least as far apart in practice.
+        duplicates: partial orders of the same set may fill the beam, as in the authors' package; without, each set is
+            held once, by its best order, and the bounds are at least as far apart in practice.
     """
     sign = 1.0 if greatest else -1.0
     erased = np.zeros((1, size), dtype=bool)

@@ -1,8 +1,8 @@
 """The game of an instance, and the searches that ask it for the worth of sets.
 
-The players are the units of a text, its tokens or its sentences. A set of them is worth ``p(label | they stand, the others
-are erased)``. A search yields rows of sets and is sent their worths; :func:`played` lets the searches of a whole chunk
-take their turns together, so that short texts fill a batch as long ones do.
+The players are the units of a text, its tokens or its sentences. A set of them is worth ``p(label | they stand, the
+others are erased)``. A search yields rows of sets and is sent their worths; :func:`played` lets the searches of a whole
+chunk take their turns together, so that short texts fill a batch as long ones do.
 """
 
 from __future__ import annotations
@@ -128,4 +128,5 @@ def _groups(turn: dict[int, Sets]) -> list[list[int]]:
 
 def all_sets(size: int) -> Sets:
     """Every set of ``size`` units, shape (2 ** size, size); unit i stands in set number s where bit i of s is 1."""
-    return (np.arange(1 << size)[:, None] >> np.arange(size)) & 1 == 1
+    sets: Sets = (np.arange(1 << size)[:, None] >> np.arange(size)) & 1 == 1
+    return sets

@@ -1,8 +1,8 @@
 """Shapley values of the units: what each adds to the probability, the mean over all orders in which they come.
 
-They sum to p(full) - p(nothing). To :data:`play.EXACT_UNITS` units all sets are looked at. Above, either permutations are
-drawn in antithetic pairs, each with its reverse (Castro et al. 2009; Mitchell et al. 2022), or sets by the Shapley kernel,
-each with its complement, and a linear model is fitted that keeps the sum (Lundberg and Lee 2017, KernelSHAP).
+They sum to p(full) - p(nothing). To :data:`play.EXACT_UNITS` units all sets are looked at. Above, either permutations
+are drawn in antithetic pairs, each with its reverse (Castro et al. 2009; Mitchell et al. 2022), or sets by the Shapley
+kernel, each with its complement, and a linear model is fitted that keeps the sum (Lundberg and Lee 2017, KernelSHAP).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Solver = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64
 
 
 class Shapley(NamedTuple):
-    """Values of the units, and the largest of their standard errors: 0 where they are exact, NaN where none is known."""
+    """Values of the units, and the largest of their standard errors: 0 of exact ones, NaN where none is known."""
 
     values: NDArray[np.float64]
     standard_error: float

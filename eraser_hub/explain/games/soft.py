@@ -1,4 +1,4 @@
-"""Soft comprehensiveness and sufficiency, normalised: erasure by chance, the likelier the more (or less) a unit matters.
+"""Soft comprehensiveness and sufficiency, normalised: erasure by chance, likelier where a unit matters more (or less).
 
 Importance a is the scores scaled to [0, 1] (0 where all are equal). Sufficiency keeps a unit with probability a,
 comprehensiveness with 1 - a. Of one such input with probability p'::
@@ -10,7 +10,8 @@ comprehensiveness with 1 - a. Of one such input with probability p'::
 both cut to [0, 1], and 0 where 1 - S0 < 1e-5. Ours is the mean over all masks by their probabilities, exact to
 :data:`EXACT_UNITS` units and by drawn masks above. High is good for both.
 
-A mask erases whole units (``--soft-masks tokens``), or single numbers of the tokens' embeddings, as in the paper (``elements``).
+A mask erases whole units (``--soft-masks tokens``), or single numbers of the tokens' embeddings, as in the paper
+(``elements``).
 
 Source: Zhao and Aletras 2023. The released code draws its masks the other way round; this is the paper's direction.
 """
@@ -30,7 +31,7 @@ LEAST_SPAN = 1e-5  # of 1 - S0 below which nothing can be normalised
 
 
 class Soft(NamedTuple):
-    """Both scores, how many masks were drawn for each (0: all were looked at), and the larger of their standard errors."""
+    """Both scores, how many masks were drawn for each (0: all were looked at), and their larger standard error."""
 
     comprehensiveness: float
     sufficiency: float
@@ -84,7 +85,8 @@ def soft_of_draws(full: float, without: Worths, only: Worths, nothing: float) ->
 
 def _chances(stands: Sets, keep: NDArray[np.float64]) -> NDArray[np.float64]:
     """The probability of each mask where units stand with these probabilities, each by itself."""
-    return np.where(stands, keep, 1 - keep).prod(axis=1)
+    chances: NDArray[np.float64] = np.where(stands, keep, 1 - keep).prod(axis=1)
+    return chances
 
 
 def most_inputs(size: int, draws: int, masks: str) -> int:

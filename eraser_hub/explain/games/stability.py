@@ -1,9 +1,9 @@
 """Infidelity and sensitivity of an explanation, by fixed random perturbations.
 
-*Infidelity* (Yeh et al. 2019): the mean over perturbations I of ``(I . scores - (p(x) - p(x - I)))^2``, low is good. Here I
-erases a random tenth of the units, 1 where a unit goes; it is SUBTRACTED from the input. *Sensitivity*: the largest
-``|g(x + I) - g(x)| / |g(x)|`` over the same perturbations, which are ADDED (I is -1 where a unit goes), g the scores of the
-tokens that stay, computed anew; low is good. The signs are captum's.
+*Infidelity* (Yeh et al. 2019): the mean over perturbations I of ``(I . scores - (p(x) - p(x - I)))^2``, low is good.
+Here I erases a random tenth of the units, 1 where a unit goes; it is SUBTRACTED from the input. *Sensitivity*: the
+largest ``|g(x + I) - g(x)| / |g(x)|`` over the same perturbations, which are ADDED (I is -1 where a unit goes), g the
+scores of the tokens that stay, computed anew; low is good. The signs are captum's.
 """
 
 from __future__ import annotations
@@ -55,6 +55,6 @@ def infidelity_of(scores: NDArray[np.float64], full: float, stands: Sets) -> Sea
 
 
 def sensitivity_max(scores: NDArray[np.float64], perturbed: Sequence[NDArray[np.float64]]) -> float:
-    """The largest Euclidean distance of perturbed scores from ``scores``, as a share of their norm (of 1 where it is 0)."""
+    """The largest Euclidean distance of perturbed scores from ``scores``, as a share of their norm (of 1 for 0)."""
     norm = float(np.linalg.norm(scores)) or 1.0
     return max((float(np.linalg.norm(row - scores)) / norm for row in perturbed), default=0.0)

@@ -22,5 +22,6 @@ def unit_bounds(one: Instance, units: str) -> NDArray[np.int64]:
     if units == "tokens":
         return np.arange(tokens + 1)
     if tokens and not one.sentences:
-        raise DataError("--units sentences: expected documents with sentences, found tokens alone", instance=one.id)
+        words = "--units sentences: expected documents with sentences, found tokens alone"
+        raise DataError(words, rule="unsupported", instance=one.id)
     return np.cumsum([0, *(size for sizes in one.sentences for size in sizes)])

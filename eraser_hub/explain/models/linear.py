@@ -1,7 +1,7 @@
 """Attribution for linear models over counted words or n-grams, in closed form.
 
-With x the feature vector of the input and z_c = w_c · x + b_c, a token's coefficient score is its share of w_c · x: each
-feature's contribution w_c,f x_f is divided equally over its occurrences, and within an n-gram over its tokens. For
+With x the feature vector of the input and z_c = w_c · x + b_c, a token's coefficient score is its share of w_c · x:
+each feature's contribution w_c,f x_f is divided equally over its occurrences, and within an n-gram over its tokens. For
 single words without weighting that is w_c,t itself.
 """
 
@@ -66,7 +66,8 @@ def occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator
     else:
         raise DataError(
             "coefficients: expected a vectoriser of words split on blanks or of characters, "
-            f"found analyzer {vectoriser.analyzer!r} with token_pattern {vectoriser.token_pattern!r}"
+            f"found analyzer {vectoriser.analyzer!r} with token_pattern {vectoriser.token_pattern!r}",
+            rule="unsupported",
         )
     for size in range(low, high + 1):
         for start in range(len(pieces) - size + 1):
@@ -78,9 +79,8 @@ def occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator
 def weights_of(model: LinearPipeline, column: int) -> NDArray[np.float64]:
     """w_c for an output column; a binary model keeps one row of coefficients, for its second class."""
     coefficients = np.asarray(model.steps[-1].coef_, dtype=np.float64)
-    if len(coefficients) == 1:
-        return coefficients[0] if column == 1 else -coefficients[0]
-    return coefficients[column]
+    row: NDArray[np.float64] = coefficients[0 if len(coefficients) == 1 else column]
+    return -row if len(coefficients) == 1 and column != 1 else row
 
 
 def coefficient_scores(
@@ -113,9 +113,9 @@ def gradient_scores(
     """Gradient methods where each token is one unit of its word's count: d p_c / d x_t, shape (tokens,).
 
     ``input-x-gradient`` equals ``gradient`` up to sign (a token's own input is 1; ``gradient`` is its magnitude).
-    Integrated gradients follow the straight line from no tokens to all with ``steps`` Gauss-Legendre points (Sundararajan
-    et al., 2017, equation 1); the baseline is the all-zero count vector, the query's words included. The convergence delta,
-    the difference between their sum and p(x) - p(baseline), is kept in the model's notes.
+    Integrated gradients follow the straight line from no tokens to all with ``steps`` Gauss-Legendre points
+    (Sundararajan et al., 2017, equation 1); the baseline is the all-zero count vector, the query's words included. The
+    convergence delta, the difference between their sum and p(x) - p(baseline), is kept in the model's notes.
     """
     query = list(instance.query) if model.uses_query else []
     tokens = [*query, *instance.tokens]

@@ -21,6 +21,7 @@ class ProbabilityModel(Protocol):
 
     def predict_proba(self, token_lists: list[list[str]]) -> NDArray[np.float64]:
         """Probabilities, shape (number of token lists, number of classes), each row summing to 1."""
+        ...
 
 
 @dataclass(slots=True)
@@ -46,7 +47,7 @@ def erase_tokens(
         return [token for token, stays in zip(tokens, kept, strict=True) if stays]
     substitute = mask if erase == "mask" else pad
     if substitute is None:
-        raise DataError(f"--erase {erase}: the model has no {erase} token; use --erase remove")
+        raise DataError(f"--erase {erase}: the model has no {erase} token; use --erase remove", rule="unsupported")
     return [token if stays else substitute for token, stays in zip(tokens, kept, strict=True)]
 
 
@@ -61,13 +62,15 @@ class PlainModel(Adapter):
     def __init__(self, model: ProbabilityModel, *, uses_query: bool = False) -> None:
         super().__init__()
         if not callable(getattr(model, "predict_proba", None)):
-            raise DataError(f"expected a model with predict_proba(token lists), found {type(model).__name__}")
+            words = f"expected a model with predict_proba(token lists), found {type(model).__name__}"
+            raise DataError(words, rule="model")
         self.model, self.uses_query = model, uses_query
         self.description = type(model).__name__
         names: Any = getattr(model, "label_names", None)
         names = getattr(model, "classes_", ()) if names is None else names
         if callable(names) or isinstance(names, str):
-            raise DataError(f"{self.description}.label_names: expected a list of names, found {shown(names)}")
+            words = f"{self.description}.label_names: expected a list of names, found {shown(names)}"
+            raise DataError(words, rule="model")
         self.label_names = tuple(map(str, names))
         self._separate = "queries" in inspect.signature(model.predict_proba).parameters
 
@@ -78,6 +81,8 @@ class PlainModel(Adapter):
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         if self._separate:
-            texts = [list(view.data[0]) for view, _ in units]
-            return self.model.predict_proba(texts, queries=[list(view.data[1]) for view, _ in units])  # type: ignore[call-arg]
+            asked: Any = self.model  # whose second parameter the protocol does not name
+            texts, queries = ([list(view.data[part]) for view, _ in units] for part in (0, 1))
+            separate: NDArray[np.float64] = asked.predict_proba(texts, queries=queries)
+            return separate
         return self.model.predict_proba([view.data[1] + view.data[0] for view, _ in units])

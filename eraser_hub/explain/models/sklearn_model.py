@@ -53,18 +53,21 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
                 raise DataError(
                     f"expected scikit-learn's own types alone, found {', '.join(sorted(unknown)[:5])}: not opened, "
                     "since opening it would run that code",
+                    rule="model",
                     file=path,
                 )
             model = skops.io.load(path, trusted=[TREE])
         except DataError:
             raise
         except Exception as error:  # skops raises many kinds on a broken file
-            raise DataError(f"not a readable skops file: {first_line(error)}", file=path) from error
+            words = f"not a readable skops file: {first_line(error)}"
+            raise DataError(words, rule="file-unreadable", file=path) from error
     elif path.suffix in (".joblib", ".pkl", ".pickle"):
         if not trust_pickle:
             raise DataError(
                 "a pickle runs code when it is opened: say --trust-pickle if you trust its source, "
                 "or save the model with skops",
+                rule="option-missing",
                 file=path,
             )
         import joblib
@@ -72,11 +75,12 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
         try:
             model = joblib.load(path)
         except Exception as error:  # unpickling raises whatever the pickle holds
-            raise DataError(f"cannot be opened: {first_line(error)}", file=path) from error
+            raise DataError(f"cannot be opened: {first_line(error)}", rule="file-unreadable", file=path) from error
     else:
-        raise DataError("expected a model file ending in .skops, .joblib or .pkl", file=path)
+        raise DataError("expected a model file ending in .skops, .joblib or .pkl", rule="file-name", file=path)
     if not hasattr(model, "predict_proba"):
-        raise DataError(f"expected a classifier with predict_proba, found {type(model).__name__}", file=path)
+        words = f"expected a classifier with predict_proba, found {type(model).__name__}"
+        raise DataError(words, rule="model", file=path)
     for tree in trees_of(model):
         check_tree(tree, path)
     return model
@@ -124,9 +128,8 @@ def check_tree(tree: Any, path: Path) -> None:
         and bool(np.all((feature[inner] >= 0) & (feature[inner] < tree.n_features)))
     )
     if not good:
-        raise DataError(
-            "a decision tree's nodes point outside the tree: the file is broken or made to crash", file=path
-        )
+        words = "a decision tree's nodes point outside the tree: the file is broken or made to crash"
+        raise DataError(words, rule="model", file=path)
 
 
 def wants_strings(model: Any) -> bool:

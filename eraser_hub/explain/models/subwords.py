@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.explain.extras import need
 from eraser_hub.records.errors import DataError, first_line
+from eraser_hub.records.extras import need
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +42,4 @@ def subwords_of(tokenizer: str | Path, longest: int) -> Subwords:
         return Subwords(transformers.AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False), longest)
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
         words = f"--tokenizer: cannot open the tokenizer: {first_line(error)}; without a network name a folder"
-        raise DataError(words, file=tokenizer) from error
+        raise DataError(words, rule="model", file=tokenizer) from error

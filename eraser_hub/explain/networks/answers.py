@@ -1,7 +1,7 @@
 """A network that answers a question with words of the text, as a model of ``explain``: rankings for MAP.
 
-As for :mod:`eraser_hub.explain.transformers.question_answering`, what is explained is p(start) p(end) of the best answer,
-and methods that erase are refused.
+As for :mod:`eraser_hub.explain.transformers.question_answering`, what is explained is p(start) p(end) of the best
+answer, and methods that erase are refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .token_network import TokenNetwork
 
 @dataclass(frozen=True, slots=True)
 class AnswerSpan:
-    """An answer: the numbers of its first and last word, counted from 1 (0 and 0: the text does not answer), and its p."""
+    """An answer: the numbers of its first and last word, from 1 (0 and 0: the text does not answer), and its p."""
 
     first: int
     last: int
@@ -88,9 +88,8 @@ class AnswerNetwork(NetworkModel):
                 logits = self.network(batch_of([encoded.reading], self.device))
                 best = best_answer(*torch.softmax(doubled(logits[0]), dim=-1).cpu().numpy())
             if not np.isfinite(best.p):
-                raise DataError(
-                    f"{self.description}: its output holds NaN or infinite values", instance=encoded.instance.id
-                )
+                words = f"{self.description}: its output holds NaN or infinite values"
+                raise DataError(words, rule="model-output", instance=encoded.instance.id)
             encoded.best = best
         return encoded.best
 

@@ -23,9 +23,11 @@ class AdditiveClassifier(TokenNetwork):
         self.weights = AdditiveAttention(self.reader.width)
         self.dropout = nn.Dropout(hyper.dropout)
         self.head = nn.Sequential(
-            nn.Linear(self.reader.width, hyper.hidden_size), nn.ReLU(), nn.Dropout(hyper.dropout),
+            nn.Linear(self.reader.width, hyper.hidden_size),
+            nn.ReLU(),
+            nn.Dropout(hyper.dropout),
             nn.Linear(hyper.hidden_size, shape.labels),
-        )  # fmt: skip
+        )
 
     def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         states, _ = self.reader(vectors, batch.lengths)

@@ -43,8 +43,6 @@ class WordEmbedder(Embedder):
         vectors: what it starts from, shape (words, width); None for small random ones.
     """
 
-    lexicon: Vocabulary
-
     def __init__(self, lexicon: Vocabulary, width: int, vectors: NDArray[np.float32] | None = None) -> None:
         super().__init__()
         self.lexicon, self.width = lexicon, width
@@ -61,8 +59,8 @@ class WordEmbedder(Embedder):
 class EncoderEmbedder(Embedder):
     """The last states of a transformers encoder at each word's first sub-word.
 
-    A text longer than the window goes in as stretches of whole words one after the other, each with its own special tokens
-    and positions from the start: the LSTM behind it sees them as one text (paper 000, section 6.2).
+    A text longer than the window goes in as stretches of whole words one after the other, each with its own special
+    tokens and positions from the start: the LSTM behind it sees them as one text (paper 000, section 6.2).
 
     Args:
         window: sub-words in a stretch, special tokens included.
@@ -72,12 +70,11 @@ class EncoderEmbedder(Embedder):
         half_type: the type to compute in where that is faster; None for float32.
     """
 
-    lexicon: SubwordLexicon
     half_type: torch.dtype | None = None
 
     def __init__(self, encoder: PreTrainedModel, lexicon: SubwordLexicon, window: int, trained_layers: int) -> None:
         super().__init__()
-        self.encoder, self.lexicon = encoder, lexicon
+        self.encoder, self.lexicon, self.subwords = encoder, lexicon, lexicon
         self.template = lexicon.words.single
         self.window = window
         self.width = int(encoder.config.hidden_size)
@@ -95,7 +92,7 @@ class EncoderEmbedder(Embedder):
         ids: list[int] = []
         firsts: list[tuple[int, int]] = []
         for place, word in enumerate(words):
-            pieces = self.lexicon.pieces[word][:room]
+            pieces = self.subwords.pieces[word][:room]
             if len(ids) + len(pieces) > room:
                 yield ids, firsts
                 ids, firsts = [], []
@@ -139,7 +136,7 @@ class EncoderEmbedder(Embedder):
     def _states(self, rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
         before, after = self.template.before, self.template.after
         sizes = [len(row) + len(before) + len(after) for row in rows]
-        ids = torch.full((len(rows), max(sizes)), self.lexicon.words.pad)
+        ids = torch.full((len(rows), max(sizes)), self.subwords.words.pad)
         for line, row in zip(ids, rows, strict=True):
             line[: len(row) + len(before) + len(after)] = torch.tensor([*before, *row, *after])
         mask = torch.arange(max(sizes))[None] < torch.tensor(sizes)[:, None]

@@ -20,17 +20,18 @@ SPREAD = 0.1  # standard deviation of the vectors of words that a file does not 
 
 
 def embeddings_for(path: Path, vocabulary: Vocabulary, seed: int, say: Callable[[str], None]) -> NDArray[np.float32]:
-    """A vector for each word of the vocabulary, shape (words, width): the file's, random by seed for words that it lacks.
+    """A vector for each word of the vocabulary, shape (words, width): the file's, random by seed for what it lacks.
 
     Raises:
         DataError: no such file, another format, a damaged line, none of the words.
     """
     if not path.is_file():
-        raise DataError("--embeddings: no such file", file=path)
+        raise DataError("--embeddings: no such file", rule="file-missing", file=path)
     wanted = {word.encode() for word in vocabulary.words[len(SPECIAL) :]}
     vectors = keyed_vectors(path, wanted) if path.suffix == ".kv" else text_vectors(path, wanted)
     if not vectors:
-        raise DataError(f"--embeddings: expected words of the corpus, found none of {len(wanted)}", file=path)
+        words = f"--embeddings: expected words of the corpus, found none of {len(wanted)}"
+        raise DataError(words, rule="model", file=path)
     width = len(next(iter(vectors.values())))
     random = np.random.default_rng(seed)
     table = random.normal(0, SPREAD, (len(vocabulary.words), width)).astype(np.float32)
@@ -39,9 +40,10 @@ def embeddings_for(path: Path, vocabulary: Vocabulary, seed: int, say: Callable[
             table[number] = vectors[word]
     table[0] = 0
     say(
-        f"embeddings: {len(vectors)} of {len(wanted)} words of the corpus in {path.name}, {width} dimensions; the others start at random"
+        f"embeddings: {len(vectors)} of {len(wanted)} words of the corpus in {path.name}, {width} dimensions; "
+        "the others start at random"
     )
-    return table  # fmt: skip
+    return table
 
 
 def text_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32]]:
@@ -50,17 +52,19 @@ def text_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32
     The file is memory-mapped, and only lines of wanted words are read as numbers; the first of equal words counts.
 
     Raises:
-        DataError: an empty file, numbers that are none, or another number of them than in the first line; binary word2vec.
+        DataError: an empty file, numbers that are none, or another number of them than in the first line; binary
+            word2vec.
     """
     vectors: dict[str, NDArray[np.float32]] = {}
     if not path.stat().st_size:
-        raise DataError("expected words and their vectors, found an empty file", file=path)
+        raise DataError("expected words and their vectors, found an empty file", rule="empty", file=path)
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         first = mapped.readline().split()
         counts = len(first) == 2 and all(part.isdigit() for part in first)
         width = int(first[1]) if counts else len(first) - 1
         if width < 1:
-            raise DataError(f"expected a word and its vector, found {shown(first[:3])}", file=path, line=1)
+            words = f"expected a word and its vector, found {shown(first[:3])}"
+            raise DataError(words, rule="syntax", file=path, line=1)
         mapped.seek(0)
         number = 1 if counts else 0
         if counts:
@@ -85,7 +89,8 @@ def _numbers(parts: list[bytes], width: int, path: Path, line: int) -> NDArray[n
         vector = np.zeros(0, np.float32)
     if len(vector) != width or not np.isfinite(vector).all():
         words = f"expected {width} finite numbers behind the word, as in the first line, found {len(parts)} values"
-        raise DataError(words + ("" if len(parts) != width else " that are not"), file=path, line=line)
+        words = words + ("" if len(parts) != width else " that are not")
+        raise DataError(words, rule="range" if len(parts) == width else "length", file=path, line=line)
     return vector
 
 
@@ -111,7 +116,7 @@ class _Reader(pickle.Unpickler):
             ("builtins", "set"),
         ):
             return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}")  # fmt: skip
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
 
 
 def keyed_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float32]]:
@@ -123,14 +128,15 @@ def keyed_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float3
     try:
         stored = _Reader(io.BytesIO(path.read_bytes())).load()
     except Exception as error:  # pickle raises errors of many types
-        raise DataError(f"--embeddings: expected gensim's KeyedVectors, found a file that cannot be read as such: {error}",
-                        file=path) from error  # fmt: skip
+        message = f"--embeddings: expected gensim's KeyedVectors, found a file that cannot be read as such: {error}"
+        raise DataError(message, rule="syntax", file=path) from error
     words = getattr(stored, "index_to_key", None) or getattr(stored, "index2word", None)
     beside = path.with_name(path.name + ".vectors.npy")
     table = getattr(stored, "vectors", None)
     if table is None and beside.is_file():
         table = np.load(beside, mmap_mode="r", allow_pickle=False)
     if not isinstance(words, list) or table is None or len(words) != len(table):
-        raise DataError("--embeddings: expected gensim's KeyedVectors with a vector for each word", file=path)
+        message = "--embeddings: expected gensim's KeyedVectors with a vector for each word"
+        raise DataError(message, rule="model", file=path)
     pairs = zip(words, table, strict=True)
     return {word: np.asarray(vector, np.float32) for word, vector in pairs if str(word).encode() in wanted}

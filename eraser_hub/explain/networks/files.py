@@ -1,4 +1,4 @@
-"""A network's folder: ``config.json`` with every hyper-parameter, its weights, its vocabulary or its encoder's tokenizer.
+"""A network's folder: ``config.json`` with every hyper-parameter, weights, vocabulary or the encoder's tokenizer.
 
 out/config.json           the system, its hyper-parameters, what the data decided
 out/weights.safetensors   all weights, those of an encoder too
@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 
 from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.transformers.words import CutWords, load_tokenizer, not_opened
+from eraser_hub.explain.transformers.words import CutWords, load_tokenizer, not_opened, silence
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
 
@@ -39,10 +39,15 @@ if TYPE_CHECKING:
 
 WEIGHTS, VOCABULARY, ENCODER, CONFIG = "weights.safetensors", "vocabulary.json", "encoder", "config.json"
 CLASSES: dict[str, type[TokenNetwork]] = {
-    "lstm": LstmClassifier, "match-lstm": MatchLstm, "bilstm": LastStateClassifier, "glove-lstm": AdditiveClassifier,
-    "bert-lstm": AdditiveClassifier, "lei": Lei, "lei-unsupervised": Lei,
+    "lstm": LstmClassifier,
+    "match-lstm": MatchLstm,
+    "bilstm": LastStateClassifier,
+    "glove-lstm": AdditiveClassifier,
+    "bert-lstm": AdditiveClassifier,
+    "lei": Lei,
+    "lei-unsupervised": Lei,
     "lehman": SentenceReader,
-}  # fmt: skip
+}
 NewEmbedder = Callable[[int], Embedder]  # takes the number of layers to train
 
 
@@ -82,15 +87,16 @@ def embedders_from(
     if source.encoder:
         import transformers
 
-        transformers.utils.logging.set_verbosity_error()
-        transformers.utils.logging.disable_progress_bar()
+        silence()
         try:
             tokenizer = load_tokenizer(source.encoder, source.trust_remote_code)
             lexicon = SubwordLexicon(CutWords(tokenizer))
 
             def encoder() -> PreTrainedModel:
-                name = source.encoder
-                return transformers.AutoModel.from_pretrained(name, trust_remote_code=source.trust_remote_code)  # type: ignore[no-any-return]
+                opened: PreTrainedModel = transformers.AutoModel.from_pretrained(
+                    source.encoder, trust_remote_code=source.trust_remote_code
+                )
+                return opened
 
             encoder()
         except DataError:
@@ -115,7 +121,7 @@ def save_network(network: TokenNetwork, config: dict[str, Any], out: Path) -> No
     embedder = network.embedder
     if isinstance(embedder, EncoderEmbedder):
         embedder.encoder.config.save_pretrained(out / ENCODER)
-        embedder.lexicon.words.tokenizer.save_pretrained(out / ENCODER)
+        embedder.subwords.words.tokenizer.save_pretrained(out / ENCODER)
     elif isinstance(embedder.lexicon, Vocabulary):
         words = embedder.lexicon.words[len(SPECIAL) :]
         (out / VOCABULARY).write_text(json.dumps(words, ensure_ascii=False, indent=0) + "\n", "utf-8")
@@ -154,7 +160,8 @@ def open_network(
     except DataError as error:
         raise error if error.file else error.at(file=folder / CONFIG) from error
     except (KeyError, TypeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
-        raise DataError(f"cannot be opened as a network of `train`: {shown(str(error))}", file=folder) from error
+        words = f"cannot be opened as a network of `train`: {shown(str(error))}"
+        raise DataError(words, rule="model", file=folder) from error
     asks = config.get("uses_query", False) if uses_query is None else uses_query
     kind = AnswerNetwork if shape.answers else NetworkModel
     return kind(
@@ -164,16 +171,18 @@ def open_network(
 
 def _config(folder: Path) -> dict[str, Any]:
     try:
-        return json.loads((folder / CONFIG).read_text("utf-8"))  # type: ignore[no-any-return]
+        config: dict[str, Any] = json.loads((folder / CONFIG).read_text("utf-8"))
+        return config
     except (OSError, ValueError) as error:
-        raise DataError(f"expected a network's config.json: {error}", file=folder / CONFIG) from error
+        raise DataError(f"expected a network's config.json: {error}", rule="model", file=folder / CONFIG) from error
 
 
 def _hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
     names = [field.name for field in fields(like)]
     strange = [name for name in values if name not in names]
     if strange:
-        raise DataError(f"expected hyper-parameters among {', '.join(names)}; found {shown(strange[0])}")
+        words = f"expected hyper-parameters among {', '.join(names)}; found {shown(strange[0])}"
+        raise DataError(words, rule="key-unknown")
     return type(like)(**values)  # type: ignore[return-value]
 
 
@@ -185,9 +194,10 @@ def _empty_embedders(folder: Path, hyper: NetworkHyper, width: int, trust_remote
         return lambda layers: WordEmbedder(vocabulary, width)
     import transformers
 
-    transformers.utils.logging.set_verbosity_error()
+    silence()
     config = transformers.AutoConfig.from_pretrained(folder / ENCODER, trust_remote_code=trust_remote_code)
     lexicon = SubwordLexicon(CutWords(load_tokenizer(str(folder / ENCODER), trust_remote_code)))
+    new: Callable[..., PreTrainedModel] = transformers.AutoModel.from_config
     return lambda layers: EncoderEmbedder(
-        transformers.AutoModel.from_config(config, trust_remote_code=trust_remote_code), lexicon, hyper.window, layers
+        new(config, trust_remote_code=trust_remote_code), lexicon, hyper.window, layers
     )

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 class Recurrent(nn.Module):
     """One layer of an LSTM or a GRU over rows of unlike length.
 
-    Each direction reads the padded rows from their start, the second one the rows turned round; what it reads behind a row's
-    end is dropped. (Packed sequences give the same; but on a processor their gradients take time that grows with the square of
-    the length, for texts of 900 words a hundred times that of padded ones.)
+    Each direction reads the padded rows from their start, the second one the rows turned round; what it reads behind a
+    row's end is dropped. (Packed sequences give the same; but on a processor their gradients take time that grows with
+    the square of the length, for texts of 900 words a hundred times that of padded ones.)
 
     Args:
         size: of a state, in each direction.

@@ -1,13 +1,15 @@
 """Lei et al. (2016), Rationalizing neural predictions, as paper 000 builds and trains it (section 6.1, appendix C.1).
 
-A generator gives each token a probability to be selected; an encoder (paper 000 says decoder) classifies what is selected,
-and sees nothing else: the other tokens are cut out of its input. In training the selection is a draw, and the generator
-learns by REINFORCE: the draw's log-probability is weighed by the encoder's loss, the share of tokens that it selects and
-the share of neighbours of which one is selected. In use a token is selected whose probability is above one half.
+A generator gives each token a probability to be selected; an encoder (paper 000 says decoder) classifies what is
+selected, and sees nothing else: the other tokens are cut out of its input. In training the selection is a draw, and the
+generator learns by REINFORCE: the draw's log-probability is weighed by the encoder's loss, the share of tokens that it
+selects and the share of neighbours of which one is selected. In use a token is selected whose probability is above one
+half.
 
-Labels alone leave a way out: of two labels only one need be marked, since the encoder learns that nothing means the other.
-``random_selections`` closes it, as Jethani et al. (2021), Have we learned to explain?, do: the encoder learns from selections
-that are drawn blindly, so that it knows what tokens tell and what their absence does not, and the generator must do with that.
+Labels alone leave a way out: of two labels only one need be marked, since the encoder learns that nothing means the
+other. ``random_selections`` closes it, as Jethani et al. (2021), Have we learned to explain?, do: the encoder learns
+from selections that are drawn blindly, so that it knows what tokens tell and what their absence does not, and the
+generator must do with that.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ class Lei(AdditiveClassifier):
         self.generator = Generator(generators, hyper)
 
     def selected(self, batch: PaddedReadings) -> Tensor:
-        return (self.generator(batch) > 0) & batch.erasable & batch.visible
+        logits: Tensor = self.generator(batch)
+        return (logits > 0) & batch.erasable & batch.visible
 
     def forward(self, batch: PaddedReadings) -> Tensor:
         return self.of_selection(batch, self.selected(batch))
@@ -122,8 +125,8 @@ def drawn_blindly(batch: PaddedReadings) -> Tensor:
 def others_mean(costs: Tensor) -> Tensor:
     """For each draw the mean cost of the same text's other draws; where it has one draw, of the batch's other texts.
 
-    It does not depend on the draw itself: subtracted from the cost it leaves the expected gradient as it is, and makes it
-    vary less.
+    It does not depend on the draw itself: subtracted from the cost it leaves the expected gradient as it is, and makes
+    it vary less.
 
     Args:
         costs: shape (draws, texts).
@@ -134,7 +137,7 @@ def others_mean(costs: Tensor) -> Tensor:
 
 
 def rationale_loss(logits: Tensor, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
-    """Binary cross entropy of the selection against the human rationale: the mean over tokens, then over rows that have one."""
+    """Binary cross entropy of selection and human rationale: the mean over tokens, then over rows that have one."""
     gold, marked = torch.zeros_like(logits), [one.rationale is not None for one in examples]
     for row, one in zip(gold, examples, strict=True):
         if one.rationale is not None:

@@ -19,13 +19,13 @@ from .token_network import Shape, TaughtReading, TokenNetwork
 
 
 class Matching(TokenNetwork):
-    """An LSTM for each text; at each word of the first one attention over the second (the question), whose weighted states an
-    LSTM reads together with the word's own.
+    """Each word of a text is matched with a second text (the question), each read by an LSTM of its own.
 
-    The attention of word j over question words i is softmax over i of v . tanh(W_q h_i + W_p h_j + W_m m_{j-1}), m the
-    reading LSTM's state. The importance of word j is paper 002's equation 5: the mean over question words i of
-    h_i . m_j, divided by its sum over the text's words. (The paper's sum runs over question words, by which every word
-    would have the same importance; its code divides by the passage's sum.)
+    At each word of the first one attention goes over the second, whose weighted states an LSTM reads together with the
+    word's own. The attention of word j over question words i is softmax over i of v . tanh(W_q h_i + W_p h_j + W_m
+    m_{j-1}), m the reading LSTM's state. The importance of word j is paper 002's equation 5: the mean over question
+    words i of h_i . m_j, divided by its sum over the text's words. (The paper's sum runs over question words, by which
+    every word would have the same importance; its code divides by the passage's sum.)
     """
 
     attends = True
@@ -89,9 +89,9 @@ class MatchLstm(Matching):
 class AnswerPointer(Matching):
     """The boundary model of Wang and Jiang's answer pointer: where an answer starts, and where it ends.
 
-    With H the matched states and h_0 = 0: the logit of place j is v . tanh(V h_j^H + W h_{k-1}), its softmax over the text
-    beta_k, and h_k what an LSTM makes of H beta_k; k = 1 is the start, k = 2 the end. In front of the text stands a place
-    with a learned state, which both point to where the text does not answer the question.
+    With H the matched states and h_0 = 0: the logit of place j is v . tanh(V h_j^H + W h_{k-1}), its softmax over the
+    text beta_k, and h_k what an LSTM makes of H beta_k; k = 1 is the start, k = 2 the end. In front of the text stands
+    a place with a learned state, which both point to where the text does not answer the question.
     """
 
     def __init__(self, embedder: Embedder, hyper: NetworkHyper, shape: Shape) -> None:

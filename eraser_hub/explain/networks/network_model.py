@@ -29,8 +29,8 @@ FULL_LENGTH = 512  # words; of shorter inputs more go through together
 class NetworkModel(Adapter):
     """One of the papers' networks.
 
-    A network that selects its rationale reads each input, erased ones too, as what it selects there. It has no token scores of
-    its own, and gradients of what it decides by end at the selection: such methods are refused.
+    A network that selects its rationale reads each input, erased ones too, as what it selects there. It has no token
+    scores of its own, and gradients of what it decides by end at the selection: such methods are refused.
 
     On a GPU an encoder's forward passes run in bfloat16 where it has it; all else in float32.
     """
@@ -97,7 +97,7 @@ class NetworkModel(Adapter):
             of = dict(zip(map(id, encoded), columns, strict=True))
             return self._by_batch(
                 encoded, lambda some: self._gradients(some, [of[id(one)] for one in some], method, steps)
-            )  # fmt: skip
+            )
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         if not self.selects:
@@ -158,7 +158,7 @@ class NetworkModel(Adapter):
         return [(column,) for column in columns]
 
     def explained_output(self, logits: Tensor, places: Tensor, method: str) -> Tensor:
-        """What gradients are taken of, shape (rows,), from logits and :meth:`explained_places`: a label's probability."""
+        """What gradients are taken of, (rows,), from logits and :meth:`explained_places`: a label's probability."""
         return torch.softmax(logits, dim=-1).gather(1, places)[:, 0]
 
     def _gradients(

@@ -180,7 +180,9 @@ def batch_of(readings: Sequence[Reading], device: torch.device) -> PaddedReading
         return torch.from_numpy(whole).to(device)
 
     return PaddedReadings(
-        padded([one.words for one in readings], PAD), padded([one.segment for one in readings], 0),
-        padded([np.ones(len(one.words), dtype=bool) for one in readings], 0), padded([one.visible for one in readings], 0),
+        padded([one.words for one in readings], PAD),
+        padded([one.segment for one in readings], 0),
+        padded([np.ones(len(one.words), dtype=bool) for one in readings], 0),
+        padded([one.visible for one in readings], 0),
         padded([one.token != STAYS for one in readings], 0),
-    )  # fmt: skip
+    )

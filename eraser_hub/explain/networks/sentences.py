@@ -15,8 +15,8 @@ from .token_network import Shape, TokenNetwork
 class SentenceReader(TokenNetwork):
     """A bidirectional GRU or LSTM over the text, additive attention, a layer of ReLU, logits.
 
-    Where there is a query, another of its kind reads it: its last states stand beside every word of the text, ask in the
-    attention, and go into the classification beside what was attended to.
+    Where there is a query, another of its kind reads it: its last states stand beside every word of the text, ask in
+    the attention, and go into the classification beside what was attended to.
     """
 
     attends = True
@@ -29,9 +29,12 @@ class SentenceReader(TokenNetwork):
         self.text = Recurrent(embedder.width + (size if shape.apart else 0), hyper.hidden_size, gated=gated)
         self.weights, self.dropout = AdditiveAttention(size, asked=shape.apart), nn.Dropout(hyper.dropout)
         self.head = nn.Sequential(
-            self.dropout, nn.Linear(size * (1 + shape.apart), hyper.hidden_size), nn.ReLU(), self.dropout,
+            self.dropout,
+            nn.Linear(size * (1 + shape.apart), hyper.hidden_size),
+            nn.ReLU(),
+            self.dropout,
             nn.Linear(hyper.hidden_size, shape.labels),
-        )  # fmt: skip
+        )
 
     @classmethod
     def reads_apart(cls, two: bool) -> bool:
@@ -52,7 +55,8 @@ class SentenceReader(TokenNetwork):
     def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         _, states, weights, asked = self._read(vectors, batch)
         summary = pooled(states, weights)
-        return self.head(summary if asked is None else torch.cat([asked, summary], dim=-1))  # type: ignore[no-any-return]
+        logits: Tensor = self.head(summary if asked is None else torch.cat([asked, summary], dim=-1))
+        return logits
 
     def attention(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:
         part, _, weights, _ = self._read(vectors, batch)

@@ -52,13 +52,16 @@ class Hyper:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name in SIZES and value < 1:
-                raise DataError(f"{field.name}: expected at least 1, found {shown(value)}")
+                raise DataError(f"{field.name}: expected at least 1, found {shown(value)}", rule="option-value")
             if field.name in SHARES and not 0 <= value < 1:
-                raise DataError(f"{field.name}: expected a share from 0 to below 1, found {shown(value)}")
+                words = f"{field.name}: expected a share from 0 to below 1, found {shown(value)}"
+                raise DataError(words, rule="option-value")
             if isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 <= value <= LARGEST:
-                raise DataError(f"{field.name}: expected a number from 0 to {LARGEST:g}, found {shown(value)}")
+                words = f"{field.name}: expected a number from 0 to {LARGEST:g}, found {shown(value)}"
+                raise DataError(words, rule="option-value")
             if field.name in CHOICES and value not in CHOICES[field.name]:
-                raise DataError(f"{field.name}: expected one of {', '.join(CHOICES[field.name])}; found {shown(value)}")
+                words = f"{field.name}: expected one of {', '.join(CHOICES[field.name])}; found {shown(value)}"
+                raise DataError(words, rule="option-value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +94,17 @@ class LeiHyper(NetworkHyper):
     Attributes:
         sparsity: weight of the share of tokens that are selected.
         contiguity: weight, in multiples of ``sparsity``, of the share of neighbours of which one is selected.
-        draws: selections that are drawn of each text in a step; with several, each is judged by the text's others, which
-            makes the estimate less noisy.
-        free_epochs: so many epochs at the start without ``sparsity`` and ``contiguity``: a generator that learns to select
-            nothing before the encoder has learned anything never gets out of it. With ``random_selections`` the generator
-            waits that long.
-        entropy: weight of the selection's entropy, a mean over tokens (Williams and Peng, 1991): a generator that is certain
-            draws nothing else any more, and learns nothing more.
+        draws: selections that are drawn of each text in a step; with several, each is judged by the text's others,
+            which makes the estimate less noisy.
+        free_epochs: so many epochs at the start without ``sparsity`` and ``contiguity``: a generator that learns to
+            select nothing before the encoder has learned anything never gets out of it. With ``random_selections`` the
+            generator waits that long.
+        entropy: weight of the selection's entropy, a mean over tokens (Williams and Peng, 1991): a generator that is
+            certain draws nothing else any more, and learns nothing more.
         reinforce: weight of the generator's REINFORCE loss.
         supervision: weight of the generator's cross entropy against the human rationale; 0: unsupervised.
-        random_selections: the encoder learns from selections that are drawn blindly (Jethani et al., 2021), not from the
-            generator's: that of a text nothing is selected then says nothing of its label.
+        random_selections: the encoder learns from selections that are drawn blindly (Jethani et al., 2021), not from
+            the generator's: that of a text nothing is selected then says nothing of its label.
         generator_layers: as ``trained_layers``, of the generator's own encoder.
     """
 
@@ -185,51 +188,80 @@ class NetworkSystem:
 
 SYSTEMS: Mapping[str, NetworkSystem] = {
     "lstm": NetworkSystem(
-        "Wang et al. (2022)", "an LSTM for each text, its last states through a layer whose product with each state is the attention",
+        "Wang et al. (2022)",
+        "an LSTM for each text, its last states through a layer whose product with each state is the attention",
         NetworkHyper(hidden_size=300, dropout=0.0, batch_size=64, epochs=10, patience=3, clip=5.0),
     ),
     "match-lstm": NetworkSystem(
-        "Wang et al. (2022), after Wang and Jiang (2016)", "each word of the text matched with the question by attention, read by an LSTM",
+        "Wang et al. (2022), after Wang and Jiang (2016)",
+        "each word of the text matched with the question by attention, read by an LSTM",
         NetworkHyper(hidden_size=150, dropout=0.0, batch_size=32, epochs=10, patience=3, clip=5.0),
     ),
     "bilstm": NetworkSystem(
-        "Carton et al. (2020)", "a bidirectional LSTM, classified by its last states",
+        "Carton et al. (2020)",
+        "a bidirectional LSTM, classified by its last states",
         NetworkHyper(hidden_size=200, dropout=0.0, epochs=10, patience=0),
     ),
     "glove-lstm": NetworkSystem(
-        "DeYoung et al. (2020), Table 4", "word embeddings, a bidirectional LSTM, additive attention",
+        "DeYoung et al. (2020), Table 4",
+        "word embeddings, a bidirectional LSTM, additive attention",
         NetworkHyper(learning_rate=1e-2),
     ),
     "bert-lstm": NetworkSystem(
-        "DeYoung et al. (2020), Table 4", "an encoder, a bidirectional LSTM, additive attention",
-        NetworkHyper(learning_rate=2e-5), encoder="required",
+        "DeYoung et al. (2020), Table 4",
+        "an encoder, a bidirectional LSTM, additive attention",
+        NetworkHyper(learning_rate=2e-5),
+        encoder="required",
     ),
     "lei": NetworkSystem(
-        "DeYoung et al. (2020), Table 3, after Lei et al. (2016)", "a generator of masks that human rationales train too, and an encoder of what it keeps",
-        LeiHyper(), {"learning_rate": 2e-5}, "optional", selects=True,
+        "DeYoung et al. (2020), Table 3, after Lei et al. (2016)",
+        "a generator of masks that human rationales train too, and an encoder of what it keeps",
+        LeiHyper(),
+        {"learning_rate": 2e-5},
+        "optional",
+        selects=True,
     ),
     "lei-unsupervised": NetworkSystem(
-        "DeYoung et al. (2020), Table 3 (u), after Lei et al. (2016)", "the same, trained by labels alone",
-        LeiHyper(supervision=0.0), {"learning_rate": 2e-5}, "optional", selects=True,
+        "DeYoung et al. (2020), Table 3 (u), after Lei et al. (2016)",
+        "the same, trained by labels alone",
+        LeiHyper(supervision=0.0),
+        {"learning_rate": 2e-5},
+        "optional",
+        selects=True,
     ),
     "lehman": NetworkSystem(
-        "DeYoung et al. (2020), Table 3, after Lehman et al. (2019)", "a sentence identifier and a classifier of its sentences, GRUs with attention",
+        "DeYoung et al. (2020), Table 3, after Lehman et al. (2019)",
+        "a sentence identifier and a classifier of its sentences, GRUs with attention",
         LehmanHyper(embedding_size=200, dropout=0.05, batch_size=32, epochs=50, patience=10, monitor="loss"),
-        selects=True, stages=("identifier", "classifier"),
+        selects=True,
+        stages=("identifier", "classifier"),
     ),
     "bert-to-bert": NetworkSystem(
-        "DeYoung et al. (2020), Table 3", "the same pipeline of two encoders",
+        "DeYoung et al. (2020), Table 3",
+        "the same pipeline of two encoders",
         BertToBertHyper(
-            learning_rate=1e-5, batch_size=32, epochs=10, patience=10, monitor="loss", warmup_steps=50, linear_decay=True, clip=1.0
+            learning_rate=1e-5,
+            batch_size=32,
+            epochs=10,
+            patience=10,
+            monitor="loss",
+            warmup_steps=50,
+            linear_decay=True,
+            clip=1.0,
         ),
-        encoder="required", selects=True, stages=("identifier", "classifier"),
+        encoder="required",
+        selects=True,
+        stages=("identifier", "classifier"),
     ),
     "fresh": NetworkSystem(
-        "Jain et al. (2020)", "an explainer whose attention selects tokens, and a classifier of these alone",
+        "Jain et al. (2020)",
+        "an explainer whose attention selects tokens, and a classifier of these alone",
         FreshHyper(learning_rate=2e-5, epochs=20, patience=5, warmup_steps=50, linear_decay=True, clip=1.0),
-        encoder="required", selects=True, stages=("explainer", "classifier"),
+        encoder="required",
+        selects=True,
+        stages=("explainer", "classifier"),
     ),
-}  # fmt: skip
+}
 
 
 def hyper_of(name: str, encoder: str, options: Mapping[str, Value | None], settings: Sequence[str] = ()) -> Hyper:
@@ -241,27 +273,29 @@ def hyper_of(name: str, encoder: str, options: Mapping[str, Value | None], setti
         settings: ``NAME=VALUE``, as ``--set`` takes them; they go before ``options``.
 
     Raises:
-        DataError: a name that the system does not have (it lists those that it has), a value of another type or range; an
-            encoder that is missing, or that nothing would use.
+        DataError: a name that the system does not have (it lists those that it has), a value of another type or range;
+            an encoder that is missing, or that nothing would use.
     """
     system = SYSTEMS[name]
     if system.encoder == "required" and not encoder:
-        raise DataError(f"--encoder: {name} needs one, a transformers folder or Hub id; there is no default")
+        words = f"--encoder: {name} needs one, a transformers folder or Hub id; there is no default"
+        raise DataError(words, rule="option-missing")
     if system.encoder == "no" and encoder:
-        raise DataError(f"--encoder: {name} has none; it reads word embeddings (--embeddings)")
+        raise DataError(f"--encoder: {name} has none; it reads word embeddings (--embeddings)", rule="option-conflict")
     hyper = replace(system.hyper, **(system.with_encoder or {}) if encoder else {})  # type: ignore[arg-type]
     names = [field.name for field in fields(hyper)]
     values = {name: value for name, value in options.items() if value is not None}
     for setting in settings:
         key, _, text = setting.partition("=")
         if key not in names:
-            raise DataError(f"--set: expected NAME=VALUE with a name among {', '.join(names)}; found {shown(setting)}")
+            words = f"--set: expected NAME=VALUE with a name among {', '.join(names)}; found {shown(setting)}"
+            raise DataError(words, rule="option-value")
         values[key] = value_of(key, text, getattr(hyper, key))
     return replace(hyper, **values)  # type: ignore[arg-type]
 
 
 def grid_of(grid: Sequence[str]) -> list[tuple[str, ...]]:
-    """Every combination of a grid's values as ``NAME=VALUE``, the last name changing fastest; one empty one without a grid.
+    """Every combination of a grid's values as ``NAME=VALUE``, the last name changing fastest; an empty one of no grid.
 
     >>> grid_of(["hidden_size=100,200", "clip=5"])
     [('hidden_size=100', 'clip=5'), ('hidden_size=200', 'clip=5')]
@@ -277,12 +311,14 @@ def grid_of(grid: Sequence[str]) -> list[tuple[str, ...]]:
         name, _, text = one.partition("=")
         values = text.split(",")
         if not name or not all(values) or name in names or len(set(values)) < len(values):
-            raise DataError(f"--grid: expected each NAME=VALUE,VALUE,.. once and different values, found {shown(one)}")
+            words = f"--grid: expected each NAME=VALUE,VALUE,.. once and different values, found {shown(one)}"
+            raise DataError(words, rule="option-value")
         names.add(name)
         rows.append([f"{name}={value}" for value in values])
     trials = list(product(*rows))
     if len(trials) > MOST_TRIALS:
-        raise DataError(f"--grid: expected at most {MOST_TRIALS} combinations, found {len(trials)}")
+        words = f"--grid: expected at most {MOST_TRIALS} combinations, found {len(trials)}"
+        raise DataError(words, rule="option-value")
     return trials
 
 
@@ -298,4 +334,4 @@ def value_of(name: str, text: str, like: Value) -> Value:
         return type(like)(text)
     except (KeyError, ValueError):
         kind = "true or false" if isinstance(like, bool) else {int: "an integer", float: "a number"}[type(like)]
-        raise DataError(f"--set {name}: expected {kind}, found {shown(text)}") from None
+        raise DataError(f"--set {name}: expected {kind}, found {shown(text)}", rule="option-value") from None

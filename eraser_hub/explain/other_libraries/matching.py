@@ -1,8 +1,9 @@
 """Pieces of a text, each with a number, to the text's tokens.
 
-A piece is known by its place in the text, or by its spelling alone (``##s``, ``Ġfilm``, ``▁film``, ``film ``, ``[UNK]``).
-A token gets the sum of its pieces' numbers; a piece of several tokens shares its number among them in equal parts. So the
-tokens' sum is that of all pieces that stand for text: what attribution methods promise of sums stays true.
+A piece is known by its place in the text, or by its spelling alone (``##s``, ``Ġfilm``, ``▁film``, ``film ``,
+``[UNK]``). A token gets the sum of its pieces' numbers; a piece of several tokens shares its number among them in equal
+parts. So the tokens' sum is that of all pieces that stand for text: what attribution methods promise of sums stays
+true.
 """
 
 from __future__ import annotations
@@ -69,13 +70,12 @@ def places_of(tokens: Sequence[str], raw: str) -> list[Span]:
         start = raw.find(token, end)
         if start < 0 or raw[end:start].strip():
             words = f"expected the text that was scored to go on with token {number}, {shown(token)}, found "
-            raise DataError(words + shown(raw[end : end + SEEN].strip()))
+            raise DataError(words + shown(raw[end : end + SEEN].strip()), rule="span-text")
         end = start + len(token)
         spans.append((start, end))
     if raw[end:].strip():
-        raise DataError(
-            f"expected the text that was scored to end with its last token, found {shown(raw[end:][:SEEN])}"
-        )
+        words = f"expected the text that was scored to end with its last token, found {shown(raw[end:][:SEEN])}"
+        raise DataError(words, rule="span-text")
     return spans
 
 
@@ -142,7 +142,8 @@ def _further_on(piece: str, text: MatchedText, place: int, unknown: int) -> tupl
     if not any(spellings(piece, text.by_bytes)):
         return "", place  # a lone accent or blank: nothing of the text
     rest = text.characters[place : place + SEEN]
-    raise DataError(f"expected pieces of the text, found {shown(piece)} where it goes on with {shown(rest)}")
+    words = f"expected pieces of the text, found {shown(piece)} where it goes on with {shown(rest)}"
+    raise DataError(words, rule="span-text")
 
 
 def _share(spans: list[Span | None], waiting: Sequence[int], starts: Sequence[int], span: Span) -> None:

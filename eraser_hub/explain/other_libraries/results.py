@@ -60,7 +60,8 @@ def read_result(result: Any, label: Label) -> ForeignScores:
     if isinstance(result, (list, tuple)) and len(result) == 1:
         return read_result(result[0], label)
     if isinstance(result, (list, tuple)) and any(matches(one) for one in result[:1] for matches, _ in READERS):
-        raise DataError(f"expected the result of one text, found {len(result)}: take one of them, result[0]")
+        words = f"expected the result of one text, found {len(result)}: take one of them, result[0]"
+        raise DataError(words, rule="length")
     return _of_places(result)
 
 
@@ -85,7 +86,8 @@ def _of_places(result: Any) -> ForeignScores:
         words = (
             "expected a result of captum, ferret, inseq, interpreto, lime, shap or transformers-interpret for one text"
         )
-        raise DataError(f"{words}, found {shown(type(result).__name__)}" + (f" {values.shape}" if values.ndim else ""))
+        words = f"{words}, found {shown(type(result).__name__)}" + (f" {values.shape}" if values.ndim else "")
+        raise DataError(words, rule="type")
     return ForeignScores(values)
 
 
@@ -97,9 +99,8 @@ def _choice(names: Sequence[Any], count: int | None, label: Label) -> Any:
         place = 0
     if place is None or not 0 <= place < len(known):
         words = "a label, as there are several" if label is None else "one of the labels"
-        raise DataError(
-            f"expected {words} ({', '.join(map(shown, known))}), found {'none' if label is None else shown(label)}"
-        )
+        words = f"expected {words} ({', '.join(map(shown, known))}), found {'none' if label is None else shown(label)}"
+        raise DataError(words, rule="label-missing" if label is None else "label-unknown")
     return known[place] if names and count is None else place
 
 
@@ -109,7 +110,8 @@ def _shap(result: Any, label: Label) -> ForeignScores:
     names = getattr(result, "output_names", None)
     if not isinstance(data[0], str) if len(data) else False:
         if len(data) != 1:
-            raise DataError(f"expected the result of one text, found {len(data)}: take one of them, result[0]")
+            words = f"expected the result of one text, found {len(data)}: take one of them, result[0]"
+            raise DataError(words, rule="length")
         values, data = values[0], data[0]
     numbers = array_of(values)
     if numbers.ndim == 2:
@@ -149,7 +151,8 @@ def _inseq(result: Any, label: Label) -> ForeignScores:
     if hasattr(result, "sequence_attributions"):
         if len(result.sequence_attributions) != 1:
             words = "expected the result of one text, found"
-            raise DataError(f"{words} {len(result.sequence_attributions)}: take one of .sequence_attributions")
+            words = f"{words} {len(result.sequence_attributions)}: take one of .sequence_attributions"
+            raise DataError(words, rule="length")
         result = result.sequence_attributions[0]
     pieces, values = result.source, result.source_attributions
     if values is None:  # a model that continues its prompt

@@ -35,17 +35,18 @@ def token_scores(
 ) -> list[float]:
     """What another library's attribution says of each token of a text: for ``explain_texts(scores=..)``.
 
-    A token's score is the sum of its sub-words' scores; a feature of several tokens (a sentence) is shared among them in
-    equal parts, so sums stay what they were. lime's weight of a word counts wherever the word stands, and what lime did not
-    select weighs 0. Tokens of control characters alone, which tokenizers drop, have 0.
+    A token's score is the sum of its sub-words' scores; a feature of several tokens (a sentence) is shared among them
+    in equal parts, so sums stay what they were. lime's weight of a word counts wherever the word stands, and what lime
+    did not select weighs 0. Tokens of control characters alone, which tokenizers drop, have 0.
 
     Args:
         result: of captum (``attribute``'s tensor for one text, with ``tokenizer``; an ``LLMAttributionResult``), ferret
-            (an ``Explanation``), inseq, interpreto (an ``AttributionOutput``), lime, shap (an ``Explanation``: one text's,
-            ``values[0]``), or transformers-interpret (the list of pairs).
-        text: the text that was explained: a string (cut at blanks and line ends, as documents are), tokens, or the tokens
-            of each document, as ``eraser_hub.tokens(row)`` gives them.
-        label: the label whose scores are wanted, by number, or by name where the result has names; None where it holds one.
+            (an ``Explanation``), inseq, interpreto (an ``AttributionOutput``), lime, shap (an ``Explanation``: one
+            text's, ``values[0]``), or transformers-interpret (the list of pairs).
+        text: the text that was explained: a string (cut at blanks and line ends, as documents are), tokens, or the
+            tokens of each document, as ``eraser_hub.tokens(row)`` gives them.
+        label: the label whose scores are wanted, by number, or by name where the result has names; None where it holds
+            one.
         tokenizer: of transformers, the model's: needed where a result holds numbers alone, as captum's.
         query: what stood before the text in the model's input; its scores are left out.
         missing: the score of tokens that the result says nothing of (cut off by the model's window); None: an error.
@@ -63,9 +64,10 @@ def token_scores(
     scored = read_result(result, label)
     if len(scored.values) != len(scored.pieces or scored.spans or scored.values):
         pieces = len(scored.pieces or scored.spans)
-        raise DataError(f"expected a score for each of {pieces} pieces, found {len(scored.values)}")
+        raise DataError(f"expected a score for each of {pieces} pieces, found {len(scored.values)}", rule="length")
     if not np.isfinite(scored.values).all():
-        raise DataError(f"expected finite scores, found {np.count_nonzero(~np.isfinite(scored.values))} that are not")
+        words = f"expected finite scores, found {np.count_nonzero(~np.isfinite(scored.values))} that are not"
+        raise DataError(words, rule="range")
     if scored.raw:
         spans, places = list[Span | None](scored.spans), places_of([*before, *tokens], scored.raw)
     elif tokenizer is not None and getattr(tokenizer, "is_fast", False):
@@ -73,13 +75,15 @@ def token_scores(
     elif scored.pieces or not len(scored.values):
         spans, places = places_of_pieces(scored.pieces, [*before, *tokens])
     else:
-        raise DataError(f"expected a tokenizer to say what the {len(scored.values)} numbers stand for, found none")
+        words = f"expected a tokenizer to say what the {len(scored.values)} numbers stand for, found none"
+        raise DataError(words, rule="option-missing")
     scores, bare = summed(spans, scored.values.tolist(), places)
     bare = [at - len(before) for at in bare if at >= len(before)]
     if bare and missing is None and not scored.whole:
         raise DataError(
-            f"expected scores of all {len(tokens)} tokens, found none of {len(bare)}, the first of them token {bare[0]}, "
-            f"{shown(tokens[bare[0]])}: was the text cut off? missing=0.0 says what such tokens have"
+            f"expected scores of all {len(tokens)} tokens, found none of {len(bare)}, the first of them token "
+            f"{bare[0]}, {shown(tokens[bare[0]])}: was the text cut off? missing=0.0 says what such tokens have",
+            rule="score-missing",
         )
     scores = scores[len(before) :]
     for at in bare:
@@ -97,7 +101,7 @@ def _flat(text: Words) -> list[str]:
 
 
 def _cut_again(tokenizer: Any, size: int, before: list[str], tokens: list[str]) -> tuple[list[Span | None], list[Span]]:
-    """Places of a tokenizer's sub-words, where ``size`` says how it was asked: with special tokens or without, cut or padded."""
+    """Places of a tokenizer's sub-words; ``size`` says how it was asked (special tokens or none, cut or padded)."""
     texts = [" ".join(part) for part in (before, tokens) if part] or [""]
     shift = len(texts[0]) + 1 if len(texts) > 1 else 0
     plain = tokenizer(*texts, add_special_tokens=False, verbose=False)["input_ids"]
@@ -108,7 +112,8 @@ def _cut_again(tokenizer: Any, size: int, before: list[str], tokens: list[str]) 
     encoded = tokenizer(*texts, return_offsets_mapping=True, verbose=False, **more)
     offsets, owners = encoded["offset_mapping"], encoded.sequence_ids()
     if len(offsets) != size:
-        raise DataError(f"expected a score for each of {len(offsets)} sub-words of the tokenizer, found {size}")
+        words = f"expected a score for each of {len(offsets)} sub-words of the tokenizer, found {size}"
+        raise DataError(words, rule="length")
     spans = [
         None if owner is None else (start + owner * shift, end + owner * shift)
         for (start, end), owner in zip(offsets, owners, strict=True)
@@ -137,7 +142,7 @@ def write_scores(
             finite.
     """
     if Path(path).suffix != ".jsonl":
-        raise DataError(f"expected a file ending in .jsonl, found {shown(Path(path).name)}")
+        raise DataError(f"expected a file ending in .jsonl, found {shown(Path(path).name)}", rule="file-name")
     lines = list[bytes]()
     parts = iter(scores)
     for row in rows:
@@ -145,17 +150,18 @@ def write_scores(
         try:
             values = array_of(next(parts))
         except StopIteration:
-            raise DataError("expected scores for each row, found none", instance=instance.id) from None
+            words = "expected scores for each row, found none"
+            raise DataError(words, rule="score-missing", instance=instance.id) from None
         except (TypeError, ValueError):
-            raise DataError("expected numbers", instance=instance.id, field="scores") from None
+            raise DataError("expected numbers", rule="type", instance=instance.id, field="scores") from None
         bounds = instance.bounds
         if values.shape != (bounds[-1],):
             words = f"expected {bounds[-1]} scores, one a token, found shape {values.shape}"
-            raise DataError(words, instance=instance.id, field="scores")
+            raise DataError(words, rule="length", instance=instance.id, field="scores")
         one = with_scores(instance, [values[start:end] for start, end in pairwise(bounds)])
         rationales = [{"docid": name, SOFT: list(part)} for name, part in zip(one.names, one.scores or (), strict=True)]
         lines.append(orjson.dumps({"annotation_id": one.id, "rationales": rationales}) + b"\n")
     if next(parts, None) is not None:
-        raise DataError(f"expected scores for {len(lines)} rows, found more")
+        raise DataError(f"expected scores for {len(lines)} rows, found more", rule="length")
     atomic_write(Path(path), b"".join(lines))
     return len(lines)

@@ -36,4 +36,5 @@ def pipeline_of(folder: Path, stages: Mapping[str, Adapter], uses_query: bool | 
             selector, stages["classifier"], uses_query=asks, description=f"{config['system']} {folder.name}"
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"expected a pipeline's config.json, found {shown(str(error))}", file=path) from error
+        words = f"expected a pipeline's config.json, found {shown(str(error))}"
+        raise DataError(words, rule="model", file=path) from error

@@ -1,4 +1,4 @@
-"""What a pipeline's classifier may read: whole sentences that an identifier picks, or tokens that an explainer attends to."""
+"""What a pipeline's classifier may read: sentences that an identifier picks, or tokens that an explainer attends to."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Selector(ABC):
 
 
 class SentenceSelector(Selector):
-    """The sentences that are most probably evidence (Lehman et al., 2019); of equally probable ones the first of the text.
+    """The sentences that are most probably evidence (Lehman et al., 2019); of equal ones the first of the text.
 
     Args:
         identifier: tells :data:`sentences.SENTENCE_LABELS` apart, one sentence at a time.
@@ -97,7 +97,7 @@ class AttentionSelector(Selector):
 
 
 def best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
-    """The positions of ``share`` of the tokens, one after the other, whose scores sum up to most; the first of equal ones.
+    """The positions of ``share`` of the tokens, all in a row, whose scores sum up to most; the first of equal ones.
 
     >>> best_window(np.array([0.0, 3.0, 1.0, 2.0, 1.0]), 0.6)
     array([1, 2, 3])

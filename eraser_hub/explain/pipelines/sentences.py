@@ -48,7 +48,7 @@ def to_identify(instances: Sequence[Instance]) -> Labelled:
 
 
 def to_classify(instances: Sequence[Instance], labels: Sequence[str], number: int) -> Labelled:
-    """The human rationale's sentences, ``number`` of them together, each with its instance's label (teacher forcing)."""
+    """The human rationale's sentences, ``number`` together, each with its instance's label (teacher forcing)."""
     extracts, theirs = list[Instance](), list[str]()
     for one, label in zip(instances, labels, strict=True):
         bounds, gold = sentence_bounds(one), evidence_sentences(one)
@@ -62,7 +62,7 @@ def to_classify(instances: Sequence[Instance], labels: Sequence[str], number: in
 
 
 def sampled(labels: Sequence[str], negatives: float, seed: int) -> Callable[[int], NDArray[np.int64]]:
-    """What an epoch trains on: all evidence sentences, and ``negatives`` times as many others, drawn anew in each epoch.
+    """What an epoch trains on: all evidence sentences, and ``negatives`` times as many others, drawn anew each time.
 
     Returns:
         epoch -> ascending numbers among ``labels``.

@@ -10,21 +10,20 @@ import numpy as np
 
 from eraser_hub.explain.adapter import Adapter
 from eraser_hub.explain.dataset import Split, stratified
-from eraser_hub.explain.extras import need
 from eraser_hub.explain.instances import Instance, instance_of_perturbation
 from eraser_hub.explain.open import open_model
 from eraser_hub.metrics.answer_f1 import answer_f1
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.extras import need
 
 from .data import Data, Labelled, span_of
-from .fitting import Say
-from .recipe import ANSWERS, Recipe
+from .recipe import ANSWERS, Recipe, Say
 
 POINTER = "match-lstm"  # the system that learns to answer
 
 
 def learns_answers(recipe: Recipe, data: Split, train_on: str, regimes: bool) -> bool:
-    """Whether a model is to answer with words of the text: where it is asked for, and ``match-lstm`` where answers are known.
+    """Whether a model is to answer with words of the text: where asked for, and ``match-lstm`` where answers are known.
 
     Raises:
         DataError: another model, no answers, parts of the texts, no question.
@@ -32,11 +31,11 @@ def learns_answers(recipe: Recipe, data: Split, train_on: str, regimes: bool) ->
     if recipe.task != ANSWERS and not (recipe.task == "auto" and recipe.model == POINTER and has_answers(data)):
         return False
     if recipe.model != POINTER:
-        raise DataError(f"--task {ANSWERS}: {POINTER} alone learns to answer, not {shown(recipe.model)}")
+        words = f"--task {ANSWERS}: {POINTER} alone learns to answer, not {shown(recipe.model)}"
+        raise DataError(words, rule="unsupported")
     if not has_answers(data):
-        raise DataError(
-            f"--task {ANSWERS}: expected questions with answers, found none", file=data.name, field="answer"
-        )
+        words = f"--task {ANSWERS}: expected questions with answers, found none"
+        raise DataError(words, rule="label-missing", file=data.name, field="answer")
     for option, other in (
         ("--train-on", train_on != "full"),
         ("--regimes", regimes),
@@ -44,8 +43,9 @@ def learns_answers(recipe: Recipe, data: Split, train_on: str, regimes: bool) ->
     ):
         if other:
             raise DataError(
-                f"{option}: answers are learned from whole texts and their questions; --task classification learns whether "
-                "there is one"
+                f"{option}: answers are learned from whole texts and their questions; --task classification learns "
+                "whether there is one",
+                rule="option-conflict",
             )
     return True
 
@@ -69,10 +69,16 @@ def train_answers(
     asked: Labelled = ([], []) if evaluated is None else answered(evaluated, recipe.limit, recipe.seed)
     unseen = asked if evaluated is None else with_spans(asked, str(evaluated.rows.split), say)
     facts: dict[str, Any] = {
-        "dataset": Path(recipe.dataset).name, "config": data.config, "split": recipe.split, "train_on": "full",
-        "uses_query": True, "instances": len(train[0]), "label_names": [], "task": ANSWERS,
+        "dataset": Path(recipe.dataset).name,
+        "config": data.config,
+        "split": recipe.split,
+        "train_on": "full",
+        "uses_query": True,
+        "instances": len(train[0]),
+        "label_names": [],
+        "task": ANSWERS,
         **({"paper": recipe.paper} if recipe.paper else {}),
-    }  # fmt: skip
+    }
     train_network(recipe, Data(train, unseen, (), True, answers=True), facts, out, folder, say)
     yield f"{out}: {recipe.model} trained to answer the questions of {recipe.split}"
     if evaluated is not None:
@@ -87,7 +93,7 @@ def has_answers(split: Split) -> bool:
 def _answered(row: Mapping[str, Any], label_names: Sequence[str]) -> tuple[Instance, str | None]:
     one, answer = instance_of_perturbation(row, label_names), row.get("answer")
     if answer is not None and not isinstance(answer, str):
-        raise DataError(f"expected a string, found {shown(answer)}", instance=one.id, field="answer")
+        raise DataError(f"expected a string, found {shown(answer)}", rule="type", instance=one.id, field="answer")
     return one, answer
 
 
@@ -103,7 +109,8 @@ def answered(split: Split, limit: int | None = None, seed: int = 1) -> Labelled:
     """
     rows = [(one, answer) for one, answer in split.read(_answered) if answer is not None]
     if not rows:
-        raise DataError("expected questions with answers, found none", file=split.name, field="answer")
+        words = "expected questions with answers, found none"
+        raise DataError(words, rule="label-missing", file=split.name, field="answer")
     if limit is not None:
         chosen = stratified([str(bool(answer)) for _, answer in rows], limit, seed)
         rows = [row for place, row in enumerate(rows) if place in chosen]
@@ -118,7 +125,8 @@ def with_spans(part: Labelled, name: str, say: Say) -> Labelled:
     """
     pairs = [pair for pair in zip(*part, strict=True) if span_of(pair[0].tokens, pair[1]) is not None]
     if not pairs:
-        raise DataError(f"{name}: expected answers that stand in their texts, found none in {len(part[0])} instances")
+        words = f"{name}: expected answers that stand in their texts, found none in {len(part[0])} instances"
+        raise DataError(words, rule="span-missing")
     if len(pairs) < len(part[0]):
         say(f"{name}: {len(part[0]) - len(pairs)} of {len(part[0])} answers do not stand in their texts: left out")
     return [one for one, _ in pairs], [answer for _, answer in pairs]

@@ -58,7 +58,8 @@ def examples(
         rows = (one.without_query() for one in rows)
     instances = list(rows)
     if not instances:
-        raise DataError("expected labelled instances, found none", file=split.name, field="classification")
+        words = "expected labelled instances, found none"
+        raise DataError(words, rule="label-missing", file=split.name, field="classification")
     return instances, [str(one.label) for one in instances]
 
 
@@ -119,11 +120,13 @@ def fit_baseline(
     from threadpoolctl import threadpool_limits
 
     if baseline not in BASELINES:
-        raise DataError(f"--model: expected one of {', '.join(BASELINES)} or a transformers model; found {baseline!r}")
+        message = f"--model: expected one of {', '.join(BASELINES)} or a transformers model; found {baseline!r}"
+        raise DataError(message, rule="option-value")
     if features not in FEATURES:
-        raise DataError(f"--features: expected one of {', '.join(FEATURES)}; found {features!r}")
+        raise DataError(f"--features: expected one of {', '.join(FEATURES)}; found {features!r}", rule="option-value")
     if not any(one.query or one.tokens for one in instances):
-        raise DataError(f"expected text to train on, found none in {len(instances)} instances", field="documents")
+        message = f"expected text to train on, found none in {len(instances)} instances"
+        raise DataError(message, rule="empty", field="documents")
     grid: Sequence[float] = C_VALUES if baseline == "logistic-regression" else TREES
     gold, pipeline = np.asarray(labels), pipeline_for(baseline, features, grid[0], seed)
     counts = pipeline[0].fit_transform([text_of(one, joiner) for one in instances])

@@ -35,8 +35,9 @@ class Data:
 
 
 def span_of(tokens: Sequence[str], answer: str) -> tuple[int, int] | None:
-    """The numbers, counted from 1, of the first and the last token in which the answer stands for the first time; (0, 0)
-    for the answer "", None for one that does not stand there.
+    """The numbers, counted from 1, of the first and the last token in which the answer stands for the first time.
+
+    (0, 0) for the answer "", None for one that does not stand there.
 
     Case and blanks do not matter. Where it stands at the borders of tokens goes before where it cuts some in two.
 

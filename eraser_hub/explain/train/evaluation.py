@@ -73,7 +73,7 @@ def figures_of(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] | Seq
     """``accuracy``, and ``macro_f1`` over the labels that occur."""
     from sklearn.metrics import accuracy_score, f1_score
 
-    macro_f1 = f1_score(gold, guesses, average="macro", zero_division=0)
+    macro_f1 = f1_score(gold, guesses, average="macro", zero_division=0)  # pyright: ignore[reportArgumentType]
     return {"accuracy": float(accuracy_score(gold, guesses)), "macro_f1": float(macro_f1)}
 
 

@@ -22,13 +22,13 @@ from eraser_hub.explain.transformers.devices import doubled
 from eraser_hub.explain.transformers.multiple_choice import ChoiceModel, CutChoices
 from eraser_hub.explain.transformers.pieces import Window
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
-from eraser_hub.explain.transformers.words import load_tokenizer, not_opened
+from eraser_hub.explain.transformers.words import load_tokenizer, not_opened, silence
 
 from .baselines import write_facts
 from .data import Data, Labelled
 from .evaluation import figures_of
-from .fitting import Objective, Say, fit
-from .recipe import FINETUNING, MULTIPLE_CHOICE, Recipe
+from .fitting import Objective, fit
+from .recipe import FINETUNING, MULTIPLE_CHOICE, Recipe, Say
 from .unfinished import saving
 
 Row = dict[str, Any]  # what a collator takes: input_ids, attention_mask, token_type_ids, labels
@@ -51,8 +51,7 @@ def finetune(
     """
     import transformers
 
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
+    silence()
     transformers.set_seed(recipe.seed)
     chooses = recipe.task == MULTIPLE_CHOICE
     model = _untrained(recipe, data.label_names, data.uses_query, bool(facts.get("query_last")))
@@ -131,9 +130,10 @@ def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool, que
     import transformers
 
     head: dict[str, Any] = {
-        "num_labels": len(label_names), "id2label": dict(enumerate(label_names)),
+        "num_labels": len(label_names),
+        "id2label": dict(enumerate(label_names)),
         "label2id": {label: number for number, label in enumerate(label_names)},
-    }  # fmt: skip
+    }
     try:
         if recipe.task == MULTIPLE_CHOICE:
             network = transformers.AutoModelForMultipleChoice.from_pretrained(

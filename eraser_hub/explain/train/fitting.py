@@ -1,7 +1,8 @@
 """The one loop that trains PyTorch networks: Adam, early stopping, checkpoints, progress with the time that is left.
 
-The same data, seed and hyper-parameters give the same weights on one machine, also where a training was stopped and goes on:
-the order of an epoch's examples depends on seed and epoch alone, and a checkpoint holds the state of torch's random numbers.
+The same data, seed and hyper-parameters give the same weights on one machine, also where a training was stopped and
+goes on: the order of an epoch's examples depends on seed and epoch alone, and a checkpoint holds the state of torch's
+random numbers.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -25,10 +26,10 @@ from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
 
 from .evaluation import in_words
+from .recipe import Say
 from .unfinished import CHECKPOINT
 
 Example = TypeVar("Example")
-Say = Callable[[str], None]
 SAY_SECONDS, CHECKPOINT_SECONDS = 10.0, 120.0
 POOL = 50  # batches whose examples are sorted by length together
 BEST = "best.pt"
@@ -156,16 +157,18 @@ class _Fit(Generic[Example]):
         try:
             with torch.autocast(self.objective.device.type, torch.bfloat16, enabled=self.half):
                 loss = self.objective.loss(batch)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
             words = f"out of memory in a step of {len(batch)} examples; a smaller --batch-size or --window needs less"
-            raise DataError(words) from error
+            raise DataError(words, rule="device") from error
         value = float(loss.detach())
         if not math.isfinite(value):
             raise DataError(
-                f"step {self.progress.step + 1}: expected a finite loss, found {value}; a smaller --learning-rate may help"
+                f"step {self.progress.step + 1}: expected a finite loss, found {value}; "
+                "a smaller --learning-rate may help",
+                rule="model-output",
             )
         if self.hyper.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.hyper.clip)
@@ -236,9 +239,8 @@ class _Fit(Generic[Example]):
                 setattr(self.progress, name, value)
             self.losses = content["losses"]
         except Exception as error:  # torch raises errors of many types
-            raise DataError(
-                f"--resume: the checkpoint cannot be read; delete it to begin anew: {error}", file=path
-            ) from error
+            words = f"--resume: the checkpoint cannot be read; delete it to begin anew: {error}"
+            raise DataError(words, rule="resume", file=path) from error
         torch.set_rng_state(content["random"])
         if "random_there" in content and self.objective.device.type == "cuda":
             torch.cuda.set_rng_state(content["random_there"], self.objective.device)
@@ -256,7 +258,7 @@ def by_length(sizes: Sequence[int], batch_size: int, random: np.random.Generator
 
 
 def rate_at(step: int, total: int, hyper: Hyper) -> float:
-    """The factor of the learning rate at a step, counted from 0: it grows over the warmup, and then falls where it decays."""
+    """The factor of the learning rate at a step, from 0: it grows over the warmup, and then falls where it decays."""
     if step < hyper.warmup_steps:
         return step / hyper.warmup_steps
     return (total - step) / max(1, total - hyper.warmup_steps) if hyper.linear_decay else 1.0

@@ -10,15 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from eraser_hub.explain.extras import need
 from eraser_hub.explain.networks.systems import grid_of
 from eraser_hub.explain.work import threads_here
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, first_line
+from eraser_hub.records.extras import need
 
 from .data import Data
-from .fitting import Say
-from .recipe import Recipe
+from .recipe import Recipe, Say
 from .unfinished import CHECKPOINT
 
 # what Ray Tune would print and write besides, and its warning about processors without a graphics one
@@ -52,7 +51,8 @@ def best_of_grid(
 
     Args:
         recipe: with ``workers`` above 1 so many combinations are trained side by side.
-        folder: of :func:`unfinished.unfinished`; each combination has a folder in it, and what is done of one is not done again.
+        folder: of :func:`unfinished.unfinished`; each combination has a folder in it, and what is done of one is not
+            done again.
         train: trains a recipe in a folder, from which it goes on where it was stopped there.
 
     Returns:
@@ -66,7 +66,8 @@ def best_of_grid(
     if len(trials) == 1:
         return train(recipes[0], folder, say), []
     if not data.validation[0]:
-        raise DataError("--grid: expected a validation split with labels to choose by; --eval-split names one")
+        words = "--grid: expected a validation split with labels to choose by; --eval-split names one"
+        raise DataError(words, rule="option-missing")
     places = [folder / f"trial-{number}" for number in range(1, len(trials) + 1)]
     for place in places:
         place.mkdir(exist_ok=True)
@@ -101,8 +102,8 @@ def _quiet(words: str) -> None:
 def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Path, say: Say) -> None:
     """Run every job in a process of Ray's, at most ``workers`` of them at a time, each on a processor of its own.
 
-    Each leaves in its folder what a training leaves that was stopped behind its last step. So the loop finds there what it
-    would have trained itself, to the byte.
+    Each leaves in its folder what a training leaves that was stopped behind its last step. So the loop finds there what
+    it would have trained itself, to the byte.
 
     Args:
         jobs: trainings that keep what they do in folders of their own.
@@ -129,14 +130,15 @@ def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Pat
             run_config=tune.RunConfig(storage_path=str((folder / PLACE).resolve()), verbose=0),
         )
         results = tuner.fit()
-        errors = [
-            (one.metrics or {}).get("error") or one.error for one in map(results.__getitem__, range(len(results)))
-        ]
+        ends = [(one.metrics or {}, one.error) for one in map(results.__getitem__, range(len(results)))]
     finally:
         if starts:
             ray.shutdown()
-    for error in filter(None, errors):
-        raise DataError(error if isinstance(error, str) else f"a Ray worker failed: {first_line(error)}")
+    for told, error in ends:
+        if told.get("error"):
+            raise DataError(told["error"], rule=told["rule"])
+        if error:
+            raise DataError(f"a Ray worker failed: {first_line(error)}", rule="device")
 
 
 def _share_of_gpu(workers: int) -> float:
@@ -155,5 +157,5 @@ def _run(config: dict[str, Any], jobs: Sequence[Callable[[], object]], threads: 
     try:
         jobs[config["number"]]()
     except DataError as error:  # told to the driver, which raises it
-        return {"error": str(error)}
+        return {"error": str(error), "rule": error.rule}
     return {"error": ""}

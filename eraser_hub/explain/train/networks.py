@@ -23,9 +23,9 @@ from eraser_hub.records.errors import DataError
 from .baselines import write_facts
 from .data import Data, span_of
 from .evaluation import figures_of
-from .fitting import Objective, Progress, Say, fit
+from .fitting import Objective, Progress, fit
 from .grid import Judged, best_of_grid
-from .recipe import Recipe
+from .recipe import Recipe, Say
 from .unfinished import saving
 
 
@@ -37,7 +37,7 @@ class NetworkObjective(Objective[TaughtReading]):
     """
 
     def __init__(self, network: TokenNetwork, data: Data, device: torch.device, batch_size: int) -> None:
-        self.network: TokenNetwork = network.to(device)
+        self.network = self.model = network.to(device)
         self.device, self.batch_size, self.draw = device, batch_size, data.draw
         self.training, self.validation = (
             [self._example(one, label, data) for one, label in zip(*part, strict=True)]
@@ -45,7 +45,7 @@ class NetworkObjective(Objective[TaughtReading]):
         )
 
     def _example(self, one: Instance, label: str, data: Data) -> TaughtReading:
-        reading = read(one, self.network.embedder.lexicon, data.uses_query, self.network.shape.apart).reading
+        reading = read(one, self.model.embedder.lexicon, data.uses_query, self.model.shape.apart).reading
         number = data.label_names.index(label)
         if not is_marked(one):
             return TaughtReading(reading, number)
@@ -53,22 +53,22 @@ class NetworkObjective(Objective[TaughtReading]):
         return TaughtReading(reading, number, flags[reading.token])
 
     def examples(self, epoch: int) -> Sequence[TaughtReading]:
-        self.network.epoch = epoch
+        self.model.epoch = epoch
         return self.training if self.draw is None else [self.training[number] for number in self.draw(epoch)]
 
     def size(self, example: TaughtReading) -> int:
         return len(example.reading.words)
 
     def loss(self, batch: Sequence[TaughtReading]) -> Tensor:
-        return self.network.loss(batch_of([one.reading for one in batch], self.device), batch)
+        return self.model.loss(batch_of([one.reading for one in batch], self.device), batch)
 
     def validate(self) -> dict[str, float]:
         order = sorted(self.validation, key=lambda one: -self.size(one))
         logits, penalties = [], []
         for start in range(0, len(order), self.batch_size):
             batch = batch_of([one.reading for one in order[start : start + self.batch_size]], self.device)
-            logits.append(self.network(batch).float())
-            penalties.append(self.network.penalty(batch))
+            logits.append(self.model(batch).float())
+            penalties.append(self.model.penalty(batch))
         if not logits:
             return {}
         labels, whole = torch.tensor([one.label for one in order], device=self.device), torch.cat(logits)
@@ -79,21 +79,21 @@ class NetworkObjective(Objective[TaughtReading]):
 class AnswerObjective(NetworkObjective):
     """A network that points to an answer, trained by the place where the gold one stands.
 
-    On validation ``accuracy`` is the share of instances whose best answer is at that place, ``loss`` minus the logarithm of
-    p(start) p(end) there.
+    On validation ``accuracy`` is the share of instances whose best answer is at that place, ``loss`` minus the
+    logarithm of p(start) p(end) there.
     """
 
     def _example(self, one: Instance, label: str, data: Data) -> TaughtReading:
         span = span_of(one.tokens, label)
         assert span is not None  # the others were left out
-        return TaughtReading(read(one, self.network.embedder.lexicon, True, True).reading, span=span)
+        return TaughtReading(read(one, self.model.embedder.lexicon, True, True).reading, span=span)
 
     def validate(self) -> dict[str, float]:
         order = sorted(self.validation, key=lambda one: -self.size(one))
         losses, hits = list[float](), 0
         for start in range(0, len(order), self.batch_size):
             some = order[start : start + self.batch_size]
-            logits = doubled(self.network(batch_of([one.reading for one in some], self.device)))
+            logits = doubled(self.model(batch_of([one.reading for one in some], self.device)))
             for one, rows in zip(some, torch.log_softmax(logits, dim=-1).cpu().numpy(), strict=True):
                 losses.append(-float(rows[0, one.span[0]] + rows[1, one.span[1]]))
                 best = best_answer(*np.exp(rows))
@@ -114,8 +114,8 @@ def train_network(
         The figures of what was kept on the validation split; none without one.
 
     Raises:
-        DataError: options that the system does not take, an encoder or embeddings that cannot be read, no human rationales
-            for a system that learns from them, a grid without anything to choose by.
+        DataError: options that the system does not take, an encoder or embeddings that cannot be read, no human
+            rationales for a system that learns from them, a grid without anything to choose by.
     """
 
     def train(one: Recipe, place: Path, say: Say) -> tuple[TokenNetwork, Progress]:
@@ -124,9 +124,13 @@ def train_network(
     (network, progress), rows = best_of_grid(recipe, data, folder, train, _judged, say)
     grid = {"grid": rows} if rows else {}
     config = {
-        "system": recipe.model, "label_names": list(data.label_names), "uses_query": data.uses_query,
-        "encoder": Path(recipe.encoder).name, "embeddings": Path(recipe.embeddings).name, "seed": recipe.seed,
-    }  # fmt: skip
+        "system": recipe.model,
+        "label_names": list(data.label_names),
+        "uses_query": data.uses_query,
+        "encoder": Path(recipe.encoder).name,
+        "embeddings": Path(recipe.embeddings).name,
+        "seed": recipe.seed,
+    }
     with saving(out):
         save_network(network, config, out)
         kept = {"best_epoch": progress.best_epoch + 1} if progress.best_epoch >= 0 else {}
@@ -150,7 +154,8 @@ def fit_network(recipe: Recipe, data: Data, folder: Path, say: Say) -> tuple[Tok
     """Make a recipe's network and train it."""
     hyper = network_hyper(recipe)
     if data.answers and hyper.monitor == "macro_f1":
-        raise DataError("--set monitor: expected accuracy or loss where answers are learned, found 'macro_f1'")
+        words = "--set monitor: expected accuracy or loss where answers are learned, found 'macro_f1'"
+        raise DataError(words, rule="option-value")
     instances = data.train[0]
     _check_rationales(recipe.model, hyper, instances, say)
     torch.manual_seed(recipe.seed)
@@ -182,7 +187,7 @@ def network_hyper(recipe: Recipe) -> NetworkHyper:
     options = {**recipe.options(), "window": recipe.window}
     hyper = hyper_of(recipe.model, recipe.encoder, options, recipe.hyper)
     if recipe.embeddings and recipe.encoder:
-        raise DataError("--embeddings: expected --embeddings or --encoder, found both")
+        raise DataError("--embeddings: expected --embeddings or --encoder, found both", rule="option-conflict")
     assert isinstance(hyper, NetworkHyper)
     return hyper
 
@@ -192,9 +197,8 @@ def shape_of(system: str, data: Data) -> Shape:
     two = data.uses_query or all(len(one.documents) == 2 for one in data.train[0])
     apart = CLASSES[system].reads_apart(two)
     if system == "match-lstm" and not apart:
-        raise DataError(
-            "match-lstm matches a text with a question: expected a query (--query) or pairs of texts, found neither"
-        )
+        words = "match-lstm matches a text with a question: expected a query (--query) or pairs of texts, found neither"
+        raise DataError(words, rule="option-missing")
     return Shape(len(data.label_names), apart, data.answers)
 
 
@@ -205,8 +209,7 @@ def _check_rationales(
         return
     without = len(instances) - sum(map(is_marked, instances))
     if without == len(instances):
-        raise DataError(
-            f"{system} learns from human rationales, found none in {without} instances; lei-unsupervised needs none"
-        )
+        words = f"{system} learns from human rationales, found none in {without} instances; lei-unsupervised needs none"
+        raise DataError(words, rule="span-missing")
     if without:
         say(f"{without} of {len(instances)} instances have no human rationale: they train by their labels alone")

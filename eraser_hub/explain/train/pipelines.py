@@ -32,10 +32,9 @@ from .baselines import write_facts
 from .data import Data, Labelled
 from .evaluation import figures_of
 from .finetuning import finetune
-from .fitting import Say
 from .grid import Judged, best_of_grid
 from .networks import is_marked, train_network
-from .recipe import CLASSIFICATION, Recipe
+from .recipe import CLASSIFICATION, Recipe, Say
 from .unfinished import CHECKPOINT, saving, unfinished
 
 CHUNK = 64  # texts that are explained together
@@ -75,16 +74,19 @@ class StagedTraining:
                 train_network(self.recipe, stage, facts, place, folder, self.say)
             else:
                 recipe = replace(
-                    self.recipe, model=self.recipe.encoder, encoder="", task=CLASSIFICATION,
+                    self.recipe,
+                    model=self.recipe.encoder,
+                    encoder="",
+                    task=CLASSIFICATION,
                     window=getattr(self.hyper, "window", None),
-                )  # fmt: skip
+                )
                 finetune(recipe, stage, place, folder, {**facts, "task": CLASSIFICATION}, self.say, self.hyper)
         self._finished([name])
         return place
 
     def _done(self) -> list[str]:
         path = self.folder / CHECKPOINT
-        return json.loads(path.read_text("utf-8")) if path.is_file() else []  # type: ignore[no-any-return]
+        return json.loads(path.read_text("utf-8")) if path.is_file() else []
 
     def _finished(self, names: Sequence[str]) -> None:
         atomic_write(self.folder / CHECKPOINT, json.dumps([*self._done(), *names]).encode())
@@ -146,10 +148,15 @@ def _train_stages(
     training = StagedTraining(recipe, hyper, data, facts, folder, say)
     (_token_stages if isinstance(hyper, FreshHyper) else _sentence_stages)(training)
     config = {
-        "system": recipe.model, "label_names": list(data.label_names), "uses_query": data.uses_query,
-        "stages": SYSTEMS[recipe.model].stages, "encoder": Path(recipe.encoder).name,
-        "embeddings": Path(recipe.embeddings).name, "seed": recipe.seed, "hyper": asdict(hyper),
-    }  # fmt: skip
+        "system": recipe.model,
+        "label_names": list(data.label_names),
+        "uses_query": data.uses_query,
+        "stages": SYSTEMS[recipe.model].stages,
+        "encoder": Path(recipe.encoder).name,
+        "embeddings": Path(recipe.embeddings).name,
+        "seed": recipe.seed,
+        "hyper": asdict(hyper),
+    }
     atomic_write(folder / CONFIG, (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode())
     write_facts(_facts_of(recipe, facts), folder)
 
@@ -165,7 +172,7 @@ def _sentence_stages(training: StagedTraining) -> None:
     sentences, labels = to_identify(data.train[0])
     if not sentences:
         words = f"{training.recipe.model} learns which sentences are evidence from human rationales, found none in "
-        raise DataError(words + f"{len(data.train[0])} instances")
+        raise DataError(words + f"{len(data.train[0])} instances", rule="span-missing")
     without = sum(not is_marked(one) for one in data.train[0])
     if without:
         training.say(f"{without} of {len(data.train[0])} instances have no human rationale: left out")

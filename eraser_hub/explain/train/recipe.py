@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from eraser_hub.explain.networks.systems import Hyper
@@ -10,6 +11,7 @@ from eraser_hub.explain.networks.systems import Hyper
 FINETUNING = Hyper(epochs=3.0, learning_rate=2e-5, warmup_steps=50, linear_decay=True, patience=0, clip=1.0)
 CLASSIFICATION, MULTIPLE_CHOICE, ANSWERS = "classification", "multiple-choice", "question-answering"
 TASKS = ("auto", CLASSIFICATION, MULTIPLE_CHOICE, ANSWERS)
+Say = Callable[[str], None]  # called with lines of progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +26,10 @@ class Recipe:
         features, joiner: of the baselines: words or characters, and what stands between tokens.
         seed: of all that is drawn.
         limit: train, and evaluate, on so many instances, drawn by seed with each label's share.
-        epochs, max_steps, batch_size, learning_rate: of networks; None: the paper's (:data:`FINETUNING` for fine-tuning).
-            ``max_steps`` 0: as many as ``epochs`` ask for.
-        window: sub-words that an encoder reads together; of fine-tuning the longest training example, None for the model's
-            own limit.
+        epochs, max_steps, batch_size, learning_rate: of networks; None: the paper's (:data:`FINETUNING` for
+            fine-tuning). ``max_steps`` 0: as many as ``epochs`` ask for.
+        window: sub-words that an encoder reads together; of fine-tuning the longest training example, None for the
+            model's own limit.
         hyper: ``NAME=VALUE``, further hyper-parameters of a system.
         grid: ``NAME=VALUE,VALUE,..``: of every combination the best by the validation split is kept.
         workers: so many combinations of a grid are trained side by side.

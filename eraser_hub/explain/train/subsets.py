@@ -1,8 +1,8 @@
 """Random subsets of texts, on which EVAL-X's evaluator is trained (Jethani et al. 2021, "Have We Learned to Explain?").
 
-A model that has seen random subsets of tokens knows p(label | these tokens) of any of them, and no selector was trained beside it:
-what it tells from a rationale is what the rationale says. The paper keeps each feature with probability 1/2; rationales are a tenth
-of a text, so here the share itself is drawn, between none and all.
+A model that has seen random subsets of tokens knows p(label | these tokens) of any of them, and no selector was trained
+beside it: what it tells from a rationale is what the rationale says. The paper keeps each feature with probability 1/2;
+rationales are a tenth of a text, so here the share itself is drawn, between none and all.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ SUBSETS_EACH = 10  # of each text; a network sees one of them in an epoch
 def subsets_of(instances: Sequence[Instance], seed: int) -> list[Instance]:
     """:data:`SUBSETS_EACH` subsets of each text: the first of all, then the second of all, ..
 
-    Each keeps a uniformly drawn share of the tokens, every token by itself, and one at least where there is any. What is drawn hangs on
-    the seed and the instance's id alone.
+    Each keeps a uniformly drawn share of the tokens, every token by itself, and one at least where there is any. What
+    is drawn hangs on the seed and the instance's id alone.
     """
     rows = [_subsets(one, seed) for one in instances]
     return [row[number] for number in range(SUBSETS_EACH) for row in rows]

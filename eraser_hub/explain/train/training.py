@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.explain.dataset import Split, kd_of, open_split, queries_differ
-from eraser_hub.explain.extras import need
 from eraser_hub.explain.instances import Instance
 from eraser_hub.explain.models.subwords import subwords_of
 from eraser_hub.explain.networks.systems import SYSTEMS, grid_of, hyper_of
@@ -18,6 +17,7 @@ from eraser_hub.explain.settings import preset_of
 from eraser_hub.explain.transformers.multiple_choice import answers_of
 from eraser_hub.papers.presets import preset
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.extras import need
 from eraser_hub.records.splits import dataset_split
 
 from .answers import learns_answers, train_answers
@@ -47,7 +47,8 @@ def train_model(
 
     Args:
         out: the model's folder; a model that lies there is replaced.
-        train_on: ``full``, ``rationale`` (the human rationale's tokens alone), or ``subsets`` (random ones, for EVAL-X).
+        train_on: ``full``, ``rationale`` (the human rationale's tokens alone), or ``subsets`` (random ones, for
+            EVAL-X).
         regimes: train the other way too, beside ``out``'s model, for paper 004's three regimes.
         say: called with lines of progress.
         figures: evaluate what was trained; where it is False the evaluation split serves validation alone.
@@ -57,25 +58,28 @@ def train_model(
     """
     need("sklearn", "skops")
     if not 0 <= recipe.seed <= LARGEST_SEED:
-        raise DataError(f"--seed: expected 0 to {LARGEST_SEED}, found {recipe.seed}")
+        raise DataError(f"--seed: expected 0 to {LARGEST_SEED}, found {recipe.seed}", rule="option-value")
     if out.exists() and not out.is_dir():
-        raise DataError("--out: expected a folder, found a file", file=out)
+        raise DataError("--out: expected a folder, found a file", rule="file-kind", file=out)
     strangers = [path.name for path in out.iterdir() if path.name[0] != "."] if out.is_dir() else []
     if strangers and not (out / "model.json").is_file() and not (out / UNFINISHED).is_dir():
         raise DataError(
-            f"--out: expected a new folder, or a model's of `train`, found {shown(sorted(strangers)[0])} and no model.json",
+            f"--out: expected a new folder, or a model's of `train`, found {shown(sorted(strangers)[0])} "
+            "and no model.json",
+            rule="file-exists",
             file=out,
         )
     data = open_split(recipe.dataset, recipe.config, recipe.split)
     query = queries_differ(data) if recipe.query is None else recipe.query
     if recipe.task not in TASKS:
-        raise DataError(f"--task: expected one of {', '.join(TASKS)}; found {shown(recipe.task)}")
+        raise DataError(f"--task: expected one of {', '.join(TASKS)}; found {shown(recipe.task)}", rule="option-value")
     check_options(recipe)
     if train_on == SUBSETS:
         check_evaluator(recipe, regimes)
     answers = learns_answers(recipe, data, train_on, regimes)
     evaluated = evaluation_split(recipe)
     identity = {**recipe.identity(), "train_on": train_on}
+    known: Evaluation | None = None
     with unfinished(out, identity, recipe.resume, say) as folder:
         if answers:
             yield from train_answers(recipe, data, evaluated, out, folder, say)
@@ -105,7 +109,7 @@ def check_options(recipe: Recipe) -> None:
             settings = (*recipe.hyper, *trial)
             hyper_of(recipe.model, recipe.encoder, {**recipe.options(), "window": recipe.window}, settings)
         if recipe.encoder and recipe.embeddings:
-            raise DataError("--embeddings: expected --embeddings or --encoder, found both")
+            raise DataError("--embeddings: expected --embeddings or --encoder, found both", rule="option-conflict")
     else:
         for option, value in (
             ("--encoder", recipe.encoder),
@@ -114,16 +118,18 @@ def check_options(recipe: Recipe) -> None:
             ("--grid", recipe.grid),
         ):
             if value:
-                raise DataError(f"{option}: only {', '.join(SYSTEMS)} take it, not {recipe.model}")
+                raise DataError(f"{option}: only {', '.join(SYSTEMS)} take it, not {recipe.model}", rule="unsupported")
     if recipe.task == MULTIPLE_CHOICE and recipe.model in (*BASELINES, *SYSTEMS):
-        raise DataError(f"--task {MULTIPLE_CHOICE}: transformers models alone learn to choose, not {recipe.model}")
+        words = f"--task {MULTIPLE_CHOICE}: transformers models alone learn to choose, not {recipe.model}"
+        raise DataError(words, rule="unsupported")
     if recipe.workers > 1:
         if not recipe.grid:
-            raise DataError("--workers: combinations of a --grid are trained side by side, found no --grid")
+            words = "--workers: combinations of a --grid are trained side by side, found no --grid"
+            raise DataError(words, rule="option-missing")
         need("ray")
     preset_of(recipe.paper)  # it refuses an unknown one
     if recipe.tokenizer and not (recipe.paper == PAPER and recipe.model in BASELINES):
-        raise DataError(f"--tokenizer: only the baselines of --paper {PAPER} count sub-words")
+        raise DataError(f"--tokenizer: only the baselines of --paper {PAPER} count sub-words", rule="option-conflict")
 
 
 def check_evaluator(recipe: Recipe, regimes: bool) -> None:
@@ -134,17 +140,18 @@ def check_evaluator(recipe: Recipe, regimes: bool) -> None:
     """
     system = SYSTEMS.get(recipe.model)
     if system is not None and (system.selects or system.stages):
-        raise DataError(
-            f"--train-on {SUBSETS}: expected a model that reads all it is given, {recipe.model} selects for itself"
-        )
+        words = f"--train-on {SUBSETS}: expected a model that reads all it is given, {recipe.model} selects for itself"
+        raise DataError(words, rule="unsupported")
     if recipe.paper == PAPER and recipe.model in BASELINES:
-        raise DataError(f"--train-on {SUBSETS}: not with --paper {PAPER}, which trains on whole texts")
+        words = f"--train-on {SUBSETS}: not with --paper {PAPER}, which trains on whole texts"
+        raise DataError(words, rule="option-conflict")
     if regimes:
-        raise DataError(f"--regimes: expected --train-on full or rationale beside it, found {SUBSETS}")
+        words = f"--regimes: expected --train-on full or rationale beside it, found {SUBSETS}"
+        raise DataError(words, rule="option-conflict")
 
 
 def evaluation_split(recipe: Recipe) -> Split | None:
-    """The split to evaluate on: the one asked for, or validation where there is one that has labels and was not trained on.
+    """The split to evaluate on: the one asked for, or validation where it has labels and was not trained on.
 
     Raises:
         DataError: the split asked for is not there, or has no labels.
@@ -155,9 +162,8 @@ def evaluation_split(recipe: Recipe) -> Split | None:
         split = open_split(recipe.dataset, recipe.config, recipe.eval_split)
         # looked for before the training, which may take hours
         if not has_labels(split):
-            raise DataError(
-                f"--eval-split {recipe.eval_split}: expected labelled instances, found none", file=split.name
-            )
+            words = f"--eval-split {recipe.eval_split}: expected labelled instances, found none"
+            raise DataError(words, rule="label-missing", file=split.name)
         return split
     if dataset_split(recipe.split) == "validation":
         return None
@@ -185,7 +191,8 @@ def _figures(
             )
         drawn = "" if recipe.limit is None else f"at most {recipe.limit} by --limit: "
         yield (
-            f"{name}: accuracy {figures.accuracy:.3f}, macro F1 {figures.macro_f1:.3f} ({drawn}{figures.instances} instances)"
+            f"{name}: accuracy {figures.accuracy:.3f}, macro F1 {figures.macro_f1:.3f} "
+            f"({drawn}{figures.instances} instances)"
         )
 
 
@@ -215,14 +222,15 @@ def _fit(
     evaluated: Split | None,
     say: Callable[[str], None],
 ) -> Evaluation | None:
-    """Train and save; gives how well the model does on the validation split, where the training had to find that out."""
+    """Train and save; gives how well the model does on the validation split, where training had to find that out."""
     rationale_only = train_on == "rationale"
     instances, labels = examples(
         data, rationale_only=rationale_only, uses_query=query, limit=recipe.limit, seed=recipe.seed
     )
     among = Counter(labels)
     if len(among) < 2:
-        raise DataError(f"expected at least two labels to tell apart, found {', '.join(among)}", file=data.name)
+        words = f"expected at least two labels to tell apart, found {', '.join(among)}"
+        raise DataError(words, rule="label-missing", file=data.name)
     if recipe.limit is not None:
         counts = ", ".join(f"{number} {label}" for label, number in sorted(among.items()))
         say(f"--limit: {len(labels)} labelled instances, drawn by seed {recipe.seed} with each label's share: {counts}")
@@ -230,14 +238,20 @@ def _fit(
     if train_on == SUBSETS:
         instances, labels = subsets_of(instances, recipe.seed), labels * SUBSETS_EACH
         say(
-            f"{SUBSETS}: {SUBSETS_EACH} random subsets of each of {counted} texts, of a share between none and all of its tokens"
+            f"{SUBSETS}: {SUBSETS_EACH} random subsets of each of {counted} texts, "
+            "of a share between none and all of its tokens"
         )
     copies = len(instances) // counted
     facts: dict[str, Any] = {
-        "dataset": Path(recipe.dataset).name, "config": data.config, "split": recipe.split, "train_on": train_on,
-        "uses_query": query, "instances": counted, "label_names": list(data.label_names) or sorted(set(labels)),
+        "dataset": Path(recipe.dataset).name,
+        "config": data.config,
+        "split": recipe.split,
+        "train_on": train_on,
+        "uses_query": query,
+        "instances": counted,
+        "label_names": list(data.label_names) or sorted(set(labels)),
         **({"paper": recipe.paper} if recipe.paper else {}),
-    }  # fmt: skip
+    }
     if recipe.model in BASELINES and recipe.paper == PAPER:
         _fit_carton(recipe, (instances, labels), evaluated, facts, out, say)
         return None
@@ -269,9 +283,14 @@ def _fit(
 
 
 def _fit_system(
-    recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, folder: Path, say: Callable[[str], None],
+    recipe: Recipe,
+    data: Data,
+    facts: dict[str, Any],
+    out: Path,
+    folder: Path,
+    say: Callable[[str], None],
     share: Callable[[], float],
-) -> Evaluation | None:  # fmt: skip
+) -> Evaluation | None:
     need("torch", "transformers")
     if SYSTEMS[recipe.model].stages:
         from .pipelines import train_pipeline
@@ -299,7 +318,7 @@ def _fit_carton(
     """
     if evaluated is None:
         words = f"--paper {PAPER}: expected a validation split with labels to choose by; --eval-split names one"
-        raise DataError(words, file=recipe.dataset)
+        raise DataError(words, rule="option-missing", file=recipe.dataset)
     theirs = preset(PAPER).training["tokenizer"]
     subwords = subwords_of(recipe.tokenizer or theirs, preset(PAPER).training["pieces"])
     say(f"sub-words by {recipe.tokenizer or theirs}" + (f", the paper's are {theirs}'s" if recipe.tokenizer else ""))
@@ -314,10 +333,8 @@ def _finetuned(
     recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, folder: Path, say: Callable[[str], None]
 ) -> None:
     if looks_like_a_path(recipe.model) and not Path(recipe.model).is_dir():
-        raise DataError(
-            f"--model: expected {', '.join((*BASELINES, *SYSTEMS))}, or a transformers folder or Hub id",
-            file=recipe.model,
-        )
+        words = f"--model: expected {', '.join((*BASELINES, *SYSTEMS))}, or a transformers folder or Hub id"
+        raise DataError(words, rule="option-value", file=recipe.model)
     need("torch", "transformers")
     from .finetuning import finetune
 

@@ -2,7 +2,8 @@
 
 out/.training/recipe.json     what is trained from what; another recipe does not go on from here
 out/.training/checkpoint.pt   how far it is (:mod:`fitting`)
-out/.training/saving          the model's own files are being written: they may be half of an old and half of a new model
+out/.training/saving          the model's own files are being written: they may be half of an old and half of a new
+model
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def _take_up(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say:
         return
     words = differences(before, recipe)
     if words:
-        raise DataError(f"--resume: the stopped training was another: {'; '.join(words)}", file=out)
+        raise DataError(f"--resume: the stopped training was another: {'; '.join(words)}", rule="resume", file=out)
     say("--resume: goes on with the stopped training")
 
 

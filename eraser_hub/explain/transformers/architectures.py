@@ -10,13 +10,14 @@ from eraser_hub.records.errors import DataError
 from .multiple_choice import ChoiceModel
 from .question_answering import AnswerModel
 from .sequence_model import SequenceModel
-from .words import load_tokenizer, not_opened
+from .words import load_tokenizer, not_opened, silence
 
 # the end of an architecture's name -> what it computes
 TASKS = {
-    "ForSequenceClassification": "classification", "ForMultipleChoice": "multiple-choice",
+    "ForSequenceClassification": "classification",
+    "ForMultipleChoice": "multiple-choice",
     "ForQuestionAnswering": "question-answering",
-}  # fmt: skip
+}
 
 
 def open_transformer(
@@ -42,8 +43,7 @@ def open_transformer(
     """
     import transformers
 
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
+    silence()
     try:
         config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
         tokenizer = load_tokenizer(name, trust_remote_code)
@@ -53,7 +53,8 @@ def open_transformer(
         if not task:
             raise DataError(
                 f"expected a model for sequence classification, multiple choice or question answering, found "
-                f"{architecture}; fine-tune it first (eraser-hub train --model {name})"
+                f"{architecture}; fine-tune it first (eraser-hub train --model {name})",
+                rule="model",
             )
         ending = next(ending for ending, name_of_task in TASKS.items() if name_of_task == task)
         network = getattr(transformers, f"AutoModel{ending}").from_pretrained(name, trust_remote_code=trust_remote_code)
@@ -62,8 +63,11 @@ def open_transformer(
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
         raise not_opened(error, name) from error
     more: dict[str, Any] = {
-        "window": window, "device": device, "precision": precision, "description": f"{architecture} {Path(name).name}",
-    }  # fmt: skip
+        "window": window,
+        "device": device,
+        "precision": precision,
+        "description": f"{architecture} {Path(name).name}",
+    }
     if task == "multiple-choice":
         return ChoiceModel(network, tokenizer, **more)
     if task == "question-answering":

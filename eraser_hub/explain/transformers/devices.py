@@ -24,9 +24,8 @@ def device_for(name: str | None) -> Any:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()
     except Exception as error:  # torch raises errors of many types, by device
-        raise DataError(
-            f"--device: expected a device of this machine, found {shown(name)}: {first_line(error)}"
-        ) from error
+        words = f"--device: expected a device of this machine, found {shown(name)}: {first_line(error)}"
+        raise DataError(words, rule="device") from error
     return device
 
 
@@ -44,7 +43,7 @@ def runs_bf16(device: Any) -> bool:
 
 
 def half_type(precision: str, device: Any) -> Any:
-    """The torch type of forward passes in half precision (autocast), None in float32; ``auto``: bfloat16 on a GPU that computes in it.
+    """The torch type of forward passes in half precision (autocast), None in float32; ``auto``: see :func:`runs_bf16`.
 
     Raises:
         DataError: an unknown precision.
@@ -52,7 +51,8 @@ def half_type(precision: str, device: Any) -> Any:
     import torch
 
     if precision not in PRECISIONS:
-        raise DataError(f"--precision: expected one of {', '.join(PRECISIONS)}; found {shown(precision)}")
+        words = f"--precision: expected one of {', '.join(PRECISIONS)}; found {shown(precision)}"
+        raise DataError(words, rule="option-value")
     if precision == "auto":
         return torch.bfloat16 if runs_bf16(device) else None
     return {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision)
@@ -93,13 +93,14 @@ def placed(network: Any, device: Any) -> Any:
     except RuntimeError as error:
         if not out_of_memory(error):
             raise
-        raise DataError(f"--device {device}: out of memory while the model was moved there") from error
+        raise DataError(f"--device {device}: out of memory while the model was moved there", rule="device") from error
 
 
 def heads_in_float32(network: Any, kind: str) -> None:
     """Let everything behind the encoder (the classification head) compute in float32 under autocast.
 
-    bf16 has eight binary digits: logits near 4 would be multiples of 1/64, and most occlusion scores ties; float16 has eleven.
+    bf16 has eight binary digits: logits near 4 would be multiples of 1/64, and most occlusion scores ties; float16 has
+    eleven.
     """
     encoder = getattr(network, "base_model", network)
     if encoder is network:

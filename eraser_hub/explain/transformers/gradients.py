@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from eraser_hub.explain.adapter import Notes
 from eraser_hub.explain.attribution import points_of
-from eraser_hub.explain.extras import need
 from eraser_hub.explain.memory import in_halves, out_of_memory
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.extras import need
 
 from .devices import doubled, whole
 
@@ -65,9 +65,10 @@ def embedding_scores(
     baseline: Any = None,
     ends: tuple[float, float] | None = None,
 ) -> NDArray[np.float64]:
-    """Scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places): the width summed away.
+    """Scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places).
 
-    Each input's probability depends on its own embeddings alone, so one backward pass gives all gradients.
+    The width is summed away. Each input's probability depends on its own embeddings alone, so one backward pass gives
+    all gradients.
 
     Args:
         probability: input embeddings (and ``more``) to the explained probability of each input, shape (inputs,).
@@ -80,10 +81,14 @@ def embedding_scores(
     if method == "integrated-gradients":
         # what is halved is the number of points in one batch
         scores = in_halves(
-            lambda points: [integrated_gradients(model, probability, embedded, steps, len(points), more, baseline, ends)]
-            * len(points),
-            range(max(rows, 1)), model.notes, all_of=False,
-        )[0]  # fmt: skip
+            lambda points: (
+                [integrated_gradients(model, probability, embedded, steps, len(points), more, baseline, ends)]
+                * len(points)
+            ),
+            range(max(rows, 1)),
+            model.notes,
+            all_of=False,
+        )[0]
     elif method == "deeplift":
         scores = deeplift(model, probability, embedded, more)
     else:
@@ -91,13 +96,15 @@ def embedding_scores(
 
         (gradients,) = torch.autograd.grad(probability(embedded, *more).sum(), embedded)
         scores = _of_gradients(method, gradients, embedded)
-    return doubled(scores.detach()).cpu().numpy()
+    numbers: NDArray[np.float64] = doubled(scores.detach()).cpu().numpy()
+    return numbers
 
 
 def _of_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
     """The scores of one of `PLAIN`, the width summed away."""
     if method == "gradient":
-        return gradients.norm(dim=-1)
+        norms: Tensor = gradients.norm(dim=-1)
+        return norms
     products = (gradients * embedded).sum(dim=-1)
     return products.abs() if method == "simple-gradient" else products
 
@@ -105,8 +112,8 @@ def _of_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
 def output_of(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
     """The network's output with ``embedded`` in the place of its input embeddings.
 
-    The ids go in as well, since a network may look at more in them than their embeddings: one that classifies at the last
-    token finds by them where padding begins.
+    The ids go in as well, since a network may look at more in them than their embeddings: one that classifies at the
+    last token finds by them where padding begins.
 
     Raises:
         DataError: the network does not embed its input exactly once.
@@ -133,8 +140,9 @@ def output_of(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
         hook.remove()
     if times != 1:
         raise DataError(
-            f"{model.description}: gradients need a network that looks up its input embeddings once, found {times} times; "
-            "use occlusion or lime"
+            f"{model.description}: gradients need a network that looks up its input embeddings once, found {times} "
+            "times; use occlusion or lime",
+            rule="unsupported",
         )
     return out
 
@@ -149,7 +157,7 @@ def integrated_gradients(
     baseline: Any = None,
     ends: tuple[float, float] | None = None,
 ) -> Any:
-    """Integrated gradients (Sundararajan et al., 2017, equation 1) of one input, by default from the all-zero embeddings.
+    """Integrated gradients (Sundararajan et al., 2017, equation 1) of one input, by default from all-zero embeddings.
 
     Our own and not captum's, which computes the integration points anew for every input; its values are the same.
 
@@ -188,9 +196,9 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
     """DeepLIFT (Shrikumar et al., 2017, the rescale rule) by captum, from the all-zero embeddings.
 
     What is explained is the label's logit minus the mean of all labels' (their section 3.6), and not the probability:
-    captum's rule for a softmax mixes the inputs of a batch. Captum has the rule for ReLU, ELU, sigmoid, tanh and softplus
-    modules; whatever else bends (GELU, attention, layer normalisation) passes plain gradients on, and the scores then miss
-    the difference by the convergence delta, which is kept in the model's notes.
+    captum's rule for a softmax mixes the inputs of a batch. Captum has the rule for ReLU, ELU, sigmoid, tanh and
+    softplus modules; whatever else bends (GELU, attention, layer normalisation) passes plain gradients on, and the
+    scores then miss the difference by the convergence delta, which is kept in the model's notes.
 
     Returns:
         A tensor of shape (inputs, .., places).
@@ -222,7 +230,8 @@ def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, mo
         if out_of_memory(error):
             raise
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise DataError(f"--method deeplift: {model.description} does not allow it: {reason}") from error
+        words = f"--method deeplift: {model.description} does not allow it: {reason}"
+        raise DataError(words, rule="unsupported") from error
     model.notes.largest("largest convergence delta", float(deltas.abs().max()))
     return products.sum(dim=-1)
 
@@ -289,10 +298,11 @@ def gradient_scores(
 
     ``known`` has what `gradients_ahead` found out; the rest is computed.
 
-    ``gradient`` is the Euclidean norm of the gradient with respect to a sub-word's input embedding; ``input-x-gradient``
-    the inner product of both; ``simple-gradient`` its absolute value (ERASER's); ``integrated-gradients`` the inner product of embedding and mean gradient along the line
-    from the baseline (by default all-zero embeddings, ``steps`` Gauss-Legendre points). The convergence delta, the
-    difference between the sum of integrated gradients and p(x) - p(baseline), is kept in the model's notes.
+    ``gradient`` is the Euclidean norm of the gradient with respect to a sub-word's input embedding;
+    ``input-x-gradient`` the inner product of both; ``simple-gradient`` its absolute value (ERASER's);
+    ``integrated-gradients`` the inner product of embedding and mean gradient along the line from the baseline (by
+    default all-zero embeddings, ``steps`` Gauss-Legendre points). The convergence delta, the difference between the sum
+    of integrated gradients and p(x) - p(baseline), is kept in the model's notes.
     """
     import torch
 
@@ -373,9 +383,10 @@ def p_of_masked_elements(
     draws: int,
     random: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """p of an output column where each number of a sub-word's embedding stays with its token's probability, shape (draws,).
+    """p of an output column, (draws,), where each number of a sub-word's embedding stays with its token's probability.
 
-    Special tokens and the query stay whole; overlapping windows share a sub-word's mask, and p is the mean over windows.
+    Special tokens and the query stay whole; overlapping windows share a sub-word's mask, and p is the mean over
+    windows.
     """
     import torch
 
@@ -414,9 +425,8 @@ def attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDAr
             layers = getattr(model.network(**inputs, output_attentions=True), "attentions", None)
         places = inputs["input_ids"].shape[-1]
         if not layers or layers[-1].ndim != 4 or tuple(layers[-1].shape[-2:]) != (places, places):
-            raise DataError(
-                f"--method attention: {model.description} gives no attention weights of every place to every other"
-            )
+            words = f"--method attention: {model.description} gives no attention weights of every place to every other"
+            raise DataError(words, rule="unsupported")
         heads = doubled(layers[-1].mean(dim=1)).cpu().numpy()
         return [_attention_of(model, windows[number], matrix) for number, matrix in zip(batch, heads, strict=True)]
 
@@ -448,7 +458,8 @@ def _attention_of(model: WindowModel, window: Window, matrix: NDArray[np.float64
         question = slice(len(template.before), int(passage.argmax()) - len(template.between))
         return from_question(matrix[inside, inside], question, passage)
     asking = 0 if window.ids[0] == model.tokenizer.cls_token_id else len(window.code) - 1
-    return matrix[inside, inside][asking]
+    row: NDArray[np.float64] = matrix[inside, inside][asking]
+    return row
 
 
 def from_question(matrix: NDArray[np.float64], question: slice, passage: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
 """A masked language model that puts words in the places of erased ones (``--erase infill``).
 
-What removing, masking or padding leaves is no text that the explained model was trained on. Infilling leaves a text: each
-erased token becomes a mask, and a word is drawn for it from what a masked language model expects there (Kim et al. 2020;
-Hase et al. 2021). The drawn words hang on the tokens that stay and on the seed, never on those that were erased.
+What removing, masking or padding leaves is no text that the explained model was trained on. Infilling leaves a text:
+each erased token becomes a mask, and a word is drawn for it from what a masked language model expects there (Kim et al.
+2020; Hase et al. 2021). The drawn words hang on the tokens that stay and on the seed, never on those that were erased.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from eraser_hub.records.errors import DataError
 from .devices import doubled
 from .pieces import Pieces, Window
 from .sequence_model import SequenceModel
-from .words import load_tokenizer, not_opened
+from .words import load_tokenizer, not_opened, silence
 
 BATCH_SIZE = 8  # windows of full length at a time: their outputs have a number for each word of the vocabulary
 
@@ -40,13 +40,14 @@ class Gap(NamedTuple):
 class Infiller(SequenceModel):
     """Draws words for erased tokens.
 
-    A word is drawn for each by itself, in one pass: with probability softmax(logits at its mask) over the sub-words that are
-    words by themselves. The query is not read. A text longer than the model's window is read in overlapping windows, each
-    token where it stands farthest from an end.
+    A word is drawn for each by itself, in one pass: with probability softmax(logits at its mask) over the sub-words
+    that are words by themselves. The query is not read. A text longer than the model's window is read in overlapping
+    windows, each token where it stands farthest from an end.
 
     Args:
         seed: with an instance's id it makes one number from 0 to 1 for each of its tokens, by which words are drawn
-            (inverse distribution function): what else is erased changes a token's word only by changing what is expected.
+            (inverse distribution function): what else is erased changes a token's word only by changing what is
+            expected.
 
     Raises:
         DataError: a tokenizer without a mask, or none of whose sub-words is a word.
@@ -57,10 +58,11 @@ class Infiller(SequenceModel):
         self.seed, self.passes = seed, 0  # passes: windows that went through the network
         mask = tokenizer.mask_token
         if mask is None or self.words.cut([mask]) != [(tokenizer.mask_token_id,)]:
-            raise DataError(f"--infill: {self.description} has no mask token, expected a masked language model")
+            words = f"--infill: {self.description} has no mask token, expected a masked language model"
+            raise DataError(words, rule="model")
         self.allowed, self.drawn = self._vocabulary()
         if not len(self.allowed):
-            raise DataError(f"--infill: no sub-word of {self.description} is a word by itself")
+            raise DataError(f"--infill: no sub-word of {self.description} is a word by itself", rule="model")
 
     def _vocabulary(self) -> tuple[NDArray[np.int64], list[str]]:
         """Ids of the sub-words that the tokenizer makes of one whole word, and these words."""
@@ -101,7 +103,7 @@ class Infiller(SequenceModel):
         return [_with_tokens(one, tokens) for one, tokens in zip(instances, words, strict=True)]
 
     def _masked(self, number: int, one: Instance, kept: NDArray[np.bool_]) -> list[tuple[Window, list[Gap]]]:
-        """The windows of a text with masks in the places of what is erased, those that hold the best view of any mask."""
+        """The windows of a text with masks in place of what is erased, those that hold the best view of any mask."""
         mask = str(self.tokenizer.mask_token)
         tokens = tuple(token if stays else mask for token, stays in zip(one.tokens, kept, strict=True))
         pieces: Pieces = self.encode(Instance(one.id, (), (one.id,), (tokens,)))
@@ -114,7 +116,7 @@ class Infiller(SequenceModel):
                 if not kept[token] and margin > best.get(token, (-1, 0, 0))[0]:
                     best[token] = margin, at, place
         if len(best) < int(np.count_nonzero(~kept)):
-            raise DataError(f"--infill: {self.description} drops masks of this text", instance=one.id)
+            raise DataError(f"--infill: {self.description} drops masks of this text", rule="model", instance=one.id)
         chosen: dict[int, list[Gap]] = {}
         for token, (_, at, place) in sorted(best.items()):
             chosen.setdefault(at, []).append(Gap(number, token, place))
@@ -157,13 +159,13 @@ def open_infiller(name: str, seed: int, *, device: str | None, precision: str, t
     """
     import transformers
 
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
+    silence()
     try:
         config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
         architecture = (config.architectures or ["an encoder without a task"])[0]
         if not architecture.endswith(("ForMaskedLM", "ForPreTraining")):
-            raise DataError(f"--infill: expected a masked language model, found {architecture}", file=name)
+            words = f"--infill: expected a masked language model, found {architecture}"
+            raise DataError(words, rule="model", file=name)
         tokenizer = load_tokenizer(name, trust_remote_code)
         network = transformers.AutoModelForMaskedLM.from_pretrained(name, trust_remote_code=trust_remote_code)
     except DataError:

@@ -79,11 +79,8 @@ class ChoiceModel(SequenceModel):
     def encode(self, instance: Instance) -> CutChoices:  # type: ignore[override]
         answers = answers_of(instance)
         if self.label_names and len(answers) != len(self.label_names):
-            raise DataError(
-                f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}",
-                instance=instance.id,
-                field="query",
-            )
+            words = f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}"
+            raise DataError(words, rule="length", instance=instance.id, field="query")
         question = super().encode(instance.without_query())
         cut = [
             np.asarray([piece for word in self.words.cut(answer) for piece in word], dtype=np.int64)

@@ -1,8 +1,8 @@
 """An instance in sub-words, and the model inputs that are cut from it, hundreds at a time.
 
 Thousands of erased inputs differ from their instance in nothing but the tokens that are gone. So the whole input is
-laid out once (special tokens, query, text) and erased ones are taken from it by their places, many in one step of numpy:
-a handful of Python statements each.
+laid out once (special tokens, query, text) and erased ones are taken from it by their places, many in one step of
+numpy: a handful of Python statements each.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ TYPES = (1 << ID_SHIFT) - (1 << TYPE_SHIFT)
 
 def codes_of(ids: Any, types: Any, visible: Any) -> NDArray[np.int64]:
     """Id, token type (below 2 to the 15th) and attention flag of each place in one integer."""
-    return (np.asarray(ids, np.int64) << ID_SHIFT) | (np.asarray(types, np.int64) << TYPE_SHIFT) | visible
+    kinds = np.asarray(types, np.int64) << TYPE_SHIFT
+    codes: NDArray[np.int64] = (np.asarray(ids, np.int64) << ID_SHIFT) | kinds | visible
+    return codes
 
 
 @dataclass(slots=True)
@@ -182,7 +184,8 @@ class Pieces(Encoded):
         words = self.model.words
         substitute = words.mask if erase == "mask" else words.pad
         if substitute is None or (erase == "pad" and not words.can_pad):
-            raise DataError(f"--erase {erase}: {self.model.description} has no {erase} token; use --erase remove")
+            message = f"--erase {erase}: {self.model.description} has no {erase} token; use --erase remove"
+            raise DataError(message, rule="unsupported")
         return int(substitute)
 
     def remaining(self, kept: NDArray[np.bool_], erase: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -278,9 +281,12 @@ def window_of(template: Template, head: Any, head_pieces: Any, ids: Any, pieces:
     """
     special = template.before, template.between, template.after
     types = [
-        *template.special_types[0], *[template.types[0]] * len(head), *template.special_types[1],
-        *[template.types[1]] * len(ids), *template.special_types[2],
-    ]  # fmt: skip
+        *template.special_types[0],
+        *[template.types[0]] * len(head),
+        *template.special_types[1],
+        *[template.types[1]] * len(ids),
+        *template.special_types[2],
+    ]
     before, between, after = (np.asarray(part, np.int64) for part in special)
     none = [np.full(len(part), -1) for part in special]
     sequence = np.concatenate([before, head, between, ids, after])

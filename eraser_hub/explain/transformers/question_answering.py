@@ -26,7 +26,7 @@ LONGEST_ANSWER = 30
 
 
 def best_span(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[int, int, float]:
-    """First and last place of the answer of largest p(start) p(end), of at most :data:`LONGEST_ANSWER` places, and that p.
+    """First and last place of the answer of largest p(start) p(end), at most :data:`LONGEST_ANSWER` places, and that p.
 
     >>> best_span(np.array([0.1, 0.9]), np.array([0.6, 0.4]))
     (1, 1, 0.36000000000000004)
@@ -41,7 +41,8 @@ def no_probabilities(description: str) -> DataError:
     """The error of asking for probabilities of labels."""
     return DataError(
         f"{description}: question answering gives spans, not label probabilities: rankings only "
-        "(--method random, gradient, input-x-gradient, integrated-gradients or attention)"
+        "(--method random, gradient, input-x-gradient, integrated-gradients or attention)",
+        rule="unsupported",
     )
 
 
@@ -95,13 +96,12 @@ class AnswerModel(SequenceModel):
             inside = window.piece >= 0
             first, last, p = best_span(start * inside, end * inside)
             if not np.isfinite(p):
-                raise DataError(
-                    f"{self.description}: its output holds NaN or infinite values", instance=one.instance.id
-                )
+                words = f"{self.description}: its output holds NaN or infinite values"
+                raise DataError(words, rule="model-output", instance=one.instance.id)
             if best is None or p > best[3]:
                 best = (window, first, last, p)
         if best is None:
-            raise DataError("the passage is empty: nothing to answer from", instance=one.instance.id)
+            raise DataError("the passage is empty: nothing to answer from", rule="empty", instance=one.instance.id)
         one.best = best
         return best
 

@@ -1,7 +1,7 @@
 """``transformers`` models: word tokens in, sub-words inside, probabilities out.
 
-Each word is cut into sub-words once; erased inputs are cut from the sub-word arrays (:mod:`pieces`). A text longer than the model's
-window goes in as overlapping windows whose probabilities are averaged; how many did is counted and said.
+Each word is cut into sub-words once; erased inputs are cut from the sub-word arrays (:mod:`pieces`). A text longer than
+the model's window goes in as overlapping windows whose probabilities are averaged; how many did is counted and said.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class SequenceModel(WindowModel):
     With a query the input is the pair (query, documents); without one, two documents (premise and hypothesis, two
     sentences to compare) are the pair, and any other number is one text.
 
-    On a GPU forward passes run in bfloat16 where it has it (autocast; the head behind the encoder, softmax, gradients and
-    attention in float32 or better), and inputs go over from pinned memory; chosen by itself, and said.
+    On a GPU forward passes run in bfloat16 where it has it (autocast; the head behind the encoder, softmax, gradients
+    and attention in float32 or better), and inputs go over from pinned memory; chosen by itself, and said.
     """
 
     has_embeddings = has_states = True
@@ -67,7 +67,8 @@ class SequenceModel(WindowModel):
         self.label_names = tuple(str(names[number]) for number in sorted(names, key=int))
         longest = longest_input(network.config, tokenizer)
         if window is not None and not self.words.pair.size + 2 <= window <= longest:
-            raise DataError(f"--window: expected {self.words.pair.size + 2} to {longest} sub-words, found {window}")
+            words = f"--window: expected {self.words.pair.size + 2} to {longest} sub-words, found {window}"
+            raise DataError(words, rule="option-value")
         self.window = window or longest
         self._known: Known = {}
         if network.config.pad_token_id is None:
@@ -157,7 +158,8 @@ class SequenceModel(WindowModel):
         return self.torch.softmax(doubled(logits), dim=-1)
 
     def finish(self, outputs: Any) -> NDArray[np.float64]:
-        return outputs.cpu().numpy()  # type: ignore[no-any-return]
+        probabilities: NDArray[np.float64] = outputs.cpu().numpy()
+        return probabilities
 
     def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         """The encoder's last states, their mean over the places that attention may fall on."""
@@ -166,10 +168,13 @@ class SequenceModel(WindowModel):
         with torch.inference_mode(), self._cast():
             last = self.network(**inputs, output_hidden_states=True).hidden_states[-1]
         if last.shape[:2] != inputs["attention_mask"].shape:
-            raise DataError(f"--distribution: {self.description} has no state for each place of its input")
+            words = f"--distribution: {self.description} has no state for each place of its input"
+            raise DataError(words, rule="unsupported")
         weights = doubled(inputs["attention_mask"])[..., None]
         # a text of which nothing is visible has no state of its own: zeros
-        return (doubled(last) * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1)).cpu().numpy()  # type: ignore[no-any-return]
+        means = (doubled(last) * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1))
+        states: NDArray[np.float64] = means.cpu().numpy()
+        return states
 
     def supports(self, method: str) -> bool:
         return method in (*GRADIENT_METHODS, "deeplift", "attention") or super().supports(method)
@@ -187,7 +192,7 @@ class SequenceModel(WindowModel):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
     ) -> dict[bytes, NDArray[np.float64]]:
         self._known = {}
-        # those of another kind of model have passes of their own, and in half precision the passes are not those of the gradient
+        # another kind of model has passes of its own, and in half precision passes are not those of the gradient
         if self.half or method not in PLAIN or type(self).scores is not SequenceModel.scores:
             return {}
         pieces = [one for one in encoded if isinstance(one, Pieces)]

@@ -9,6 +9,14 @@ from typing import Any
 from eraser_hub.records.errors import DataError, first_line
 
 
+def silence() -> None:
+    """Let transformers say nothing but errors, and show no progress."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+
+
 def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
     """The tokenizer of a model, set to take words (byte-level tokenizers need a blank before each)."""
     import transformers
@@ -26,9 +34,10 @@ def not_opened(error: Exception, name: str) -> DataError:
     if "trust_remote_code" in str(error):
         return DataError(
             "the model brings its own code, which was not run: say --trust-remote-code if you trust its source",
+            rule="option-missing",
             file=name,
         )
-    return DataError(f"cannot open the model: {first_line(error)}", file=name)
+    return DataError(f"cannot open the model: {first_line(error)}", rule="model", file=name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,8 @@ class CutWords:
         owners = encoded.sequence_ids() if self.tokenizer.is_fast else self._owners(ids, pair)
         first = [place for place, owner in enumerate(owners) if owner == 0]
         if not first or (pair and 1 not in owners):
-            raise DataError("the tokenizer gives no sub-word for the words 'a' and 'b': it cannot be used with words")
+            words = "the tokenizer gives no sub-word for the words 'a' and 'b': it cannot be used with words"
+            raise DataError(words, rule="model")
         types = types or [0] * len(ids)
         second = [place for place, owner in enumerate(owners) if owner == 1] if pair else first
         between = slice(first[-1] + 1, second[0] if pair else first[-1] + 1)

@@ -1,8 +1,8 @@
 """The results board as a Space: the table of board.json, and submissions that are scored here, never taken as numbers.
 
-Whose dataset and metrics: BOARD_DATASET (the dataset's id or folder) and BOARD_METRICS (put before the metrics' names, e.g.
-``my-org/``) of the environment; else the folders beside this one that ``eraser-hub build`` wrote; else those of the namespace
-in settings.json, which ``eraser-hub publish`` fills in.
+Whose dataset and metrics: BOARD_DATASET (the dataset's id or folder) and BOARD_METRICS (put before the metrics' names,
+e.g. ``my-org/``) of the environment; else the folders beside this one that ``eraser-hub build`` wrote; else those of
+the namespace in settings.json, which ``eraser-hub publish`` fills in.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def submit(file: str | None, config: str, split: str) -> tuple[Table, str]:
     """Score a predictions file against the dataset; the scores and the signatures that belong beside them.
 
     Raises:
-        gr.Error: no file, no such config or split, not predictions, or predictions that the scorer does not take (in its words).
+        gr.Error: no file, no such config or split, not predictions, or what the scorer does not take (in its words).
     """
     import datasets
     import evaluate
@@ -128,7 +128,7 @@ def submit(file: str | None, config: str, split: str) -> tuple[Table, str]:
     for name in ("eraser_agreement", "eraser_faithfulness"):
         module = evaluate.load(place_of(name, None if before is None else f"{before}{name}"))
         try:
-            result = module.compute(predictions=predictions, references=references)
+            result = module.compute(predictions=predictions, references=references) or {}
         except ValueError as error:
             raise gr.Error(f"{name}: {error}") from None
         signatures.append(result.pop("signature"))
@@ -141,7 +141,7 @@ def submit(file: str | None, config: str, split: str) -> tuple[Table, str]:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    instances = []
+    instances, number = [], 0
     try:
         # lines end at \n alone: U+2028 and its like may stand inside a string
         for number, line in enumerate(path.read_bytes().decode("utf-8").split("\n"), 1):
@@ -164,7 +164,8 @@ def build() -> gr.Blocks:
     names = sorted(counts)
     first = max(names, key=counts.__getitem__, default="all")  # the dataset of most lines
     families = ["all", *sorted({column["family"] for column in BOARD["columns"]})]
-    with gr.Blocks(title="Results board") as page:
+    page = gr.Blocks(title="Results board")
+    with page:
         gr.HTML(STYLE)
         gr.Markdown("# Results board\n" + BOARD["note"])
         with gr.Tab("Board"):
