@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from .needs import refused_imports
 
 # a slow machine is no fault: examples are counted, not timed
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -20,11 +26,51 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
 os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# nor is a user's cache read or filled: each test process has one of its own, which these libraries read when imported
+HOME_OF_CACHES = tempfile.mkdtemp(prefix="eraser-hub-tests-")
+os.environ["HF_HOME"] = HOME_OF_CACHES
+for variable in ("HF_DATASETS_CACHE", "HF_METRICS_CACHE", "HF_EVALUATE_CACHE", "HF_MODULES_CACHE", "HF_HUB_CACHE"):
+    os.environ.pop(variable, None)
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPORA = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora")).resolve()
 REFERENCE_SCORES = Path(os.environ.get("ERASER_GOLDEN", CORPORA.parent / "golden")).resolve() / "eraser_metrics"
 SAMPLES = ROOT / "samples"
+
+
+HEAVY = ("torch", "transformers", "datasets", "evaluate")
+
+
+def only_unit(config: pytest.Config) -> bool:
+    """Whether the tests are selected by ``-m unit`` (or ``-m "unit and .."``)."""
+    return str(config.getoption("markexpr")).split(" ")[0] == "unit"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse the heavy libraries for the whole run of the unit tests."""
+    if only_unit(config):
+        stack = contextlib.ExitStack()
+        stack.enter_context(refused_imports(HEAVY, "a test marked unit imports it"))
+        config.add_cleanup(stack.close)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files without unit tests unread where no other test is asked for."""
+    if only_unit(config) and collection_path.name.startswith("test_") and collection_path.suffix == ".py":
+        return "pytest.mark.unit" not in collection_path.read_text(encoding="utf-8") or None
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Refuse torch and transformers, seconds long, while test modules are read; evaluate does without the latter."""
+    with refused_imports(HEAVY[:2], "a test module imports it in a fixture or a test, not when it is collected"):
+        return (yield)
+
+
+def pytest_unconfigure() -> None:
+    """Remove this process's caches."""
+    shutil.rmtree(HOME_OF_CACHES, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +89,7 @@ def golden() -> Path:
 
 @pytest.fixture(scope="session")
 def reference_scores() -> Path:
-    """What the reference scorer said about real corpora, which it quotes (ERASER_GOLDEN, by default beside the corpora)."""
+    """What the reference scorer says of real corpora, which it quotes (ERASER_GOLDEN, by default beside them)."""
     if not REFERENCE_SCORES.is_dir():
         pytest.skip(f"skipped: no golden values at {REFERENCE_SCORES} (set ERASER_GOLDEN)")
     return REFERENCE_SCORES
@@ -58,19 +104,19 @@ def samples() -> Path:
 @pytest.fixture(scope="module")
 def browser():
     """Headless Chromium, shared by a module's tests; its console is emptied by whoever reads it."""
-    from eraser_hub.publishing.screenshots import headless_browser, missing_programs
-
     pytest.importorskip("selenium", reason="skipped: selenium is not installed")
-    if missing := missing_programs():
+    # by its name, so that `make test-changed` does not count it among what every test imports
+    tools = importlib.import_module("tools.browser")
+    if missing := tools.missing_programs():
         pytest.skip(f"skipped: no {' and no '.join(missing)}")
-    with headless_browser() as driver:
+    with tools.headless_browser() as driver:
         driver.set_page_load_timeout(60)
         yield driver
 
 
 @pytest.fixture
 def ways(samples: Path, tmp_path: Path) -> Path:
-    """A folder with two systems' predictions by two ways; by the second comprehensiveness and sufficiency change places."""
+    """Two systems' predictions by two ways; by the second, comprehensiveness and sufficiency change places."""
     one, other = (f"{side}_classification_scores" for side in ("comprehensiveness", "sufficiency"))
     for name, source in (("ours", "movies.val.jsonl"), ("theirs", "movies.val.baseline.jsonl")):
         lines = (samples / "predictions" / "eraser" / source).read_text("utf-8").splitlines()
@@ -86,14 +132,15 @@ def ways(samples: Path, tmp_path: Path) -> Path:
 
 AXE = """
 const done = arguments[arguments.length - 1];
-axe.run(document).then((result) => done(result.violations.filter((rule) => ["serious", "critical"].includes(rule.impact))
+const grave = ["serious", "critical"];
+axe.run(document).then((result) => done(result.violations.filter((rule) => grave.includes(rule.impact))
   .flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 200)}: ${node.failureSummary}`))));
 """
 
 
 @pytest.fixture(scope="session")
 def serious_findings() -> Callable[[Any], list[str]]:
-    """What axe-core finds on the page that a browser shows, of impact serious or critical; `make browser` installs it."""
+    """What axe-core finds on a browser's page, of impact serious or critical; `make browser` installs it."""
     script = ROOT / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
     if not script.is_file():
         pytest.skip("skipped: no axe-core (`make browser` installs it where npm reaches its registry)")
@@ -104,20 +151,3 @@ def serious_findings() -> Callable[[Any], list[str]]:
         return browser.execute_async_script(AXE)
 
     return find
-
-
-def private_caches(home: Path) -> None:
-    """No user's cache is read or filled: datasets and evaluate keep what they make under `home`."""
-    import datasets.config
-    import evaluate.config
-
-    datasets.config.HF_DATASETS_CACHE = str(home / "datasets")
-    evaluate.config.HF_METRICS_CACHE = home / "metrics"
-    evaluate.config.HF_MODULES_CACHE = str(home / "modules")
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _private_caches(tmp_path_factory: pytest.TempPathFactory):
-    """Each test process has caches of its own, once: a process that imported a module keeps to its folder."""
-    private_caches(tmp_path_factory.mktemp("hf_home"))
-    yield

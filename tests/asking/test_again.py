@@ -18,8 +18,8 @@ from eraser_hub.asking.questions import Question
 from eraser_hub.explain.instances import Instance
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
-from eraser_hub.records.errors import DataError
 
+from ..refusals import refused
 from .scripted_server import Reply, answer, error
 from .test_client import Asking
 
@@ -111,10 +111,15 @@ def test_a_label_that_begins_another():
 @pytest.mark.parametrize(
     "choice",
     [
-        {}, {"logprobs": None}, {"logprobs": {"content": None}}, {"logprobs": {"content": [3]}}, logprobs(step("no label")),
-        logprobs(step('{"label": "'), step("Q", Q=1.0)), logprobs(step('{"label": "'), {"token": "NEG", "logprob": "x"}),
+        {},
+        {"logprobs": None},
+        {"logprobs": {"content": None}},
+        {"logprobs": {"content": [3]}},
+        logprobs(step("no label")),
+        logprobs(step('{"label": "'), step("Q", Q=1.0)),
+        logprobs(step('{"label": "'), {"token": "NEG", "logprob": "x"}),
     ],
-)  # fmt: skip
+)
 def test_no_probabilities(choice):
     assert label_probabilities(choice, ["NEG", "POS"]) is None
 
@@ -177,7 +182,7 @@ def test_samples_where_there_are_no_log_probabilities(asking):
     assert seeds == {(1, 0.0), *((seed, 1.0) for seed in range(2, 6))}
     assert line["classification_scores"] == {"NEG": 0.75, "POS": 0.25}
     assert "comprehensiveness_classification_scores" in line and "sufficiency_classification_scores" not in line
-    assert "shares of 4 answers: a standard error of at most 0.250 each" in "\n".join(asking.report.lines())
+    assert any("4 answers" in line and "0.250" in line for line in asking.report.lines())
 
 
 def test_without_either_labels_alone_are_compared_and_that_is_said(asking):
@@ -189,7 +194,7 @@ def test_without_either_labels_alone_are_compared_and_that_is_said(asking):
     lines = asking(script, limit=2, again=("redacted",))
     assert all("classification_scores" not in line and line["asked_again"][0]["kind"] == "redacted" for line in lines)
     said = "\n".join(asking.report.lines())
-    assert "the server takes no log-probabilities (" in said and "label flips alone" in said
+    assert "log-probabilities (" in said and "label flips" in said
     assert "JSON schema" not in said  # it was not the reason
 
 
@@ -210,19 +215,16 @@ def test_an_instance_without_answer_is_not_asked_again(asking):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "mentions"),
     [
-        (
-            {"again": ("erased",)},
-            "--again: expected some of redacted, removed, alone, random, each once, found 'erased'",
-        ),
-        ({"again": ("alone", "alone")}, "each once"),
-        ({"samples": 3}, "--samples: expected --again beside it"),
-        ({"again": ("alone",), "sample_temperature": 0.0}, "--sample-temperature"),
+        ({"again": ("erased",)}, ("--again: ", "redacted, removed, alone, random,", "'erased'")),
+        ({"again": ("alone", "alone")}, ("--again: ", "'alone,alone'")),
+        ({"samples": 3}, ("--samples: ", "--again", "found 3")),
+        ({"again": ("alone",), "sample_temperature": 0.0}, ("--sample-temperature: ", "found 0.0")),
     ],
 )
-def test_bad_options(asking, options, words):
-    with pytest.raises(DataError, match=words):
+def test_bad_options(asking, options, mentions):
+    with refused("option-value", *mentions):
         asking(reader, **options)
 
 

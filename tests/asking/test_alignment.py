@@ -15,6 +15,8 @@ from eraser_hub.asking.alignment import Document, Quote, align, key_of
 from eraser_hub.metrics.tokens import sentences_of, tokens_of
 from tests.raw_corpora import documents
 
+pytestmark = pytest.mark.unit
+
 TEXT = "a `` fine '' film -- it 's not bad .\nthe ending , though , is bad ( very bad ) .\nnaïve viewers do n't mind ."
 
 

@@ -20,8 +20,8 @@ from eraser_hub.asking.run import AskJob, dry_run
 from eraser_hub.asking.settings import AskSettings
 from eraser_hub.explain.dataset import open_split
 from eraser_hub.explain.instances import Instance
-from eraser_hub.records.errors import DataError
 
+from ..refusals import refused
 from .scripted_server import completion
 from .test_client import Asking
 
@@ -100,22 +100,19 @@ def test_copies_that_differ_from_the_text_are_read_as_quotes():
 
 
 @pytest.mark.parametrize(
-    ("form", "value", "words"),
+    ("form", "value", "expected"),
     [
-        (
-            "offsets",
-            {"spans": [{"text": 1, "start": 0}]},
-            "expected a list of spans {text, start, end} of whole numbers",
-        ),
-        ("tokens", {"spans": [{"text": 1, "start": 0, "end": True}]}, "spans: expected"),
-        ("tokens", {"spans": "1-2"}, "spans: expected"),
-        ("tokens", {"quotes": ["film"]}, "spans: expected"),
-        ("highlighted", {"texts": [1]}, "texts: expected a list of strings"),
+        ("offsets", {"spans": [{"text": 1, "start": 0}]}, "{text, start, end}"),
+        ("tokens", {"spans": [{"text": 1, "start": 0, "end": True}]}, "{text, start, end}"),
+        ("tokens", {"spans": "1-2"}, "{text, start, end}"),
+        ("tokens", {"quotes": ["film"]}, "{text, start, end}"),
+        ("highlighted", {"texts": [1]}, "strings"),
     ],
 )
-def test_what_is_no_answer_of_the_format(form, value, words):
+def test_what_is_no_answer_of_the_format(form, value, expected):
     answer = read_answer({"message": {"content": json.dumps({"label": "A", **value})}}, ["A"], form)
-    assert answer.outcome == "broken" and words in answer.reason
+    assert answer.outcome == "broken" and expected in answer.reason
+    assert answer.reason.startswith("texts: " if form == "highlighted" else "spans: ")
 
 
 def test_what_is_asked_for():
@@ -180,5 +177,5 @@ def test_a_run_with_token_indices(asking):
     (line,) = asking(lambda request, before: completion(json.dumps({"label": "NEG", "spans": [span]})), answer="tokens")
     assert line["rationales"][0]["hard_rationale_predictions"] == [{"start_token": 2, "end_token": 5}]
     assert "|answer:tokens|" in asking.report.signature
-    with pytest.raises(DataError, match="--answer: expected one of quotes, offsets, tokens, highlighted, found 'xml'"):
+    with refused("option-value", "--answer", "quotes, offsets, tokens, highlighted,", "'xml'"):
         AskSettings("m", answer="xml")

@@ -15,7 +15,8 @@ from eraser_hub.asking.formats import gold_answer
 from eraser_hub.asking.harnesses import SCORES, answer_scores, inspect_task, lm_eval_task
 from eraser_hub.asking.run import AskJob, plan_of
 from eraser_hub.asking.settings import AskSettings
-from eraser_hub.records.errors import DataError
+
+from ..refusals import refused
 
 SETTINGS = AskSettings("any")
 
@@ -43,7 +44,7 @@ def test_a_harness_that_is_not_installed_is_named(hub, monkeypatch):
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for make, name in ((lm_eval_task, "lm_eval"), (inspect_task, "inspect_ai")):
-        with pytest.raises(DataError, match=rf"missing package {name}: .*eraser-hub\[harness\]"):
+        with refused("extra-missing", name, "'eraser-hub[harness]'"):
             make(str(hub), "movies")
 
 
@@ -94,10 +95,8 @@ def test_inspect_ai(hub, questions, tmp_path):
             input_tokens=1, output_tokens=1, total_tokens=2
         )  # else it is counted, by a file of the web
     model = get_model("mockllm/model", custom_outputs=outputs)
-    (log,) = inspect_ai.eval(
-        inspect_task(str(hub), "movies"), model=model, log_dir=str(tmp_path), display="none", max_connections=1,
-        max_samples=1,
-    )  # fmt: skip
+    task, alone = inspect_task(str(hub), "movies"), {"max_connections": 1, "max_samples": 1}
+    (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path), display="none", **alone)
     assert log.status == "success", log.error
     scores = {one.name: next(iter(one.metrics.values())).value for one in log.results.scores}
     share = sum(at % 2 for at in range(len(questions))) / len(questions)

@@ -56,27 +56,22 @@ def gold_script(hub: Path, config: str, refuse: int = 0) -> Script:
 
 
 def eraser_hub(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "eraser_hub", *map(str, arguments)], cwd=cwd, capture_output=True, text=True,
-        env={**os.environ, "XDG_CACHE_HOME": str(cwd / "cache"), **environment}, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "eraser_hub", *map(str, arguments)]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cwd / "cache"), **environment}
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=environment, check=False)
 
 
 @pytest.mark.parametrize(
     "config", ["movies", pytest.param("esnli", marks=pytest.mark.slow), pytest.param("fever", marks=pytest.mark.slow)]
 )
 def test_ask_score_and_report(hub, tmp_path, config):
+    where = ("--dataset", hub, "--config", config, "--split", "test")
     with ScriptedServer(gold_script(hub, config, refuse=1)) as server:
-        asked = eraser_hub(
-            "ask", "--dataset", hub, "--config", config, "--split", "test", "--endpoint", server.endpoint, "--model", "scripted",
-            "--out", "quotes.jsonl", "--quiet", cwd=tmp_path,
-        )  # fmt: skip
+        model = ("--endpoint", server.endpoint, "--model", "scripted")
+        asked = eraser_hub("ask", *where, *model, "--out", "quotes.jsonl", "--quiet", cwd=tmp_path)
     assert asked.returncode == 0, asked.stderr
     count = len(open_built(hub).rows(config, "test"))
-    scored = eraser_hub(
-        "score", "--dataset", hub, "--config", config, "--split", "test", "--results", "quotes.jsonl", "--format", "json",
-        cwd=tmp_path,
-    )  # fmt: skip
+    scored = eraser_hub("score", *where, "--results", "quotes.jsonl", "--format", "json", cwd=tmp_path)
     assert scored.returncode == 0, scored.stderr
     assert f"answered:{count - 1}/{count}" in scored.stdout
     assert "quotes" not in scored.stderr  # a known field
@@ -122,10 +117,9 @@ def test_a_killed_run_loses_no_answer_that_came(hub, tmp_path):
 
     with ScriptedServer(script, latency=0.1) as server:
         arguments += ["--endpoint", server.endpoint]
-        run = subprocess.Popen(
-            [sys.executable, "-m", "eraser_hub", *map(str, arguments)], cwd=tmp_path,
-            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        command = [sys.executable, "-m", "eraser_hub", *map(str, arguments)]
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+        run = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
         while len(server.requests) < 8 and run.poll() is None:
             pass
         run.send_signal(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Ask, score and report on real corpora: a server quotes gold evidence, mangled by a seed, and its offsets come back."""
+"""Ask, score, report on real corpora: a server quotes gold evidence, mangled by a seed, and its offsets come back."""
 
 from __future__ import annotations
 

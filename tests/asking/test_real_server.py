@@ -15,15 +15,13 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
-pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
-pytest.importorskip("torch", reason="skipped: no torch, which `transformers serve` needs")
-pytest.importorskip("fastapi", reason="skipped: no fastapi, which `transformers serve` needs")
-pytest.importorskip("uvicorn", reason="skipped: no uvicorn, which `transformers serve` needs")
-
 from eraser_hub.asking.cache import Cache
 from eraser_hub.asking.run import AskJob, ask
 from eraser_hub.asking.settings import AskSettings
+
+from ..needs import needs
+
+pytestmark = needs("openai", "rapidfuzz", "torch", "fastapi", "uvicorn")
 
 START_SECONDS = 240
 
@@ -39,11 +37,9 @@ def save_model(folder: Path) -> None:
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="</s>")
     fast.chat_template = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
     fast.save_pretrained(folder)
-    config = LlamaConfig(
-        vocab_size=len(alphabet), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2,
-        max_position_embeddings=8192, bos_token_id=0, eos_token_id=1, pad_token_id=1,
-    )  # fmt: skip
-    LlamaForCausalLM(config).save_pretrained(folder)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    tokens = {"vocab_size": len(alphabet), "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
+    LlamaForCausalLM(LlamaConfig(max_position_embeddings=8192, **sizes, **tokens)).save_pretrained(folder)
 
 
 def free_port() -> int:
@@ -59,11 +55,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
     runner = [command] if command else [sys.executable, "-c", "from transformers.cli.transformers import main; main()"]
     folder, port = tmp_path_factory.mktemp("server"), free_port()
     save_model(folder / "model")
+    command = [*runner, "serve", "--host", "127.0.0.1", "--port", str(port), "--device", "cpu", str(folder / "model")]
     with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [*runner, "serve", "--host", "127.0.0.1", "--port", str(port), "--device", "cpu", str(folder / "model")],
-            stdout=log, stderr=log, env={**os.environ, "HF_HUB_OFFLINE": "1"}, cwd=folder,
-        )  # fmt: skip
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+        server = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=folder)
     try:
         until = time.monotonic() + START_SECONDS
         while not answers(port):
@@ -94,7 +89,7 @@ def test_ask_and_score_a_real_server(served, hub, tmp_path):
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert len(lines) == report.outcomes.total() == 2
     assert {line["outcome"] for line in lines} <= {"broken", "cut", "refusal", "answered"}
-    assert "2 answers" in "\n".join(report.lines())
+    assert any("2 answers" in line for line in report.lines())
     again = ask(AskJob(str(hub), "esnli", "test", 2), settings, "http://127.0.0.1:9/v1", tmp_path / "b.jsonl", cache)
     assert (tmp_path / "b.jsonl").read_bytes() == out.read_bytes()  # nobody was asked
     assert "0 tokens paid for 0 answers" in "\n".join(again.lines())

@@ -13,7 +13,10 @@ from eraser_hub.conversion.card import CARDS, content_version, size_category, ve
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.records.built import read_card
-from eraser_hub.records.errors import DataError
+
+from ..refusals import refused
+
+pytestmark = pytest.mark.unit
 
 LABELS = {name: config.label_names for name, config in CONFIGS.items()}
 
@@ -27,24 +30,24 @@ def test_card_and_parquet_are_compared(copy):
     verify_folder(copy, SCHEMA, LABELS)
     card = copy / "README.md"
     good = card.read_text()
-    for change, said in (
-        (("num_examples: 27", "num_examples: 28"), "expected 28 rows, found 27"),
-        (("'0': NEG", "'0': POS"), "expected the labels"),
-        (("default: true", "default: false"), "one default config"),
-        (("movies/train-*", "movies/gone-*"), "found no such file"),
-        (("---\n", "", 1), "YAML"),
+    for change, rule, field, mentions in (
+        (("num_examples: 27", "num_examples: 28"), "check", "movies/train", ("28 rows", " 27")),
+        (("'0': NEG", "'0': POS"), "check", "movies", ("['NEG', 'POS']", "['POS', 'POS']")),
+        (("default: true", "default: false"), "check", "configs", ("[]",)),
+        (("movies/train-*", "movies/gone-*"), "file-missing", None, ("movies/gone-*", "movies/train")),
+        (("---\n", "", 1), "syntax", None, (card,)),
     ):
         card.write_text(good.replace(*change))
-        with pytest.raises(DataError, match=said):
+        with refused(rule, *mentions, field=field):
             verify_folder(copy, SCHEMA, LABELS)
     card.write_text(good)
     path = next((copy / "movies").glob("train-*"))
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
-    with pytest.raises(DataError, match="cannot be read as Parquet"):
+    with refused("syntax", "Parquet", file=path):
         verify_folder(copy, SCHEMA, LABELS)
     pq.write_table(pa.table({"x": [1]}), path)
-    with pytest.raises(DataError, match="expected the column annotation_id, found none"):
+    with refused("check", "column annotation_id", file=path):
         verify_folder(copy, SCHEMA, LABELS)
 
 
@@ -65,7 +68,7 @@ def test_a_cards_picture_is_copied_beside_it_and_a_missing_one_is_named(tmp_path
     (tmp_path / "cards").mkdir()
     (tmp_path / "out").mkdir()
     text = "# Title\n\n<!-- picture: A review with\nits rationale -->\n\nMore."
-    with pytest.raises(DataError, match=r"toy\.png.*no such picture"):
+    with refused("file-missing", file="cards/toy.png"):
         module.with_picture(text, "toy", tmp_path / "out")
     (tmp_path / "cards" / "toy.png").write_bytes(b"png")
     shown = module.with_picture(text, "toy", tmp_path / "out")

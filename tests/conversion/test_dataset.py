@@ -19,6 +19,8 @@ from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.publishing.spaces import build_metrics
 from eraser_hub.records.errors import DataError
 
+from ..refusals import refused
+
 # of each dataset a small config
 CONFIGS = {name: dataset.default_config for name, dataset in HUB_DATASETS.items()} | {"eraser": "cose"}
 Build = Callable[[Path], Path]
@@ -43,13 +45,12 @@ def test_a_folder_that_no_build_wrote_is_refused_and_stays(build, tmp_path):
         mine = tmp_path / name / folder.name
         mine.mkdir(parents=True)
         (mine / name).write_text("years of work", encoding="utf-8")
-        with pytest.raises(DataError, match="take another --out") as caught:
+        with refused("file-exists", "--out", file=mine):
             build(tmp_path / name)
-        assert str(caught.value).startswith(str(mine))
         assert files(tmp_path / name) == {f"{folder.name}/{name}": b"years of work"}
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / folder.name).write_text("x")
-    with pytest.raises(DataError, match="expected a folder or nothing, found a file"):
+    with refused("file-kind", file=tmp_path / "file" / folder.name):
         build(tmp_path / "file")
     assert files(tmp_path / "file") == {folder.name: b"x"}
     (tmp_path / "empty" / folder.name).mkdir(parents=True)
@@ -79,31 +80,29 @@ def test_a_raw_corpus_below_out_is_not_replaced_by_what_is_built_of_it(samples, 
     shutil.copytree(samples / "human_rationales", tmp_path / "human_rationales")
     before = files(tmp_path)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="take another --out"):
+    with refused("file-exists", "--out", file="human_rationales"):
         HUB_DATASETS["human_rationales"].build(None, source=Path("human_rationales"), out=Path())
     assert files(tmp_path) == before
 
 
 @pytest.mark.parametrize(
-    ("name", "bad", "good", "config"),
+    ("name", "bad", "good", "config", "rule"),
     [
-        ("bilingual_perturbation", "senti_en", "senti_ch", "senti_en"),
-        ("human_rationales", "sst/trees/dev.txt", "wikiattack", "sst"),
+        ("bilingual_perturbation", "senti_en", "senti_ch", "senti_en", "syntax"),
+        ("human_rationales", "sst/trees/dev.txt", "wikiattack", "sst", "label-unknown"),
     ],
 )
-def test_one_bad_corpus_keeps_no_other_from_being_built(name, bad, good, config, samples, tmp_path):
+def test_one_bad_corpus_keeps_no_other_from_being_built(name, bad, good, config, rule, samples, tmp_path):
     shutil.copytree(samples / name, tmp_path / "in")
     with (tmp_path / "in" / bad).open("a", encoding="utf-8") as file:
         file.write("(((\n")
-    with pytest.raises(PartlyBuilt) as caught:
+    with refused(rule, file=tmp_path / "in" / bad, total=1, type=PartlyBuilt) as caught:
         HUB_DATASETS[name].build(None, source=tmp_path / "in", out=tmp_path)
-    (error,) = caught.value.errors
-    assert error.file == tmp_path / "in" / bad
-    assert good in caught.value.result.rows and config not in caught.value.result.rows
-    assert f"{config}: not built, for the error below" in caught.value.result.notes
-    with pytest.raises(DataError) as caught:
+    assert good in caught.error.result.rows and config not in caught.error.result.rows
+    assert any(note.startswith(f"{config}: ") for note in caught.error.result.notes)
+    with refused(rule, file=tmp_path / "in" / bad) as caught:
         HUB_DATASETS[name].build([config], source=tmp_path / "in", out=tmp_path)
-    assert caught.type is DataError
+    assert type(caught.error) is DataError
 
 
 @pytest.mark.parametrize("dataset", HUB_DATASETS)
@@ -114,28 +113,28 @@ def test_a_release_json_of_a_wrong_shape_is_named_with_its_field(dataset, verb, 
     path = folder / "release.json"
     whole = json.loads(path.read_bytes())
     texts = [
-        "[]",
-        "{",
-        "\xff",
-        '{"format": 2}',
-        '{"format": 2, "configs": {"x": 3}}',
-        "[" * 900,
-        '{"format": 2, "format": 2}',
+        ("[]", "type", None),
+        ("{", "syntax", None),
+        ("\xff", "encoding", None),
+        ('{"format": 2}', "type", None),
+        ('{"format": 2, "configs": {"x": 3}}', "type", "x"),
+        ("[" * 900, "syntax", None),
+        ('{"format": 2, "format": 2}', "key-twice", None),
     ]
-    for key in whole["configs"][config]:
-        texts += [
-            json.dumps({**whole, "configs": {config: {**whole["configs"][config], key: wrong}}})
-            for wrong in (None, [7])
-        ]
-    for text in texts:
+    for key, held in whole["configs"][config].items():
+        for wrong in (None, [7]):
+            field = f"{config}.{key}[0]" if wrong and isinstance(held, list) else f"{config}.{key}"
+            changed = {**whole, "configs": {config: {**whole["configs"][config], key: wrong}}}
+            texts.append((json.dumps(changed), "type", field))
+    for text, rule, field in texts:
         path.write_text(text, encoding="latin-1")
         before = files(folder)
-        with pytest.raises(DataError) as caught:
+        with refused(rule, file=path, field=field) as caught:
             if verb == "export":
                 HUB_DATASETS[dataset].export(folder, [config], out=tmp_path / "raw")
             else:
                 HUB_DATASETS[dataset].build([config], source=samples / dataset, out=tmp_path)
-        assert str(caught.value).startswith(str(path)) and files(folder) == before
+        assert str(caught.error).startswith(str(path)) and files(folder) == before
         assert not (tmp_path / "raw").exists() or not any((tmp_path / "raw").rglob("*.*"))
 
 
@@ -189,20 +188,22 @@ def test_damaged_parquet_and_pipes_are_named(name, samples, tmp_path):
     path = min(folder.glob(f"{CONFIGS[name]}/*.parquet"))
     whole = path.read_bytes()
     footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
-    ways = [
-        lambda: path.write_bytes(b"PAR1"),
-        lambda: path.write_bytes(whole[:footer] + b"\x1b" * 40 + whole[footer + 40 :]),
-    ]
-    ways += [lambda: path.write_bytes(whole[: len(whole) // 2]), lambda: os.mkfifo(path), lambda: path.mkdir()]
-    for way in ways:
+    ways = {
+        "short": (lambda: path.write_bytes(b"PAR1"), "syntax"),
+        "footer": (lambda: path.write_bytes(whole[:footer] + b"\x1b" * 40 + whole[footer + 40 :]), "file-unreadable"),
+        "half": (lambda: path.write_bytes(whole[: len(whole) // 2]), "syntax"),
+        "pipe": (lambda: os.mkfifo(path), "file-kind"),
+        "folder": (lambda: path.mkdir(), "file-kind"),
+    }
+    for way, rule in ways.values():
         path.unlink()
         way()
         for verb, run in verbs(name, folder, tmp_path / "raw").items():
             if (name, verb) == ("bilingual_perturbation", "export"):
                 continue  # it writes the released lines, which lie beside
-            with pytest.raises(DataError, match=path.name) as caught:
+            with refused(rule, file=path) as caught:
                 run()
-            assert str(caught.value).replace("\n", "").isprintable()
+            assert str(caught.error).replace("\n", "").isprintable()
             assert not list((tmp_path / "raw").rglob("*.*"))
         if path.is_dir():
             path.rmdir()

@@ -11,7 +11,8 @@ import eraser_hub.datasets_scripts.bilingual_perturbation as script
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation, pairs
 from eraser_hub.records.built import open_built
-from eraser_hub.records.errors import DataError
+
+from ..refusals import refused
 
 DATASET = HUB_DATASETS["bilingual_perturbation"]
 
@@ -64,7 +65,7 @@ def test_changed_files_are_read_anew(samples: Path, tmp_path: Path) -> None:
 
 
 def test_a_missing_file_and_an_unknown_config_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"expected the files .*senti_ch"):
+    with refused("file-missing", tmp_path / "senti_ch", file=tmp_path):
         BilingualPerturbation("senti_ch", data_dir=str(tmp_path))
     with pytest.raises(ValueError, match="senti_fr"):
         BilingualPerturbation("senti_fr", cache_dir=str(tmp_path))

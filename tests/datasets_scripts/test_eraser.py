@@ -11,7 +11,8 @@ import pytest
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.datasets_scripts.eraser import Eraser
-from eraser_hub.records.errors import DataError
+
+from ..refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +73,10 @@ def test_bad_data_is_named_by_file_and_line(samples, tmp_path):
     shutil.copytree(samples / "eraser" / "cose", tmp_path / "cose")
     train = tmp_path / "cose" / "train.jsonl"
     train.write_bytes(train.read_bytes()[:-40])
-    with pytest.raises(DataError, match=r"train\.jsonl:8: "):
+    with refused("syntax", file="cose/train.jsonl", line=8):
         list(Eraser("cose", data_dir=str(tmp_path)).as_streaming_dataset("train"))
 
 
 def test_an_unknown_config_is_named():
-    with pytest.raises(DataError, match="found 'snli'"):
+    with refused("option-value", " movies, ", "'snli'"):
         Eraser("snli")

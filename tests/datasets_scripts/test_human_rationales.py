@@ -11,7 +11,8 @@ import eraser_hub.datasets_scripts.human_rationales as script
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.datasets_scripts.human_rationales import HumanRationales
 from eraser_hub.records.built import open_built
-from eraser_hub.records.errors import DataError
+
+from ..refusals import refused
 
 DATASET = HUB_DATASETS["human_rationales"]
 
@@ -68,7 +69,7 @@ def test_changed_files_are_read_anew(samples: Path, tmp_path: Path) -> None:
 
 
 def test_missing_and_hostile_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"train\.txt,dev\.txt,test\.txt"):
+    with refused("file-missing", "train.txt,dev.txt,test.txt", file=tmp_path):
         HumanRationales("sst", data_dir=str(tmp_path))
     with pytest.raises(ValueError, match="imdb"):
         HumanRationales("imdb", cache_dir=str(tmp_path))

@@ -17,11 +17,12 @@ from eraser_hub.records.built import open_built
 CONFIGS = [(name, config) for name, dataset in HUB_DATASETS.items() for config in dataset.configs]
 ONE_OF_EACH = {"movies", "senti_en", "sst"}
 CASES = [
-    pytest.param(name, config, whole, id=f"{config}-{'whole' if whole else 'part'}",
-                 marks=() if config in ONE_OF_EACH else (pytest.mark.slow,))
+    pytest.param(
+        name, config, part == "whole", id=f"{config}-{part}", marks=[pytest.mark.slow][config in ONE_OF_EACH :]
+    )
     for name, config in CONFIGS
-    for whole in (True, False)
-]  # fmt: skip
+    for part in ("whole", "part")
+]
 
 
 @pytest.fixture(scope="session")
@@ -167,7 +168,7 @@ def test_the_dataset_in_every_verb(hub, tmp_path, name):
     [(config, file) for config in ("movies", "fever") for file in ("human_performance*.jsonl",)],
 )
 def test_human_performance_gives_a_report(samples, tmp_path, config, file):
-    """The releases' files hold people's rationales, for a part of the test split; one of movies stands in a backup alone."""
+    """The releases' files hold people's rationales of a part of the test split; one of movies is in a backup alone."""
     _register()
     out = tmp_path / "hub"
     backup = ["--include-backup-records"] if config == "movies" else []

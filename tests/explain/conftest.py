@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,11 @@ configs:
 CLOSE = 2.0**-26
 GOOD, BAD = ("good", "fine", "warm", "bright"), ("bad", "dull", "cold", "grey")
 FILLER = ("the", "a", "film", "scene", "with", "and", "of", "plot")
+
+
+def told(lines: Iterable[str], *values: object) -> bool:
+    """Whether one of the lines shows all of these values."""
+    return any(all(str(value) in line for value in values) for line in lines)
 
 
 def made_row(number: int, length: int = 30) -> dict[str, Any]:
@@ -105,9 +110,15 @@ def word_tokenizer(words: Sequence[str], window: int = 32) -> Any:
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
-        mask_token="[MASK]", model_max_length=window, model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )  # fmt: skip
+        tokenizer_object=made,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=window,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
 
 
 WORDS = (*GOOD, *BAD, *FILLER, "##s", "##ing", "play", "好", "坏", "电", "影", "？", "Is", "it", "?", "-")
@@ -129,10 +140,17 @@ def network(tokenizer: Any) -> Callable[..., Any]:
     def make(kind: str = "BertForSequenceClassification", **more: Any) -> Any:
         torch.manual_seed(0)
         settings = {
-            "vocab_size": len(tokenizer), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
-            "intermediate_size": 32, "max_position_embeddings": 32, "initializer_range": 0.5,
-            "id2label": {0: "NEG", 1: "POS"}, "label2id": {"NEG": 0, "POS": 1}, **more,
-        }  # fmt: skip
+            "vocab_size": len(tokenizer),
+            "hidden_size": 16,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "intermediate_size": 32,
+            "max_position_embeddings": 32,
+            "initializer_range": 0.5,
+            "id2label": {0: "NEG", 1: "POS"},
+            "label2id": {"NEG": 0, "POS": 1},
+            **more,
+        }
         return getattr(transformers, kind)(transformers.BertConfig(**settings)).eval()
 
     return make

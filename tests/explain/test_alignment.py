@@ -12,6 +12,8 @@ import eraser_hub
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.records.built import open_built
 
+from ..refusals import refused
+
 ROW = {
     "annotation_id": "one",
     "documents": [{"docid": "d1", "text": "a fine film\n\nwith  a dull end"}, {"docid": "d2", "text": ""}],
@@ -34,9 +36,9 @@ def test_the_mask_covers_what_any_rationale_covers() -> None:
     assert eraser_hub.mask(ROW) == [[False, True, True, True, False, False, False], []]
     assert eraser_hub.mask(PAIR) == [[True, False], [True, True]]
     assert eraser_hub.mask(TEXT) == [[False, True]]
-    with pytest.raises(eraser_hub.DataError, match="instance 'p': expected a human rationale, found none"):
+    with refused("span-missing", instance="p"):
         eraser_hub.mask({**PAIR, "rationale_ids": None})
-    with pytest.raises(eraser_hub.DataError, match=r"expected documents \(eraser\) or tokens"):
+    with refused("key-missing", "['text']"):
         eraser_hub.tokens({"text": "a film"})
 
 
@@ -45,7 +47,8 @@ def test_the_mask_covers_what_any_rationale_covers() -> None:
 )
 def test_a_span_of_no_document_is_refused(change: dict[str, Any]) -> None:
     row = {**ROW, "evidences": [[{**ROW["evidences"][0][0], **change}]]}
-    with pytest.raises(eraser_hub.DataError, match=r"instance 'one': evidences\[0\]\[0\]: expected"):
+    rule = "document-unknown" if "docid" in change else "span-bounds"
+    with refused(rule, *change.values(), instance="one", field="evidences[0][0]"):
         eraser_hub.mask(row)
 
 
@@ -93,7 +96,7 @@ def test_what_does_not_fit_is_counted_or_refused(tokenizer: Any) -> None:
     aligned = eraser_hub.align({**ROW, "query": "Is it ? - Is it ? -"}, tokenizer, max_length=9)
     assert aligned.query_cut == 5 and len(aligned.windows) == 3
     for options in ({"max_length": 2}, {"max_length": 9, "stride": 7}, {"stride": -1}):
-        with pytest.raises(ValueError, match="expected room for text, and a stride below it"):
+        with pytest.raises(ValueError, match=r"stride -?\d"):
             eraser_hub.align(ROW, tokenizer, **options)
 
 
@@ -112,7 +115,7 @@ def test_batches_are_padded_and_a_model_takes_them(tokenizer: Any, network: Any,
         assert torch.isfinite(made.loss)
     else:
         assert isinstance(batch["tokens"], np.ndarray)
-    with pytest.raises(ValueError, match="expected pt or np"):
+    with pytest.raises(ValueError, match="'tf'"):
         eraser_hub.Collator(tokenizer, return_tensors="tf")
 
 

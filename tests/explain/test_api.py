@@ -9,9 +9,11 @@ import pytest
 
 from eraser_hub.explain import ExplainSettings, Instance, explain_instances, explain_texts, open_model
 from eraser_hub.explain.labels import align_labels
-from eraser_hub.records.errors import DataError
 
+from ..refusals import refused
 from .conftest import CountingModel
+
+pytestmark = pytest.mark.unit
 
 TEXTS = [
     "the good film",
@@ -76,21 +78,21 @@ def test_a_pipeline_over_strings_is_taken_as_it_is():
 
 def test_bad_input_is_refused():
     model = CountingModel()
-    with pytest.raises(DataError, match="texts: expected a list of texts, found the string 'good film'"):
+    with refused("type", "'good film'", field="texts"):
         explain_texts(model, "good film")
-    with pytest.raises(DataError, match="queries: expected a list of queries, found the string 'q'"):
+    with refused("type", "'q'", field="queries"):
         explain_texts(model, ["a"], queries="q")
-    with pytest.raises(DataError, match="expected one query for each of 2 texts, found 1"):
+    with refused("length", "2", "1", field="queries"):
         explain_texts(model, ["a", "b"], queries=["q"])
-    with pytest.raises(DataError, match=r"expected settings among paper, method, .*found 'metod'"):
+    with refused("key-unknown", "paper, method", "'metod'"):
         explain_texts(model, ["a"], metod="lime")
-    with pytest.raises(DataError, match="does not name its labels"):
+    with refused("option-missing", "Nameless", field="label_names"):
         explain_texts(Nameless(), ["a"])
     assert explain_texts(Nameless(), ["a"], label_names=["x", "y"])[0]["classification"] == "x"
-    with pytest.raises(DataError, match="expected a string as token 1, found 7"):
+    with refused("type", "token 1", "7", instance="1"):
         explain_texts(model, ["a", ["b", 7]])
-    with pytest.raises(DataError, match="carries its own"):
+    with refused("option-conflict", instance="own"):
         explain_texts(model, [TEXTS[3]], queries=["q"])
-    with pytest.raises(DataError, match="--kd: expected a share"):
+    with refused("option-value", "--kd", "2"):
         explain_texts(model, ["a"], kd=2)
     assert explain_texts(model, []) == []

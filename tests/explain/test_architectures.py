@@ -1,4 +1,4 @@
-"""Networks of many kinds, small and random: what ``explain`` asks of them in batches is what they say of each input alone."""
+"""Networks of many kinds, small and random: asked in batches, they say what they say of each input alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,20 @@ from eraser_hub.explain.open import open_model
 from eraser_hub.explain.runner import Runner
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
-from eraser_hub.records.errors import DataError
 
+from ..needs import needs
+from ..refusals import refused
 from .conftest import CLOSE, WORDS, word_tokenizer
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytestmark = needs("torch", "transformers")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global torch, transformers
+    import torch
+    import transformers
+
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 WIDE = {"initializer_range": 0.5}
@@ -38,13 +46,37 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # class, the tokenizer's manne
     "MPNet": ("roberta", ROBERTA),
     "ModernBert": ("roberta", {**ROBERTA, "max_position_embeddings": 40}),
     "Longformer": ("roberta", {**ROBERTA, "attention_window": 8}),
-    "GPT2": ("gpt2", {"vocab_size": 300, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 40, "bos_token_id": 0,
-                      "eos_token_id": 2, **WIDE}),
+    "GPT2": (
+        "gpt2",
+        {
+            "vocab_size": 300,
+            "n_embd": 16,
+            "n_layer": 2,
+            "n_head": 2,
+            "n_positions": 40,
+            "bos_token_id": 0,
+            "eos_token_id": 2,
+            **WIDE,
+        },
+    ),
     "Llama": ("llama", {**ROBERTA, "max_position_embeddings": 40}),
     "XLNet": ("xlnet", {"vocab_size": 300, "d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32, **WIDE}),
-    "T5": ("t5", {"vocab_size": 300, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2,
-                  "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1, "initializer_factor": 5.0}),
-}  # fmt: skip
+    "T5": (
+        "t5",
+        {
+            "vocab_size": 300,
+            "d_model": 16,
+            "d_kv": 8,
+            "d_ff": 32,
+            "num_layers": 2,
+            "num_heads": 2,
+            "pad_token_id": 1,
+            "eos_token_id": 2,
+            "decoder_start_token_id": 1,
+            "initializer_factor": 5.0,
+        },
+    ),
+}
 TEXTS = (("the", "good", "film", "was", "bad", "and", "warm", "play"), ("good",), ("the", "film") + ("and",) * 12)
 # norms, rotations or attention weights in float32, whatever the weights' type: half of its 23 binary digits
 IN_FLOAT32, CLOSE_IN_FLOAT32 = {"Llama", "ModernBert", "T5"}, 2.0**-12
@@ -58,17 +90,21 @@ def byte_tokenizer(manner: str) -> Any:
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     trainer = trainers.BpeTrainer(
-        vocab_size=300, special_tokens=["<s>", "<pad>", "</s>", "<mask>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
-    )  # fmt: skip
+        vocab_size=300,
+        special_tokens=["<s>", "<pad>", "</s>", "<mask>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
     made.train_from_iterator(["the good film was bad and long "] * 9, trainer)
     more: dict[str, Any] = {"bos_token": "<s>", "eos_token": "</s>"}
     if manner != "gpt2":
         more |= {"pad_token": "<pad>", "mask_token": "<mask>"}
     ends = {
-        "xlnet": ("$A:0 </s>:0 <s>:2", "$A:0 </s>:0 $B:1 </s>:1 <s>:2"), "t5": ("$A </s>", "$A </s> $B </s>"),
-        "llama": ("<s> $A", "<s> $A <s> $B"), "roberta": ("<s> $A </s>", "<s> $A </s> </s> $B </s>"),
-    }  # fmt: skip
+        "xlnet": ("$A:0 </s>:0 <s>:2", "$A:0 </s>:0 $B:1 </s>:1 <s>:2"),
+        "t5": ("$A </s>", "$A </s> $B </s>"),
+        "llama": ("<s> $A", "<s> $A <s> $B"),
+        "roberta": ("<s> $A </s>", "<s> $A </s> </s> $B </s>"),
+    }
     if manner in ends:
         single, pair = ends[manner]
         made.post_processor = processors.TemplateProcessing(
@@ -136,7 +172,7 @@ def test_scores_of_a_batch_are_each_texts_own(opened, method):
     instances = [Instance(str(n), (), ("d",), (text,)) for n, text in enumerate(texts)]
     settings = ExplainSettings(method=method, steps=4, bins=())
     if name in (NO_ATTENTION if method == "attention" else NO_GRADIENTS):
-        with pytest.raises(DataError, match=r"gives no attention weights|use occlusion or lime"):
+        with refused("unsupported", model.description):
             list(explain_instances(model, instances, settings))
         return
 
@@ -180,18 +216,20 @@ def test_a_model_s_own_code_runs_only_when_it_is_trusted(tmp_path, monkeypatch):
     folder, ran = tmp_path / "own", tmp_path / "it ran"
     folder.mkdir()
     (folder / "config.json").write_text(
-        '{"model_type": "own", "architectures": ["OwnForSequenceClassification"], "auto_map": {"AutoConfig": "own.Own"}}'
+        '{"model_type": "own", "architectures": ["OwnForSequenceClassification"],'
+        ' "auto_map": {"AutoConfig": "own.Own"}}'
     )
     (folder / "own.py").write_text(
-        f"from transformers import PretrainedConfig\nopen({str(ran)!r}, 'w')\nclass Own(PretrainedConfig):\n    model_type = 'own'\n"
+        f"from transformers import PretrainedConfig\nopen({str(ran)!r}, 'w')\n"
+        "class Own(PretrainedConfig):\n    model_type = 'own'\n"
     )
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 9))
     # transformers puts the folder of such code on the path, for good: evaluate's own would be looked for behind it
     monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
     monkeypatch.setattr("sys.path", [*sys.path])
-    with pytest.raises(DataError, match=r"brings its own code, which was not run: say --trust-remote-code"):
+    with refused("option-missing", "--trust-remote-code", file="own"):
         open_model(folder)
     assert not ran.exists()
-    with pytest.raises(DataError, match="cannot open the model"):  # it has no weights; but its code was run
+    with refused("model", file="own"):  # it has no weights; but its code was run
         open_model(folder, trust_remote_code=True)
     assert ran.exists()

@@ -5,10 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.explain import erasure
+
+pytestmark = pytest.mark.unit
 
 quick = settings(max_examples=60, derandomize=True, deadline=None)
 scores = st.lists(st.integers(-3, 3).map(float), max_size=40).map(np.array)

@@ -48,10 +48,9 @@ def made_up(name: str, n: int = 8, seed: int = 0) -> tuple[list[dict], list[dict
             )
             chosen = [[int(k) for k in random.integers(0, 9, 4)] for _ in range(2)]
             full, alone, rest = distribution(), distribution(), distribution()
-            predictions.append(
-                {"id": at, "rationale": chosen, "pred_label": int(full[1] > full[0]), "pred_proba": full,
-                 "rationale_pred_proba": alone, "non_rationale_pred_proba": rest, "answer": "north"[at % 2 :]}
-            )  # fmt: skip
+            row = {"id": at, "rationale": chosen, "pred_label": int(full[1] > full[0]), "answer": "north"[at % 2 :]}
+            proba = {"pred_proba": full, "rationale_pred_proba": alone, "non_rationale_pred_proba": rest}
+            predictions.append(row | proba)
         return predictions, references
     if name == "quote_faithfulness":
         predictions, references = [], []

@@ -12,6 +12,8 @@ from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 from eraser_hub.metrics.annotator_agreement import LEAST_VARIANCE, AnnotatorAgreement
 from eraser_hub.metrics.annotators import agreement, majority
 
+from ..refusals import refused
+
 marks = st.tuples(st.integers(2, 5), st.integers(1, 12)).flatmap(
     lambda shape: arrays(np.int8, shape, elements=st.integers(0, 1))
 )
@@ -88,23 +90,25 @@ def test_rows_may_be_predictions_and_references_may_lend_columns():
 
 
 @pytest.mark.parametrize(
-    ("annotators", "message"),
+    ("annotators", "rule", "place", "found"),
     [
-        (None, r"reference 'a': annotators: expected at least two annotators' lists, found None"),
-        ([], r"at least two"),
-        ([[0, 1]], r"at least two"),
-        ([[0, 1], [0]], r"annotators\[1\]: expected 2 marks"),
-        ([[], []], r"annotators\[0\]: expected a list of marks"),
-        ([[0, 1], "01"], r"annotators\[1\]: expected 2 marks, found '01'"),
-        ([[0, 1], [0, 2]], r"annotators\[1\]: expected 0 or 1, found 2"),
-        ([[0, 1], [0, 0.5]], r"annotators\[1\]: expected 0 or 1, found 0.5"),
-        ([[0, None], [0, 1]], r"annotators\[0\]: expected 0 or 1, found None"),
-        ([[0, "1"], [0, 1]], r"annotators\[0\]: expected 0 or 1, found '1'"),
+        (None, "length", "", "None"),
+        ([], "length", "", "[]"),
+        ([[0, 1]], "length", "", "[[0, 1]]"),
+        ([[0, 1], [0]], "length", "[1]", "[0]"),
+        ([[], []], "length", "[0]", "[]"),
+        ([[0, 1], "01"], "length", "[1]", "'01'"),
+        ([[0, 1], [0, 2]], "choice", "[1]", "2"),
+        ([[0, 1], [0, 0.5]], "choice", "[1]", "0.5"),
+        ([[0, None], [0, 1]], "choice", "[0]", "None"),
+        ([[0, "1"], [0, 1]], "choice", "[0]", "'1'"),
     ],
 )
-def test_wrong_rows_are_named(annotators, message):
-    with pytest.raises(ValueError, match=message):
+def test_wrong_rows_are_named(annotators, rule, place, found):
+    shown = "0 or 1" if rule == "choice" else "2 marks" if place == "[1]" else ""
+    with refused(rule, f"found {found}", shown, instance="a", field=f"annotators{place}", total=1) as seen:
         compute([{"annotation_id": "a", "annotators": annotators}])
+    assert seen.first.side == "reference"
 
 
 def test_numbers_of_numpy_are_marks():

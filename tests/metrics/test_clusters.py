@@ -17,6 +17,7 @@ from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 from eraser_hub.metrics.resampling import bootstrap_intervals
 
+from ..refusals import refused
 from .eraser_rows import random_case
 from .family import made_up
 
@@ -80,11 +81,11 @@ def test_the_caller_names_clusters_or_none():
         one["maker"] = value
     makers = EraserAgreement().compute(**ask, cluster_by="maker")
     assert makers["per_instance"]["cluster"] == [0, 1, 2, 1, 3, 4, 5, 4, 4], "who has none stands for itself"
-    with pytest.raises(ValueError, match="cluster_by: expected a column that every reference has, found 'nothing'"):
+    with refused("option-value", "cluster_by: ", "'nothing'", field="cluster_by"):
         EraserAgreement().compute(**ask, cluster_by="nothing")
-    with pytest.raises(ValueError, match="cluster_by: expected a column of single values"):
+    with refused("option-value", "cluster_by: ", "'documents'", field="cluster_by"):
         EraserAgreement().compute(**ask, cluster_by="documents")
-    with pytest.raises(ValueError, match="cluster_by: expected 'auto'"):
+    with refused("option-value", "cluster_by: ", "'auto'", "found 3", field="cluster_by"):
         EraserAgreement().compute(**ask, cluster_by=3)
 
 
@@ -124,7 +125,7 @@ def test_rows_with_documents_are_drawn_by_them():
 
 def test_small_classes_are_said_once_where_intervals_are_asked_for():
     predictions, references = random_case(3, n=6)
-    with pytest.warns(UserWarning, match=r"eraser_faithfulness: fewer than 5 annotations of (NEG|POS) \(\d\)"):
+    with pytest.warns(UserWarning, match=r"eraser_faithfulness: .* 5 .*(NEG|POS) \(\d\)"):
         EraserFaithfulness().compute(predictions=predictions, references=references, n_resamples=9)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

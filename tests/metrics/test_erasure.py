@@ -22,6 +22,8 @@ from eraser_hub.metrics.erasure import (
 )
 from eraser_hub.metrics.pool import Pool
 
+pytestmark = pytest.mark.unit
+
 row = st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).filter(lambda p: sum(p) > 0.01)
 
 

@@ -13,6 +13,8 @@ from eraser_hub.metrics.offences import Offences
 
 from .eraser_rows import LABELS, random_case
 
+pytestmark = pytest.mark.unit
+
 SIDES = [(Predictions, PredictionFlattener), (References, ReferenceFlattener)]
 
 
@@ -41,7 +43,7 @@ def test_bytes_and_back(kind: type[FlatRecord], flattener: type[Flattener]) -> N
 
 @pytest.mark.parametrize(("kind", "flattener"), SIDES)
 def test_batches_are_one(kind: type[FlatRecord], flattener: type[Flattener]) -> None:
-    """Labels and documents are numbered as in one batch; a label that a batch does not know has no probability in it."""
+    """Labels and documents are numbered as in one batch; a label that one batch does not know has no number in it."""
     rows = random_case(4)[kind is References]
     for row in rows[4:]:
         row["classification"] = "MIXED"

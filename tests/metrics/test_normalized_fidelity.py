@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from eraser_hub.metrics.fidelity import KEYS, drop_slope, normalized_fidelity, reading
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 
+from ..refusals import refused
+
 probabilities = st.floats(0, 1)
 
 
@@ -71,13 +73,13 @@ RATES = [round(0.05 * k, 2) for k in range(21)]
 
 def curve_rows(suff, comp, trials=2, n=3, rates=RATES, spread=0.0):
     """Rows whose normalised curves are exactly suff(r) and comp(r) (null difference 0.5)."""
-    return [
-        row(
-            0.9, 0.4 + 0.5 * (suff(rate) - spread * trial), 0.9 - 0.5 * comp(rate), 0.4,
-            annotation_id=f"i{at}", occlusion_rate=rate, trial=trial, group="xy"[at % 2],
-        )
-        for at in range(n) for rate in rates for trial in range(trials)
-    ]  # fmt: skip
+
+    def one(at, rate, trial):
+        alone, rest = 0.4 + 0.5 * (suff(rate) - spread * trial), 0.9 - 0.5 * comp(rate)
+        place = {"occlusion_rate": rate, "trial": trial}
+        return row(0.9, alone, rest, 0.4, annotation_id=f"i{at}", group="xy"[at % 2], **place)
+
+    return [one(at, rate, trial) for at in range(n) for rate in rates for trial in range(trials)]
 
 
 def slow(rate):
@@ -140,18 +142,23 @@ def test_a_curve_that_starts_at_nothing_has_no_reading():
     assert np.isnan(drop_slope(np.array([0.0, 0.9]), np.array([1.0, 0.5])))
 
 
+FULL, ALONE, REST, NULL = (
+    f"{name}classification_scores" for name in ("", "sufficiency_", "comprehensiveness_", "null_")
+)
+
+
 def instance(label="NEG", occluded=True, **more):
-    scores = {"classification_scores": 0.9, "sufficiency_classification_scores": 0.8,
-              "comprehensiveness_classification_scores": 0.6, "null_classification_scores": 0.5}  # fmt: skip
-    own = {key: {"NEG": p, "POS": 1 - p} for key, p in scores.items()}
+    def of(p):
+        return {"NEG": p, "POS": 1 - p}
+
     points = [
-        {"occlusion_rate": rate, "trial": trial,
-         "sufficiency_classification_scores": {"NEG": 0.8 - 0.3 * rate, "POS": 0.2 + 0.3 * rate},
-         "comprehensiveness_classification_scores": {"NEG": 0.6 + 0.3 * rate, "POS": 0.4 - 0.3 * rate}}
-        for rate in (0.25, 0.5, 1.0) for trial in range(2)
-    ]  # fmt: skip
-    return {"annotation_id": 7, "rationales": [], "classification": label, **own,
-            **({"occluded_scores": points} if occluded else {}), **more}  # fmt: skip
+        {"occlusion_rate": rate, "trial": trial, ALONE: of(0.8 - 0.3 * rate), REST: of(0.6 + 0.3 * rate)}
+        for rate in (0.25, 0.5, 1.0)
+        for trial in range(2)
+    ]
+    own = {FULL: of(0.9), ALONE: of(0.8), REST: of(0.6), NULL: of(0.5)}
+    own |= {"occluded_scores": points} if occluded else {}
+    return {"annotation_id": 7, "rationales": [], "classification": label, **own, **more}
 
 
 def test_eraser_instances_are_understood_and_their_own_scores_start_the_curve():
@@ -164,43 +171,50 @@ def test_eraser_instances_are_understood_and_their_own_scores_start_the_curve():
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("rows", "rule", "name", "field", "found"),
     [
-        ([row(1.2, 0, 0, 0)], r"prediction '0': p_full: expected a probability in \[0, 1\], found 1.2"),
-        ([row(1, 0, 0, 0), row(1, -0.1, 0, 0)], r"prediction '1': p_rationale: .*found -0.1"),
-        ([row(1, 0, float("nan"), 0)], r"p_complement: .*found nan"),
-        ([row(1, 0, 0, "0.5")], r"p_empty: .*found '0.5'"),
-        ([row(True, 0, 0, 0)], r"p_full: .*found True"),
-        ([{"p_full": 1}], r"p_rationale: .*found None"),
-        ([row(1, 0, 0, 0, annotation_id="a"), row(1, 0, 0, 0)], r"prediction 1: .*expected an id"),
-        ([row(1, 0, 0, 0, occlusion_rate=0)], r"expected annotation_id"),
-        ([row(1, 0, 0, 0, id=1, occlusion_rate=1.5)], r"occlusion_rate: expected a rate in \[0, 1\], found 1.5"),
-        ([row(1, 0, 0, 0, id=1, occlusion_rate=0), row(1, 0, 0, 0, id=1)], r"occlusion_rate: expected a rate"),
-        ([row(1, 0, 0, 0, id=1, occlusion_rate=0, trial="a")], r"trial: expected a whole number"),
-        ([row(1, 0, 0, 0, id=1, occlusion_rate=0)] * 2, r"prediction '1': occlusion_rate: .*rate 0, trial 0 twice"),
-        ([row(1, 0, 0, 0, id=1, occlusion_rate=0.5)], r"expected rows at rate 0"),
-        (curve_rows(slow, slow)[:-1], r"prediction 'i2': occlusion_rate: .*found none at rate 1, trial 1"),
+        ([row(1.2, 0, 0, 0)], "range", "0", "p_full", "1.2"),
+        ([row(1, 0, 0, 0), row(1, -0.1, 0, 0)], "range", "1", "p_rationale", "-0.1"),
+        ([row(1, 0, float("nan"), 0)], "range", "0", "p_complement", "nan"),
+        ([row(1, 0, 0, "0.5")], "range", "0", "p_empty", "'0.5'"),
+        ([row(True, 0, 0, 0)], "range", "0", "p_full", "True"),
+        ([{"p_full": 1}], "range", "0", "p_rationale", "None"),
+        ([row(1, 0, 0, 0, annotation_id="a"), row(1, 0, 0, 0)], "type", None, "annotation_id", "None"),
+        ([row(1, 0, 0, 0, id=1, occlusion_rate=1.5)], "range", "1", "row 0: occlusion_rate", "1.5"),
         (
-            [instance(label="MAYBE")],
-            r"prediction '7': classification_scores: expected a probability of the label 'MAYBE'",
+            [row(1, 0, 0, 0, id=1, occlusion_rate=0), row(1, 0, 0, 0, id=1)],
+            *("range", "1", "row 1: occlusion_rate", "None"),
         ),
-        ([instance(label=None)], r"classification: expected a label"),
-        ([instance(null_classification_scores=None)], r"null_classification_scores"),
-        ([instance(null_classification_scores={"NEG": 0.5, "POS": 0.6})], r"null_classification_scores: .*sum to 1"),
-        ([instance(null_classification_scores={"NEG": 0.5, "POS": -0.5})], r"null_classification_scores: .*found -0.5"),
-        ([instance(occluded_scores=[3])], r"occluded_scores: expected a list of objects"),
-        (
-            [instance(), instance(annotation_id=8, occluded=False)],
-            r"prediction '8': occluded_scores: expected it in all",
-        ),
+        ([row(1, 0, 0, 0, id=1, occlusion_rate=0, trial="a")], "type", "1", "row 0: trial", "'a'"),
+        ([row(1, 0, 0, 0, id=1, occlusion_rate=0)] * 2, "id-twice", "1", "occlusion_rate", "rate 0, trial 0 twice"),
+        (curve_rows(slow, slow)[:-1], "constant", "i2", "occlusion_rate", "none at rate 1, trial 1"),
+        ([instance(label="MAYBE")], "score-missing", "7", FULL, "{'NEG': 0.9"),
+        ([instance(label=None)], "type", "7", "classification", "None"),
+        ([instance(**{NULL: None})], "score-missing", "7", NULL, "None"),
+        ([instance(**{NULL: {"NEG": 0.5, "POS": 0.6}})], "probabilities", "7", NULL, "a sum of 1.1"),
+        ([instance(**{NULL: {"NEG": 0.5, "POS": -0.5}})], "range", "7", NULL, "-0.5"),
+        ([instance(occluded_scores=[3])], "type", "7", "occluded_scores", "[3]"),
+        ([instance(), instance(annotation_id=8, occluded=False)], "key-missing", "8", "occluded_scores", "none"),
     ],
 )
-def test_wrong_rows_are_named(rows, message):
-    with pytest.raises(ValueError, match=message):
+def test_wrong_rows_are_named(rows, rule, name, field, found):
+    shown = f"prediction {'1' if name is None else repr(name)}"  # who has no id is named by its place
+    with refused(rule, shown, f"found {found}", field=field) as seen:
         compute(rows)
+    assert seen.first.instance == name
+    if "'MAYBE'" in repr(rows):
+        assert "'MAYBE'" in str(seen.error)
+
+
+def test_curves_need_ids_and_a_start():
+    with refused("key-missing", "annotation_id", "occlusion_rate", total=1):
+        compute([row(1, 0, 0, 0, occlusion_rate=0)])
+    with refused("score-missing", "rate 0", field="occlusion_rate", total=1):
+        compute([row(1, 0, 0, 0, id=1, occlusion_rate=0.5)])
 
 
 def test_settings_out_of_range():
     for wrong in ({"smallest_null_difference": 0}, {"smallest_null_difference": "a"}, {"fast_slope": float("nan")}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
+        ((name, value),) = wrong.items()
+        with refused("option-value", f"{name}: ", f"found {value!r}", field=name):
             compute([row(1, 0, 0, 0)], **wrong)

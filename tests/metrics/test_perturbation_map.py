@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.rank_consistency import average_precision, average_precisions, first_ranks
 
+from ..refusals import refused
+
 tokens = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=15)
 
 
@@ -126,47 +128,59 @@ def test_an_original_without_perturbed_records_is_no_pair():
 
 
 @pytest.mark.parametrize(
-    ("side", "at", "fields", "message"),
+    ("fields", "rule", "place", "found"),
     [
-        (0, 0, {"rationale_tokens": None}, r"prediction '1': rationale_tokens: expected lists of tokens, found None"),
-        (0, 0, {"rationale_tokens": []}, r"prediction '1': rationale_tokens"),
-        (0, 0, {"rationale_tokens": ["a", "b"]}, r"rationale_tokens\[0\]: expected a list of tokens, found 'a'"),
-        (0, 0, {"rationale_tokens": [["a", 3], ["x"]]}, r"rationale_tokens\[0\]: expected tokens \(strings\), found 3"),
-        (0, 0, {"rationale_tokens": [["a", None], ["x"]]}, r"expected tokens \(strings\), found None"),
-        (0, 1, {"rationale_tokens": [["a"]]}, r"prediction '2': rationale_tokens: expected 2 sequences"),
-        (1, 0, {"sample_type": None}, r"reference '1': sample_type: expected 'ori' or 'disturb', found None"),
-        (1, 0, {"sample_type": "original"}, r"sample_type"),
-        (1, 0, {"rel_ids": 2}, r"reference '1': rel_ids: expected a list of ids, found 2"),
-        (1, 0, {"rel_ids": [2, True]}, r"rel_ids: expected a list of ids"),
-        (1, 0, {"rel_ids": [2, "2", 3]}, r"rel_ids: expected each perturbed record once"),
-        (1, 0, {"rel_ids": [1, 2, 3]}, r"rel_ids: .*not the record itself"),
-        (
-            1,
-            0,
-            {"rel_ids": [2, 3, 77]},
-            r"reference '77': expected a prediction of this id, found none \(1 of 4 have none",
-        ),
-        (0, 0, {"id": 9}, r"prediction '9': expected a reference of this id, found none"),
+        ({"rationale_tokens": None}, "type", "", "None"),
+        ({"rationale_tokens": []}, "type", "", "[]"),
+        ({"rationale_tokens": ["a", "b"]}, "type", "[0]", "'a'"),
+        ({"rationale_tokens": [["a", 3], ["x"]]}, "type", "[0]", "3"),
+        ({"rationale_tokens": [["a", None], ["x"]]}, "type", "[0]", "None"),
+        ({"sample_type": None}, "choice", "", "None"),
+        ({"sample_type": "original"}, "choice", "", "'original'"),
+        ({"rel_ids": 2}, "type", "", "2"),
+        ({"rel_ids": [2, True]}, "type", "", "[2, True]"),
+        ({"rel_ids": [2, "2", 3]}, "id-twice", "", "['2', '2', '3']"),
+        ({"rel_ids": [1, 2, 3]}, "id-twice", "", "['1', '2', '3']"),
     ],
 )
-def test_wrong_rows_are_named(side, at, fields, message):
-    inputs = rows()
-    inputs[side][at].update(fields)
-    with pytest.raises(ValueError, match=message):
-        PerturbationMap().compute(predictions=inputs[0], references=inputs[1])
+def test_wrong_rows_are_named(fields, rule, place, found):
+    predictions, references = rows()
+    (field,) = fields
+    side = "prediction" if field == "rationale_tokens" else "reference"
+    (predictions if side == "prediction" else references)[0].update(fields)
+    shown = ["'ori'", "'disturb'"] if rule == "choice" else []
+    with refused(rule, f"{side} '1'", f"found {found}", *shown, instance="1", field=f"{field}{place}") as seen:
+        PerturbationMap().compute(predictions=predictions, references=references)
+    assert seen.first.side == side
+
+
+def test_records_that_do_not_fit_are_named():
+    predictions, references = rows()
+    predictions[1]["rationale_tokens"] = [["a"]]
+    with refused("length", "2 sequences", "found 1", instance="2", field="rationale_tokens"):
+        PerturbationMap().compute(predictions=predictions, references=references)
+    predictions, references = rows()
+    references[0]["rel_ids"] = [2, 3, 77]
+    with refused("id-missing", "reference '77'", "1 of 4 ", instance="77"):
+        PerturbationMap().compute(predictions=predictions, references=references)
+    predictions, references = rows()
+    predictions[0]["id"] = 9
+    with refused("id-unknown", "prediction '9'", instance="9"):
+        PerturbationMap().compute(predictions=predictions, references=references)
 
 
 def test_no_pair_at_all_is_an_error():
     predictions, references = rows()
     for row in references:
         row["sample_type"] = "disturb"
-    with pytest.raises(ValueError, match="found no pair"):
+    with refused("empty", "'ori'", "rel_ids", "pair"):
         PerturbationMap().compute(predictions=predictions, references=references)
 
 
 def test_offenders_are_told_in_the_order_of_the_rows():
     predictions, references = rows()
     predictions += [{"id": f"x{at}", "rationale_tokens": [["a"], ["b"]]} for at in range(30)]
-    with pytest.raises(ValueError, match="30 in all") as error:
+    with refused("id-unknown", "30 in all", total=30) as seen:
         PerturbationMap().compute(predictions=predictions, references=references)
-    assert [line.split("'")[1] for line in str(error.value).splitlines()[:10]] == [f"x{at}" for at in range(10)]
+    assert [line.split("'")[1] for line in str(seen.error).splitlines()[:10]] == [f"x{at}" for at in range(10)]
+    assert [one.instance for one in seen.error.errors] == [f"x{at}" for at in range(10)]

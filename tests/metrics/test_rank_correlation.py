@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from eraser_hub.metrics.rank_correlation import kendall_tau, top_overlap
 
+pytestmark = pytest.mark.unit
+
 pairs = st.lists(st.tuples(st.integers(-3, 3), st.integers(-9, 9)), min_size=0, max_size=40)
 
 

@@ -23,6 +23,10 @@ from eraser_hub.metrics.rankings import (
     shuffled,
 )
 
+from ..refusals import refused
+
+pytestmark = pytest.mark.unit
+
 score = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0, -0.0]), st.floats(-5, 5, allow_nan=False))
 document = st.lists(st.tuples(score, st.booleans()), min_size=1, max_size=30)
 
@@ -84,7 +88,7 @@ def test_policies_for_documents_without_positives(name: str, value: float) -> No
 
 
 def test_unknown_policy() -> None:
-    with pytest.raises(ValueError, match="reference, skip, zero, one"):
+    with refused("option-value", "reference, skip, zero, one", "'best'", field="auprc_policy"):
         check_policy("best")
 
 
@@ -103,7 +107,7 @@ def test_random_baseline_is_near_chance() -> None:
     truth, offsets = random.random(4000) < 0.3, np.arange(0, 4001, 100)
     scores = random.random(4000) + truth
     found = random_baseline(scores, truth, offsets, baseline_seeds([str(k) for k in range(40)]))
-    # the variance of one shuffle's ROC-AUC (Mann and Whitney), of 40 documents with about 30 positives, 10 shuffles each
+    # the variance of one shuffle's ROC-AUC (Mann and Whitney), of 40 documents with about 30 positives, 10 shuffles
     error = np.sqrt((100 + 1) / (12 * 30 * 70) / (40 * 10))
     assert found.roc_auc_score.mean() == pytest.approx(0.5, abs=5 * error)
     assert rank_documents(scores, truth, offsets).roc_auc_score.min() > 0.9
@@ -121,3 +125,17 @@ def test_rationales_without_scores_stay_undefined() -> None:
 def test_decisions() -> None:
     counts = decisions(np.array([0.5, 0.4, 0.9]), np.array([True, True, False]), np.array([0, 2, 3]))
     assert [column.tolist() for column in counts] == [[2, 0], [1, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("at_once", [1, 4, 7])
+def test_rationales_in_many_rounds_are_those_of_one(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    sizes = np.array([3, -1, 0, 5, 2, 4])
+    scores = random.random(int(np.maximum(sizes, 0).sum()))
+    spans = np.array([0, 3, 3, 5]), np.array([0, 1, 4, 2]), np.array([2, 2, 5, 4])
+    whole = rank_rationales(sizes, scores, spans, seeds=np.arange(6), n_shuffles=2)
+    monkeypatch.setattr("eraser_hub.metrics.rankings.AT_ONCE", at_once)
+    rounds = rank_rationales(sizes, scores, spans, seeds=np.arange(6), n_shuffles=2)
+    for one, other in zip(whole, rounds, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert np.isfinite(whole.scores).any() and whole.decided.sum() > 0

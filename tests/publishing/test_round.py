@@ -10,6 +10,7 @@ import pytest
 from loopback_hub import TOKEN
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.version import __version__
 
 ROUND = """
 import json, datasets, evaluate
@@ -52,7 +53,10 @@ def test_published_loaded_pushed_back_and_scored(publish_toy, toy_hub, loopback,
 
 def test_a_missing_revision_and_a_cut_download_are_errors(publish_toy, loopback, child):
     publish_toy(datasets=["eraser"])
-    load = "import json, datasets\nprint(json.dumps(datasets.load_dataset('org/eraser', 'movies', revision={!r}).num_rows))"
+    load = (
+        "import json, datasets\n"
+        "print(json.dumps(datasets.load_dataset('org/eraser', 'movies', revision={!r}).num_rows))"
+    )
     missing = child.call([sys.executable, "-c", load.format("v9.9.9")], loopback.url)
     assert missing.returncode == 1 and "v9.9.9" in missing.stderr
     loopback.fail("GET", r"resolve/.*train-00000", 0, times=1)
@@ -66,7 +70,8 @@ import json, datasets, evaluate
 movies = datasets.load_dataset("org/eraser", "movies")
 cose = list(datasets.load_dataset("org/eraser", "cose", split="train", streaming=True))
 row = next(row for row in movies["train"] if row["evidences"])
-spans = [{"start_token": span["start_token"], "end_token": span["end_token"]} for group in row["evidences"] for span in group]
+keys = ("start_token", "end_token")
+spans = [{key: span[key] for key in keys} for group in row["evidences"] for span in group]
 instance = {
     "annotation_id": row["annotation_id"],
     "rationales": [{"docid": row["documents"][0]["docid"], "hard_rationale_predictions": spans}],
@@ -164,7 +169,7 @@ def test_board_and_results_are_published_and_come_back(loopback, child, samples,
     assert shown.returncode == 0, shown.stderr
     table, signatures, heads = json.loads(shown.stdout.strip().splitlines()[-1])
     assert table["token_macro_f1"] == pytest.approx(scores["agreement"]["token_macro_f1"], abs=5e-7), "six digits"
-    assert signatures.count("version:2.0.0") == 2 and heads == ["System", "Dataset", "Split", "Source"]
+    assert signatures.count(f"version:{__version__}") == 2 and heads == ["System", "Dataset", "Split", "Source"]
 
 
 @pytest.mark.slow
@@ -257,7 +262,7 @@ def check_scoring(call, folder: Path, config: str, split: str, samples: Path, fi
             ["board", *where, "--submission", str(one), "--no-published", "--format", "csv"],
             ["highlight", *where, "--predictions", str(one)],
             ["report", *where, "--predictions", str(one), "--resamples", "5", "--out", str(report)],
-        ]  # fmt: skip
+        ]
 
     local, remote = out / f"{config}_local", out / f"{config}_remote"
     expected, scores = call(calls([str(folder)], local)), f"{one.stem}.scores.json"

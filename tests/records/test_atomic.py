@@ -9,8 +9,12 @@ import pytest
 
 from eraser_hub.records import atomic
 from eraser_hub.records.atomic import atomic_write, rebuilding, replacing
-from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.errors import BusyError
 from eraser_hub.records.locks import exclusive
+
+from ..refusals import refused
+
+pytestmark = pytest.mark.unit
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -31,7 +35,7 @@ def test_an_error_of_writing_names_the_file(tmp_path):
     with pytest.raises(OSError, match="No space") as raised, replacing(tmp_path / "a"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert raised.value.filename == str(tmp_path / "a")
-    with pytest.raises(DataError, match="the disk is full"), rebuilding(tmp_path / "x"):
+    with refused("file-unreadable", "disk is full", file=tmp_path / "x"), rebuilding(tmp_path / "x"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert files(tmp_path) == {}
 
@@ -58,9 +62,8 @@ def test_a_folder_changes_all_at_once(exchange, tmp_path, monkeypatch):
 def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path):
     lock = tmp_path / "new" / ".x.lock"
     with exclusive(lock, "busy", tmp_path):
-        with pytest.raises(BusyError, match="busy") as raised, exclusive(lock, "busy", tmp_path):
+        with refused("busy", "held", file=tmp_path, type=BusyError), exclusive(lock, "held", tmp_path):
             pass
-        assert raised.value.file == tmp_path
     with exclusive(lock, "busy"):
         assert lock.is_file()
     assert not lock.exists()

@@ -8,6 +8,8 @@ import pytest
 
 from eraser_hub.records.errors import MOST_SHOWN, BusyError, DataError, DataErrors, shown
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.mark.parametrize(
     ("where", "text"),

@@ -8,25 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import NoFile, batches_of_lines, utf8_file, utf8_lines
+
+from ..refusals import refused
+
+pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize("lines", [batches_of_lines, utf8_lines])
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "rule", "said"),
     [
-        (os.mkfifo, "expected a file, found a pipe"),
-        (os.mkdir, "expected a file, found a folder"),
-        (lambda path: os.symlink(path, path), "cannot be read: Too many levels of symbolic links"),
-        (lambda path: os.symlink("nowhere", path), "cannot be read: No such file or directory"),
+        (os.mkfifo, "file-kind", "a pipe"),
+        (os.mkdir, "file-kind", "a folder"),
+        (lambda path: os.symlink(path, path), "file-unreadable", "Too many levels of symbolic links"),
+        (lambda path: os.symlink("nowhere", path), "file-missing", "No such file or directory"),
     ],
 )
-def test_what_is_no_file_is_refused_and_never_waited_for(lines: Callable, make: Callable, said: str, tmp_path: Path):
+def test_what_is_no_file_is_refused_and_never_waited_for(
+    lines: Callable, make: Callable, rule: str, said: str, tmp_path: Path
+):
     make(tmp_path / "x")
-    with pytest.raises(DataError) as caught:
+    with refused(rule, said, file=tmp_path / "x"):
         list(lines(tmp_path / "x"))
-    assert str(caught.value) == f"{tmp_path / 'x'}: {said}"
 
 
 @pytest.mark.parametrize(
@@ -45,9 +49,9 @@ def test_a_document_that_is_no_file_is_told_apart_from_one_that_cannot_be_read(m
         utf8_file(f"{tmp_path}/x")
     with pytest.raises(NoFile):
         utf8_file(f"{tmp_path}/x/y")
-    with pytest.raises(DataError, match="File name too long") as caught:
+    with refused("file-unreadable", "File name too long") as caught:
         utf8_file(f"{tmp_path}/{'x' * 300}")
-    assert not isinstance(caught.value, NoFile)
+    assert not isinstance(caught.error, NoFile)
 
 
 @pytest.mark.parametrize("size", [0, 1, 1 << 20, (1 << 20) + 1])
@@ -68,5 +72,5 @@ def test_a_document_whose_size_is_told_wrong_comes_whole(told: int, tmp_path: Pa
 
 def test_a_document_in_broken_utf_8_is_refused_with_its_line(tmp_path: Path):
     (tmp_path / "x").write_bytes(b"one\ntwo \xff")
-    with pytest.raises(DataError, match=r"x:2: expected UTF-8, found the byte 0xff"):
+    with refused("encoding", "0xff", file=f"{tmp_path}/x", line=2):
         utf8_file(f"{tmp_path}/x")

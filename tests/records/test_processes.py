@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.unit
+
 STARTS_A_POOL = """
 import os
 from eraser_hub.records.processes import process_pool
 if __name__ == "__main__":
     with process_pool(2) as pool:
-        print(sorted(pool.map(abs, [-1, -2])), os.getcwd() == pool.submit(os.getcwd).result(), os.environ.get("PYTHONSAFEPATH"))
+        here = pool.submit(os.getcwd).result()
+        print(sorted(pool.map(abs, [-1, -2])), os.getcwd() == here, os.environ.get("PYTHONSAFEPATH"))
 """
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from eraser_hub.records.splits import dataset_split, release_split
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.mark.parametrize(
     ("release", "dataset"),

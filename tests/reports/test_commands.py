@@ -26,16 +26,20 @@ def run(*arguments, **more):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False, **more)
 
 
+def movies_of(hub, split="validation"):
+    """The arguments for the samples' movies."""
+    return ("--dataset", hub / "eraser", "--config", "movies", "--split", split)
+
+
 def chunks_of(page):
     text = page.read_text(encoding="utf-8")
     return [unpack(packed) for packed in re.findall(r'id="chunk-\d+">([^<]*)</script>', text)]
 
 
 def test_report_and_board_from_its_score_files(hub, tmp_path):
-    done = run(
-        "report", "--dataset", hub / "eraser", "--config", "movies", "--split", "validation", "--resamples", 50,
-        "--predictions", PREDICTIONS / "movies.val.jsonl", PREDICTIONS / "movies.val.baseline.jsonl", "--out", tmp_path / "report",
-    )  # fmt: skip
+    predictions = (PREDICTIONS / "movies.val.jsonl", PREDICTIONS / "movies.val.baseline.jsonl")
+    files = ("--predictions", *predictions, "--out", tmp_path / "report")
+    done = run("report", *movies_of(hub), "--resamples", 50, *files)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.split()
     assert [Path(line).name for line in lines] == [
@@ -55,16 +59,13 @@ def test_report_and_board_from_its_score_files(hub, tmp_path):
 
 
 def test_a_submission_gives_what_score_gives(hub, tmp_path):
-    done = run(
-        "board", "--submission", f"ours={PREDICTIONS / 'movies.val.jsonl'}", "--dataset", hub / "eraser", "--config", "movies",
-        "--split", "val", "--no-published", "--out", tmp_path / "board", "--space", tmp_path / "space",
-    )  # fmt: skip
+    places = ("--out", tmp_path / "board", "--space", tmp_path / "space")
+    submission = f"ours={PREDICTIONS / 'movies.val.jsonl'}"
+    done = run("board", "--submission", submission, *movies_of(hub, "val"), "--no-published", *places)
     assert done.returncode == 0, done.stderr
     (row,) = json.loads((tmp_path / "board" / "board.json").read_text())["rows"]
-    scored = run(
-        "score", "--dataset", hub / "eraser", "--config", "movies", "--split", "val",
-        "--results", PREDICTIONS / "movies.val.jsonl", "--score-file", tmp_path / "s.json",
-    )  # fmt: skip
+    files = ("--results", PREDICTIONS / "movies.val.jsonl", "--score-file", tmp_path / "s.json")
+    scored = run("score", *movies_of(hub, "val"), *files)
     assert scored.returncode == 0, scored.stderr
     theirs = read_score_file(tmp_path / "s.json", dataset="movies").scores
     for key in ("auprc", "token_macro_f1", "iou_macro_f1", "comprehensiveness", "sufficiency_aopc", "macro_f1"):
@@ -116,11 +117,9 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     first, second = (PREDICTIONS / f"movies.val{end}.jsonl" for end in ("", ".baseline"))
     third = tmp_path / "third.jsonl"
     third.write_text(second.read_text(encoding="utf-8"), encoding="utf-8")
-    written = make_report(
-        hub / "eraser", config="movies", split="validation", out=tmp_path / "out",
-        systems=named_systems([f"ours={first},{second}", f"theirs={third}"]),
-        settings=ReportSettings(n_resamples=20, cluster_by="none"),
-    )  # fmt: skip
+    systems = named_systems([f"ours={first},{second}", f"theirs={third}"])
+    settings, part = ReportSettings(n_resamples=20, cluster_by="none"), {"config": "movies", "split": "validation"}
+    written = make_report(hub / "eraser", **part, out=tmp_path / "out", systems=systems, settings=settings)
     one, other = map(read_score_file, written.score_files)
     values = [0.7563175262, 0.4122834776]  # token macro F1 of the two files
     assert one.scores["token_macro_f1"] == pytest.approx(np.mean(values), abs=1e-4)
@@ -137,11 +136,11 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["--config", "nothing"], 1, "expected one of the configs"),
-        (["--config", "../eraser"], 1, "expected one of the configs"),
-        (["--config", "movies", "--split", "nothing"], 1, "expected one of the splits"),
-        (["--config", "movies"], 0, "split: test (--split names another)"),
-        (["--config", "movies", "--predictions", "none.jsonl"], 1, "none.jsonl: cannot be read"),
+        (["--config", "nothing"], 1, "found 'nothing'"),
+        (["--config", "../eraser"], 1, "found '../eraser'"),
+        (["--config", "movies", "--split", "nothing"], 1, "eraser/movies: "),
+        (["--config", "movies"], 0, "split: test "),
+        (["--config", "movies", "--predictions", "none.jsonl"], 1, "none.jsonl: "),
         (["--config", "movies", "--confidence-level", "2"], 2, "between 0 and 1"),
         (["--config", "movies", "--resamples", "0"], 2, "1 or more"),
     ],
@@ -154,8 +153,7 @@ def test_what_report_refuses(hub, tmp_path, arguments, status, words):
 
 def report_of(hub, path):
     """`report` on the samples' movies, beside the predictions."""
-    split = ("--dataset", hub / "eraser", "--config", "movies", "--split", "val")
-    return run("report", *split, "--predictions", path, "--out", path.parent / "out")
+    return run("report", *movies_of(hub, "val"), "--predictions", path, "--out", path.parent / "out")
 
 
 @pytest.mark.parametrize(
@@ -163,9 +161,9 @@ def report_of(hub, path):
     [
         ("", "empty"),
         ("{", "p.jsonl:1"),
-        ("[]\n", "p.jsonl:1: expected a JSON object, found a list"),
-        ('{"rationales": []}\n', "p.jsonl:1: annotation_id: expected a string or an integer"),
-        ('{"annotation_id": "", "rationales": []}\n', "p.jsonl:1: annotation_id: expected an id, found an empty one"),
+        ("[]\n", "p.jsonl:1: "),
+        ('{"rationales": []}\n', "p.jsonl:1: annotation_id: "),
+        ('{"annotation_id": "", "rationales": []}\n', "p.jsonl:1: annotation_id: "),
         ('{"annotation_id": "unknown", "rationales": []}\n', "'unknown'"),
     ],
 )
@@ -209,11 +207,10 @@ def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
     path = tmp_path / "p.jsonl"
     path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
     with pytest.raises(DataError) as caught:
-        make_report(
-            hub / "eraser", config="movies", split="val", systems=named_systems([str(path)]), out=tmp_path / "out",
-            settings=ReportSettings(n_resamples=5),
-        )  # fmt: skip
-    assert "p.jsonl" in str(caught.value) and not (tmp_path / "out").exists()
+        systems, settings = named_systems([str(path)]), ReportSettings(n_resamples=5)
+        part = {"config": "movies", "split": "val"}
+        make_report(hub / "eraser", **part, systems=systems, out=tmp_path / "out", settings=settings)
+    assert "p.jsonl" in str(caught.value) and caught.value.rule != "input" and not (tmp_path / "out").exists()
 
 
 def test_thresholds_are_those_of_most_instances(hub, tmp_path):
@@ -226,7 +223,7 @@ def test_thresholds_are_those_of_most_instances(hub, tmp_path):
     path = tmp_path / "p.jsonl"
     path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
     done = report_of(hub, path)
-    assert done.returncode == 1 and done.stderr.count("expected the thresholds") == 1
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
     assert "p.jsonl:1: " in done.stderr
 
 
@@ -239,10 +236,9 @@ def test_broken_utf8_names_its_line(hub, tmp_path):
 
 def test_two_systems_of_one_name(hub, tmp_path):
     one, two = (f"a={PREDICTIONS / name}" for name in ("movies.val.jsonl", "movies.val.baseline.jsonl"))
-    done = run(
-        "report", "--dataset", hub / "eraser", "--config", "movies", "--predictions", one, "--predictions", two, "--out", tmp_path
-    )  # fmt: skip
-    assert done.returncode == 1 and "a name of its own" in done.stderr
+    where = ("--dataset", hub / "eraser", "--config", "movies")
+    done = run("report", *where, "--predictions", one, "--predictions", two, "--out", tmp_path)
+    assert done.returncode == 1 and "NAME=FILE" in done.stderr and "a, a" in done.stderr
 
 
 def test_highlight(hub, tmp_path):
@@ -262,7 +258,7 @@ def test_highlight(hub, tmp_path):
     page = run("highlight", "--dataset", hub / "eraser", "--config", "boolq", "--html", tmp_path / "h.html")
     assert page.returncode == 0 and "<div" in (tmp_path / "h.html").read_text()
     lost = run("highlight", "--dataset", hub / "eraser", "--config", "movies", "--id", "none")
-    assert lost.returncode == 1 and "expected an annotation id" in lost.stderr
+    assert lost.returncode == 1 and "found 'none'" in lost.stderr
 
 
 def test_highlight_names_the_line_of_what_does_not_fit(hub, tmp_path):
@@ -270,27 +266,24 @@ def test_highlight_names_the_line_of_what_does_not_fit(hub, tmp_path):
     instances[2]["rationales"][0]["soft_rationale_predictions"].pop()
     path = tmp_path / "p.jsonl"
     path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
-    done = run(
-        "highlight", "--dataset", hub / "eraser", "--config", "movies", "--split", "val", "--predictions", path,
-        "--id", instances[2]["annotation_id"],
-    )  # fmt: skip
+    one = ("--id", instances[2]["annotation_id"])
+    done = run("highlight", *movies_of(hub, "val"), "--predictions", path, *one)
     assert done.returncode == 1 and f"{path}:3: " in done.stderr
 
 
 def test_board_refuses_a_bare_number(tmp_path):
     (tmp_path / "s.json").write_text('{"config": "movies", "auprc": 1.0}')
     done = run("board", "--scores", tmp_path / "s.json", "--out", tmp_path / "board")
-    assert done.returncode == 1 and "expected a signature" in done.stderr and not (tmp_path / "board").exists()
+    assert done.returncode == 1 and "s.json: signature: " in done.stderr and not (tmp_path / "board").exists()
     assert run("board", "--submission", "x=y", "--out", tmp_path / "board").returncode == 2
     assert run("board", "--no-published", "--out", tmp_path / "board").returncode == 2
 
 
 def test_figures_beside_the_report(hub, tmp_path):
     pytest.importorskip("matplotlib", reason="skipped: no matplotlib")
-    done = run(
-        "report", "--dataset", hub / "eraser", "--config", "movies", "--split", "val", "--predictions", PREDICTIONS / "movies.val.jsonl",
-        "--resamples", 20, "--figures", tmp_path / "figures", "--out", tmp_path / "report",
-    )  # fmt: skip
+    places = ("--figures", tmp_path / "figures", "--out", tmp_path / "report")
+    predictions = ("--predictions", PREDICTIONS / "movies.val.jsonl")
+    done = run("report", *movies_of(hub, "val"), *predictions, "--resamples", 20, *places)
     assert done.returncode == 0, done.stderr
     assert {"aopc_comprehensiveness.png", "aopc_sufficiency.svg"} <= {
         path.name for path in (tmp_path / "figures").iterdir()
@@ -339,10 +332,7 @@ def test_board_of_published_rows_is_the_default(tmp_path):
 def test_draws_of_one_system_are_one_line(hub, tmp_path):
     draws = [f"ours={PREDICTIONS / 'movies.val.jsonl'}", f"ours={PREDICTIONS / 'movies.val.baseline.jsonl'}"]
     arguments = [part for draw in draws for part in ("--submission", draw)]
-    done = run(
-        "board", *arguments, "--dataset", hub / "eraser", "--config", "movies", "--split", "val", "--no-published",
-        "--out", tmp_path,
-    )  # fmt: skip
+    done = run("board", *arguments, *movies_of(hub, "val"), "--no-published", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     (row,) = json.loads((tmp_path / "board.json").read_text())["rows"]
     assert row["system"] == "ours" and "mean of 2 draws" in row["source"]

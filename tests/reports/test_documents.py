@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.records.errors import DataError
 from eraser_hub.reports.documents import CHUNK_TOKENS, browse, embedded_json, pack, unpack
 from eraser_hub.reports.marks import MarkedDocument, MarkedInstance, mark
 from eraser_hub.reports.page import ReportContent, write_files, write_report
 from eraser_hub.reports.report_tables import Block, Note, Section, ShownCell, ShownRow
+
+from ..refusals import refused
+
+pytestmark = pytest.mark.unit
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -64,7 +67,7 @@ def test_quotes_stand_with_their_status_and_place(row, instance):
     (chunk,) = map(unpack, browse([[mark(row, said, label_names=("NEG", "POS"))]], ["s"]).packed)
     assert chunk["rows"][0]["systems"][0]["quotes"] == [["fine film", "exact", "d1 1–3"], ["a <b>gem", "not_found", ""]]
     for quote in ("fine film", {"text": "fine film"}, {"text": 3, "status": "exact"}):
-        with pytest.raises(DataError, match=r"quotes\[0\].*expected a quote with text and status"):
+        with refused("type", repr(quote), field="quotes[0]"):
             mark(row, {**instance, "quotes": [quote]}, label_names=("NEG", "POS"))
 
 

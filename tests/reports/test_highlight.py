@@ -14,6 +14,8 @@ import eraser_hub
 from eraser_hub.records.errors import visible
 from eraser_hub.reports.highlight import highlight
 
+pytestmark = pytest.mark.unit
+
 NAMES = ("NEG", "POS")
 
 

@@ -13,6 +13,8 @@ from eraser_hub.reports.report import make_report
 from eraser_hub.reports.report_inputs import named_systems, read_split
 from eraser_hub.reports.system_scores import ReportSettings
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.fixture(scope="module")
 def dataset(samples, tmp_path_factory):

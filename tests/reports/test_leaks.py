@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from eraser_hub.records.digests import file_digest
-from eraser_hub.records.errors import DataError
 from eraser_hub.reports.catalogue import metric
 from eraser_hub.reports.metric_runs import score_system
 from eraser_hub.reports.report import make_report
 from eraser_hub.reports.report_inputs import System, read_split
 from eraser_hub.reports.sections import distribution_notes
 from eraser_hub.reports.system_scores import ReportSettings, SystemScores
+
+from ..refusals import refused
+
+pytestmark = pytest.mark.unit
 
 SETTINGS = ReportSettings(n_resamples=100)
 
@@ -26,19 +29,15 @@ def split(hub):
 
 
 def predictions(split, leaking: bool) -> list[dict]:
-    """The gold label of each row, with the first tokens for POS and the last for NEG, or the fifth to ninth for either."""
+    """Each row's gold label, with the first tokens for POS and the last for NEG, or the fifth to ninth for either."""
     rows = []
     for row in split.labelled():
         document = row["documents"][0]
         end = len(document["text"].split())
         start = 4 if not leaking else 0 if row["classification"] == "POS" else end - 5
         span = {"start_token": start, "end_token": start + 5}
-        rows.append(
-            {
-                "annotation_id": row["annotation_id"], "classification": row["classification"],
-                "rationales": [{"docid": document["docid"], "hard_rationale_predictions": [span]}],
-            }
-        )  # fmt: skip
+        rationales = [{"docid": document["docid"], "hard_rationale_predictions": [span]}]
+        rows.append({key: row[key] for key in ("annotation_id", "classification")} | {"rationales": rationales})
     return rows
 
 
@@ -82,10 +81,7 @@ def test_the_page_says_both_in_sentences(hub, split, tmp_path, text_of):
     ours = write(tmp_path / "ours.jsonl", rows)
     digest = file_digest(ours, hashlib.blake2b(digest_size=6))
     judge = write(tmp_path / "judge.jsonl", evaluated(split, rows, 18), f"rationales:{digest}|erase:remove|seed:1")
-    made = make_report(
-        hub / "eraser", config="movies", split="validation", systems=[System("ours", ours)], out=tmp_path / "report",
-        settings=SETTINGS, evaluators=[System("ours", judge)],
-    )  # fmt: skip
+    made = reported(hub, tmp_path, System("ours", ours), System("ours", judge))
     scores = json.loads(made.score_files[0].read_text())
     assert scores["mask_leak"] == 1 and scores["eval_x"] == 18 / len(rows)
     low, high = scores["eval_x_ci"]
@@ -95,6 +91,11 @@ def test_the_page_says_both_in_sentences(hub, split, tmp_path, text_of):
     assert "EVAL-X: how often a model trained on random subsets of tokens" in text
 
 
+def reported(hub, tmp_path, system: System, evaluator: System):
+    part = {"config": "movies", "split": "validation", "out": tmp_path / "report", "settings": SETTINGS}
+    return make_report(hub / "eraser", **part, systems=[system], evaluators=[evaluator])
+
+
 def test_evaluators_of_something_else_are_refused(hub, split, tmp_path):
     rows = predictions(split, True)
     ours = write(tmp_path / "ours.jsonl", rows)
@@ -102,20 +103,16 @@ def test_evaluators_of_something_else_are_refused(hub, split, tmp_path):
     short = write(tmp_path / "short.jsonl", evaluated(split, rows, 3)[:4])
     plain = write(tmp_path / "plain.jsonl", rows)
 
-    def report(evaluator: System) -> None:
-        make_report(
-            hub / "eraser", config="movies", split="validation", systems=[System("ours", ours)], out=tmp_path / "report",
-            settings=SETTINGS, evaluators=[evaluator],
-        )  # fmt: skip
-
-    for evaluator, words in (
-        (System("ours", other), "expected an evaluator of the rationales of ours.jsonl"),
-        (System("ours", short), "for each annotation, found none"),
-        (System("ours", plain), "expected an evaluator's sufficiency_classification_scores"),
-        (System("theirs", plain), "--evaluator: expected a system's name before it"),
+    scores = "sufficiency_classification_scores"
+    for evaluator, rule, instance, mentions in (
+        (System("ours", other), "file-changed", None, ("ours.jsonl", "rationales:0123456789ab|")),
+        (System("ours", short), "score-missing", rows[4]["annotation_id"], (scores,)),
+        (System("ours", plain), "score-missing", rows[0]["annotation_id"], (scores,)),
+        (System("theirs", plain), "option-value", None, ("--evaluator", "(ours)", "'theirs'")),
     ):
-        with pytest.raises(DataError, match=words):
-            report(evaluator)
+        file = None if rule == "option-value" else evaluator.path
+        with refused(rule, *mentions, file=file, instance=instance):
+            reported(hub, tmp_path, System("ours", ours), evaluator)
 
 
 def test_distances_and_entropies_are_explained_where_there_are_any():

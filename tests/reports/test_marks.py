@@ -8,10 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.records.errors import DataError
 from eraser_hub.reports.marks import MarkedDocument, mark
 
+from ..refusals import refused
+
+pytestmark = pytest.mark.unit
+
 NAMES = ("NEG", "POS")
+SPANS = "rationales[0].hard_rationale_predictions"
+SPAN = f"{SPANS}[0]"
+
+
+def first_span(instance):
+    return instance["rationales"][0]["hard_rationale_predictions"][0]
 
 
 def test_marks_of_a_row(row, instance):
@@ -34,45 +43,63 @@ def test_gold_alone(row):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "rule", "field", "mentions"),
     [
-        (lambda i: i.update(annotation_id="two"), "expected the output for 'one'"),
-        (lambda i: i["rationales"][0].update(docid="d9"), "rationales[0].docid: expected a document of the row"),
-        (lambda i: i["rationales"][1].update(docid="d1"), "expected each document once"),
-        (lambda i: i["rationales"][0]["hard_rationale_predictions"][0].update(end_token=99), "10 tokens"),
-        (lambda i: i["rationales"][0]["hard_rationale_predictions"][0].update(end_token=2), "found [2, 2)"),
-        (lambda i: i["rationales"][0]["hard_rationale_predictions"][0].update(start_token=-1), "found [-1, 5)"),
-        (lambda i: i["rationales"][0]["hard_rationale_predictions"][0].update(start_token=2.0), "expected an integer"),
-        (lambda i: i["rationales"][0]["hard_rationale_predictions"][0].update(start_token=True), "expected an integer"),
-        (lambda i: i["rationales"][0]["hard_rationale_predictions"].append(None), "expected an integer"),
-        (lambda i: i["rationales"][0].update(soft_rationale_predictions=[1.0]), "expected 10 scores"),
-        (lambda i: i["rationales"][1].update(soft_rationale_predictions=[math.nan]), "expected a finite number"),
-        (lambda i: i["rationales"][1].update(soft_rationale_predictions=["1"]), "expected a finite number"),
-        (lambda i: i.update(classification=1), "expected a label"),
+        (lambda i: i.update(annotation_id="two"), "id-unknown", "annotation_id", ("'two'",)),
+        (lambda i: i["rationales"][0].update(docid="d9"), "document-unknown", "rationales[0].docid", ("'d9'",)),
+        (lambda i: i["rationales"][1].update(docid="d1"), "document-twice", "rationales[1].docid", ("'d1'",)),
+        (lambda i: first_span(i).update(end_token=99), "span-bounds", SPAN, ("10 tokens", "[2, 99)")),
+        (lambda i: first_span(i).update(end_token=2), "span-bounds", SPAN, ("[2, 2)",)),
+        (lambda i: first_span(i).update(start_token=-1), "span-bounds", SPAN, ("[-1, 5)",)),
+        (lambda i: first_span(i).update(start_token=2.0), "type", f"{SPAN}.start_token", ("2.0",)),
+        (lambda i: first_span(i).update(start_token=True), "type", f"{SPAN}.start_token", ("True",)),
+        (
+            lambda i: i["rationales"][0]["hard_rationale_predictions"].append(None),
+            "type",
+            f"{SPANS}[2].start_token",
+            ("None",),
+        ),
+        (
+            lambda i: i["rationales"][0].update(soft_rationale_predictions=[1.0]),
+            "length",
+            "rationales[0].soft_rationale_predictions",
+            ("10 scores", "found 1"),
+        ),
+        (
+            lambda i: i["rationales"][1].update(soft_rationale_predictions=[math.nan]),
+            "range",
+            "rationales[1].soft_rationale_predictions[0]",
+            ("nan",),
+        ),
+        (
+            lambda i: i["rationales"][1].update(soft_rationale_predictions=["1"]),
+            "type",
+            "rationales[1].soft_rationale_predictions[0]",
+            ("'1'",),
+        ),
+        (lambda i: i.update(classification=1), "type", "classification", ("found 1",)),
     ],
 )
-def test_an_output_that_does_not_fit(row, instance, change, words):
+def test_an_output_that_does_not_fit(row, instance, change, rule, field, mentions):
     change(instance)
-    with pytest.raises(DataError) as caught:
+    with refused(rule, *mentions, instance="one", field=field):
         mark(row, instance, label_names=NAMES)
-    assert words in str(caught.value) and "'one'" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "rule", "field", "mentions"),
     [
-        (lambda r: r.pop("evidences"), "'evidences'"),
-        (lambda r: r["evidences"][0][0].update(docid="d7"), "evidences[0][0]"),
-        (lambda r: r["evidences"][0][0].update(end_token=11), "found [1, 11)"),
-        (lambda r: r.update(classification=7), "0 to 1, found 7"),
-        (lambda r: r.update(classification=1.0), "expected a label"),
+        (lambda r: r.pop("evidences"), "key-missing", "evidences", ("'evidences'",)),
+        (lambda r: r["evidences"][0][0].update(docid="d7"), "document-unknown", "evidences[0][0]", ("'d7'",)),
+        (lambda r: r["evidences"][0][0].update(end_token=11), "span-bounds", "evidences[0][0]", ("[1, 11)",)),
+        (lambda r: r.update(classification=7), "label-unknown", "classification", ("0 to 1,", "found 7")),
+        (lambda r: r.update(classification=1.0), "label-unknown", "classification", ("found 1.0",)),
     ],
 )
-def test_a_row_that_is_none(row, change, words):
+def test_a_row_that_is_none(row, change, rule, field, mentions):
     change(row)
-    with pytest.raises(DataError, match=r".*") as caught:
+    with refused(rule, *mentions, field=field):
         mark(row, label_names=NAMES)
-    assert words in str(caught.value)
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)

@@ -6,10 +6,13 @@ import json
 
 import pytest
 
-from eraser_hub.records.errors import DataError
 from eraser_hub.reports.report import make_report
 from eraser_hub.reports.report_inputs import named_systems
 from eraser_hub.reports.system_scores import ReportSettings
+
+from ..refusals import refused
+
+pytestmark = pytest.mark.unit
 
 
 @pytest.fixture
@@ -17,11 +20,9 @@ def page_of(hub, text_of):
     """Makes a report of predictions in a folder: what its page says, and its files."""
 
     def make(folder, *arguments):
-        settings = ReportSettings(n_resamples=50)
-        written = make_report(
-            hub / "eraser", config="movies", split="validation", out=folder / "report", settings=settings,
-            systems=named_systems([str(argument) for argument in arguments], ways=True),
-        )  # fmt: skip
+        systems = named_systems([str(argument) for argument in arguments], ways=True)
+        settings, part = ReportSettings(n_resamples=50), {"config": "movies", "split": "validation"}
+        written = make_report(hub / "eraser", **part, out=folder / "report", settings=settings, systems=systems)
         return text_of(written.page), written
 
     return make
@@ -41,5 +42,5 @@ def test_two_systems_by_two_ways(page_of, ways):
 def test_one_system_and_one_that_lacks_a_way(page_of, ways):
     text, _ = page_of(ways, ways / "ours.jsonl")
     assert "Scores by way of erasing" in text and "Kendall" not in text
-    with pytest.raises(DataError, match="found none by mask"):
+    with refused("score-missing", "none by mask", field="theirs.remove"):
         page_of(ways, ways / "ours.jsonl", ways / "theirs.remove.jsonl")

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from eraser_hub.metrics.token_rows import runs
-from eraser_hub.records.errors import DataError
 from eraser_hub.reports.documents import browse, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
 from eraser_hub.reports.metric_runs import score_pair_file
@@ -16,6 +15,8 @@ from eraser_hub.reports.report import make_report
 from eraser_hub.reports.report_inputs import named_systems, read_split
 from eraser_hub.reports.system_scores import ReportSettings
 from eraser_hub.scoring.settings import Inputs
+
+from ..refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +74,8 @@ def test_report_of_every_config(bilingual, tmp_path, config):
 
 
 def test_sides_ranks_and_shared_tokens():
-    original = {
-        "id": "1", "tokens": [["very", "good", "film", "good"]], "sample_type": "ori", "rel_ids": ["2"], "label": 1,
-        "rationale_ids": [[[0, 1], [3]]], "language": "en",
-    }  # fmt: skip
+    text = {"tokens": [["very", "good", "film", "good"]], "rationale_ids": [[[0, 1], [3]]], "language": "en"}
+    original = {"id": "1", "sample_type": "ori", "rel_ids": ["2"], "label": 1, **text}
     perturbed = {"id": "2", "tokens": [["good", "movie"]], "sample_type": "disturb", "rel_ids": None, "label": 1}
     outputs = {
         "1": {
@@ -99,26 +98,25 @@ def test_sides_ranks_and_shared_tokens():
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "rule", "instance", "field", "mentions"),
     [
-        (lambda o: o.pop("2"), "a prediction for every record"),
-        (lambda o: o["1"].update(rationale=[[9]]), "rationale[0]: expected a token's index below 2"),
-        (lambda o: o["1"].update(rationale=[[-1]]), "index below 2"),
-        (lambda o: o["1"].update(rationale=[[True]]), "index below 2"),
-        (lambda o: o["1"].update(rationale=[[0], [0]]), "each of the 1 sequences"),
-        (lambda o: o["1"].update(rationale_tokens="word"), "each of the 1 sequences"),
+        (lambda o: o.pop("2"), "id-missing", "2", None, ()),
+        (lambda o: o["1"].update(rationale=[[9]]), "range", "1", "rationale[0]", ("below 2,", "found 9")),
+        (lambda o: o["1"].update(rationale=[[-1]]), "range", "1", "rationale[0]", ("below 2,", "found -1")),
+        (lambda o: o["1"].update(rationale=[[True]]), "range", "1", "rationale[0]", ("below 2,", "found True")),
+        (lambda o: o["1"].update(rationale=[[0], [0]]), "type", "1", "rationale", ("1 sequences", "[[0], [0]]")),
+        (lambda o: o["1"].update(rationale_tokens="word"), "type", "1", "rationale_tokens", ("1 sequences", "'word'")),
     ],
 )
-def test_outputs_that_do_not_fit(change, words):
+def test_outputs_that_do_not_fit(change, rule, instance, field, mentions):
     rows = [
         {"id": "1", "tokens": [["a", "b"]], "sample_type": "ori", "rel_ids": ["2"], "label": None},
         {"id": "2", "tokens": [["a", "b"]], "sample_type": "disturb", "rel_ids": [], "label": None},
     ]
     outputs = {row["id"]: {"id": row["id"], "rationale": [[0]], "rationale_tokens": [["a", "b"]]} for row in rows}
     change(outputs)
-    with pytest.raises(DataError) as caught:
+    with refused(rule, *mentions, instance=instance, field=field):
         marked_pair((rows[0], rows[1]), outputs)
-    assert words in str(caught.value)
 
 
 def test_a_perturbed_record_that_is_not_there():
@@ -135,7 +133,7 @@ def test_runs():
 
 
 def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):
-    """In the terminal a pair stands as in the report: both sides, their marks and top tokens; and alone in a notebook."""
+    """In the terminal a pair stands as in the report: both sides, their marks and top tokens; alone in a notebook."""
     table = read_split(bilingual, "senti_en", "test")
     outputs = {str(row["id"]): row for row in predictions_for(table.rows)}
     pairs = pairs_of(table.rows)
@@ -151,11 +149,11 @@ def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):
     only = {str(original["id"]): outputs[str(original["id"])]}
     (partly,) = pairs_with(table.rows, str(perturbed["id"]), only, table.label_names)
     assert partly.titles == ("original", "perturbed, no prediction") and partly.documents[1].predicted is None
-    with pytest.raises(DataError, match="a prediction for every record"):
+    with refused("id-missing", instance=original["id"]):
         pairs_with(table.rows, str(perturbed["id"]), {"another": only[str(original["id"])]})
-    with pytest.raises(DataError, match="expected the id of a record, found 'none'"):
+    with refused("id-unknown", "'none'"):
         pairs_with(table.rows, "none", None)
-    with pytest.raises(DataError, match="expected a prediction for this record"):
+    with refused("id-missing", instance=str(original["id"])):
         pairs_with([original | {"rel_ids": []}], None, {})
 
 

@@ -32,8 +32,8 @@ def movies(hub, tmp_path) -> tuple:
         row["quotes"] = ([{**quote, "status": "exact"}] if at % 4 else []) + ([invented] if at % 2 else [])
         row["outcome"] = "answered"
         other = "NEG" if row["classification"] == "POS" else "POS"
-        row["asked_again"] = [{"kind": "redacted", "classification": other if at % 2 else row["classification"],
-                               "outcome": "answered"}]  # fmt: skip
+        label = other if at % 2 else row["classification"]
+        row["asked_again"] = [{"kind": "redacted", "classification": label, "outcome": "answered"}]
     return split, rows
 
 

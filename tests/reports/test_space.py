@@ -8,10 +8,11 @@ import sys
 
 import pytest
 
-from eraser_hub.records.errors import DataError
 from eraser_hub.reports.board import board_lines
 from eraser_hub.reports.board_lines import BoardLine
 from eraser_hub.reports.space import write_space
+
+from ..refusals import refused
 
 gradio = pytest.importorskip("gradio", reason="skipped: gradio is not installed")
 
@@ -93,11 +94,15 @@ def test_the_folder_is_written_as_a_whole_and_no_other_one_is_replaced(tmp_path)
     (tmp_path / "theirs" / "app.py").write_text("theirs")
     (tmp_path / "file").write_text("a file")
     (tmp_path / "link").symlink_to(tmp_path / "theirs")
-    for name, words in (("theirs", r"found no written\.json"), ("file", "a file or a link"), ("link", "or a link")):
-        with pytest.raises(DataError, match=words):
+    for name, rule, mentions in (
+        ("theirs", "file-exists", ("written.json", "--space")),
+        ("file", "file-kind", ()),
+        ("link", "file-kind", ()),
+    ):
+        with refused(rule, *mentions, file=tmp_path / name):
             write_space(tmp_path / name, lines)
     assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["app.py"]
-    with pytest.raises(DataError, match="cannot be written"):  # what is written beside stays away with it
+    with refused("file-unreadable"):  # what is written beside stays away with it
         write_space(tmp_path / "file" / "x", lines, beside=(tmp_path / "pages").mkdir)
     assert not (tmp_path / "pages").exists()
     (tmp_path / "empty").mkdir()

@@ -14,6 +14,8 @@ import pytest
 from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.samples.plant import KD, KINDS, LABELS, SIZES, plant, planted
 
+pytestmark = pytest.mark.unit
+
 Plain = tuple[tuple[str, ...], tuple[int, ...], str]  # tokens, places of the evidence, label
 
 

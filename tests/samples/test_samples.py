@@ -16,6 +16,8 @@ from eraser_hub.metrics.tokens import sentences_of, tokens_of
 
 from ..raw_corpora import annotations, document_ids, documents, evidences
 
+pytestmark = pytest.mark.unit
+
 SPLITS = ("train.jsonl", "val.jsonl", "test.jsonl")
 THRESHOLDS = [0.01, 0.05, 0.1, 0.2, 0.5]
 
@@ -193,11 +195,9 @@ def test_predictions_are_complete_and_fit_their_documents(samples):
         labels = set(CONFIGS[name].label_names)
         for instance in instances:
             scored = [instance, *instance["thresholded_scores"]]
+            fields = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
             distributions = [instance["classification_scores"]]
-            for entry in scored:
-                distributions += [
-                    entry["comprehensiveness_classification_scores"], entry["sufficiency_classification_scores"],
-                ]  # fmt: skip
+            distributions += [entry[field] for entry in scored for field in fields]
             for scores in distributions:
                 assert set(scores) == labels and abs(sum(scores.values()) - 1) < 1e-3 and min(scores.values()) >= 0
             best = max(instance["classification_scores"].values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ import eraser_hub
 from eraser_hub.__main__ import _register, app
 from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.pool import Statistics, divide
-from eraser_hub.records.errors import DataError
 from eraser_hub.scoring.comparison import (
     Inference,
     aligned,
@@ -26,6 +26,8 @@ from eraser_hub.scoring.comparison import (
 from eraser_hub.scoring.result import as_json
 from eraser_hub.scoring.score_tables import comparison_tables
 from eraser_hub.scoring.settings import Inputs
+
+from ..refusals import refused
 
 
 def text_of(result):
@@ -97,7 +99,7 @@ def test_stars_stand_at_the_headline_scores_after_holm_over_them_and_the_pairs()
     assert declared["family"] == ["accuracy"] and keys_of(declared)["map"]["p_bh"] is None
     assert keys_of(declared)["accuracy"]["p_bh"] == pytest.approx(1.5 / 401)
     assert keys_of(compare(*systems, n_resamples=400, adjust="none"))["map"]["p_none"] == pytest.approx(1 / 401)
-    with pytest.raises(DataError, match="primary: expected one of map, token_f1, accuracy, found 'nothing'"):
+    with refused("option-value", "map, token_f1, accuracy,", "'nothing'", field="primary"):
         compare(*systems, primary=["nothing"])
 
 
@@ -105,16 +107,14 @@ def test_too_few_resamples_or_clusters_for_a_star_are_said():
     random = np.random.default_rng(0)
     one, two = (system(random.normal(size=40), None, "map", "token_f1") for _ in range(2))
     assert compare(one, two, n_resamples=39)["notes"] == []
-    assert compare(one, two, n_resamples=38)["notes"] == [
-        "no star is possible: 2 tests need 39 resamples or more, not 38"
-    ]
+    (note,) = compare(one, two, n_resamples=38)["notes"]
+    assert re.findall(r"\d+", note) == ["2", "39", "38"]
     assert compare(one, two, n_resamples=19, adjust="none")["notes"] == []
     six, seven = ([system(random.normal(size=n), None, "map", "token_f1") for _ in range(2)] for n in (6, 7))
-    assert compare(*six)["notes"] == [
-        "no star is possible: of 6 clusters the smallest p is 0.0312, and there are 2 tests"
-    ]
+    (note,) = compare(*six)["notes"]
+    assert re.findall(r"[\d.]+", note) == ["6", "0.0312", "2"]
     assert compare(*seven)["notes"] == []
-    assert "no star is possible" in text_of(compare(*six))
+    assert note in text_of(compare(*six))
 
 
 def test_annotations_of_a_cluster_are_exchanged_together():
@@ -130,9 +130,9 @@ def test_annotations_of_a_cluster_are_exchanged_together():
     assert alone["clusters"] == 12 and "|cluster:none|clusters:12|" in alone["signature"]
     unknown = compare(one, system(values[1]))
     assert keys_of(unknown) == keys_of(found), "who knows the clusters tells them"
-    with pytest.raises(DataError, match="expected the same clusters"):
+    with refused("constant", "cluster_by", field="B"):
         compare(one, system(values[1], clusters=np.arange(12) % 3))
-    with pytest.raises(ValueError, match="cluster_by: expected 'auto' or 'none'"):
+    with refused("option-value", "cluster_by", "'auto'", "'none'", "'topic'"):
         compare(one, two, cluster_by="topic")
 
 
@@ -147,7 +147,7 @@ def test_results_bring_their_clusters():
     assert "|cluster:documents|" in found["signature"]
     short = result([1.0, 0.5, 0.5, 1.0])
     short["per_instance"]["cluster"] = [0]
-    with pytest.raises(DataError, match=r"A\.per_instance\.cluster: expected 4 clusters, one per id, found 1"):
+    with refused("length", "4 clusters", "found 1", field="A.per_instance.cluster"):
         compare(short, result([0.5, 0.5, 0.0, 0.5]))
 
 
@@ -160,7 +160,7 @@ def test_equivalent_systems_are_marked():
     assert "equivalent" not in keys_of(found)["other"] and "|equivalence:0.05|" in found["signature"]
     assert "p equiv" in text_of(found) and "=" in text_of(found).splitlines()[2]
     assert not keys_of(compare(system(base, None, "map"), near, equivalence=0.001))["map"]["equivalent"]
-    with pytest.raises(ValueError, match="equivalence: expected a positive margin"):
+    with refused("option-value", "equivalence", "found 0"):
         compare(near, near, equivalence=0)
 
 
@@ -175,11 +175,9 @@ def test_runs_of_one_system_are_a_list_and_their_mean_and_spread_are_told():
 
 
 def test_a_list_in_place_of_two_systems_is_told_apart():
-    with pytest.raises(
-        DataError, match=r"at least two systems, found 1 .*compare\(a, b\); a list holds the runs of one"
-    ):
+    with refused("length", "found 1", "compare(a, b)"):
         compare([system([1, 2]), system([1, 3])])
-    with pytest.raises(DataError, match="A: expected a result or statistics, found int"):
+    with refused("type", "found int", field="A"):
         compare(3, system([1, 2]))
 
 
@@ -209,38 +207,36 @@ def test_results_of_modules_and_their_statistics_are_the_same_input():
 
 
 def test_from_result_keeps_means_leaves_out_micro_averages_and_undefined_values():
-    result = {
-        "f1": 0.5, "micro": 0.7, "auc": 1.0, "nothing": math.nan, "signature": "s",
-        "per_instance": {"annotation_id": [1, 2], "f1": [1, 0], "micro": [0.1, 0.2], "auc": [1.0, None], "nothing": [None, None]},
-    }  # fmt: skip
-    statistics = from_result(result)
+    columns = {"f1": [1, 0], "micro": [0.1, 0.2], "auc": [1.0, None], "nothing": [None, None]}
+    whole = {"f1": 0.5, "micro": 0.7, "auc": 1.0, "nothing": math.nan, "signature": "s"}
+    statistics = from_result({**whole, "per_instance": {"annotation_id": [1, 2], **columns}})
     assert statistics.ids == ["1", "2"]
     assert {key: float(value) for key, value in statistics.scores().items()} == {"f1": 0.5, "auc": 1.0}
 
 
 @pytest.mark.parametrize(
-    "result",
+    ("score", "columns", "rule"),
     [
-        {"f1": 1.0},
-        {"f1": 1.0, "per_instance": {"f1": [1.0]}},
-        {"f1": 1.0, "per_instance": {"f1": [1.0, 1.0], "annotation_id": ["a", "a"]}},
-        {"f1": 1.0, "per_instance": {"f1": [1.0], "annotation_id": ["a", "b"]}},
-        {"f1": 0.3, "per_instance": {"f1": [1.0], "annotation_id": ["a"]}},
+        (1.0, None, "key-missing"),
+        (1.0, {"f1": [1.0]}, "key-missing"),
+        (1.0, {"f1": [1.0, 1.0], "annotation_id": ["a", "a"]}, "id-twice"),
+        (1.0, {"f1": [1.0], "annotation_id": ["a", "b"]}, "length"),
+        (0.3, {"f1": [1.0], "annotation_id": ["a"]}, "score-missing"),
     ],
 )
-def test_results_that_do_not_serve_are_refused(result):
-    with pytest.raises(DataError, match="expected"):
-        from_result(result)
+def test_results_that_do_not_serve_are_refused(score, columns, rule):
+    with refused(rule):
+        from_result({"f1": score, "per_instance": columns})
 
 
 def test_other_instances_are_refused_by_name_and_number():
-    with pytest.raises(DataError, match="found 2 on one side alone: 'i0', 'j0'"):
+    with refused("id-missing", "instances of A", "found 2 ", "'i0', 'j0'", field="B"):
         compare(system([1, 2]), system([1, 2], ["j0", "i1"]))
-    with pytest.raises(DataError, match=r"found 30 on one side alone.*…"):
+    with refused("id-missing", "instances of x", "found 30 ", ", …", field="y"):
         aligned({"x": [system(range(31))], "y": [system([1])]})
-    with pytest.raises(DataError, match="at least two"):
+    with refused("length", "found 1 "):
         compare(system([1]))
-    with pytest.raises(DataError, match="2 different names"):
+    with refused("option-value", "2 different names", "['a', 'a']"):
         compare(system([1]), system([1]), names=["a", "a"])
 
 
@@ -249,7 +245,7 @@ def test_systems_whose_columns_mean_other_things_are_refused():
     turned = Statistics(two.ids, two.values[:, ::-1], lambda sums: two.finalize(sums[..., ::-1]))
     wider = Statistics(two.ids, np.column_stack([two.values, [1, 1]]), two.finalize)
     for other in (turned, wider):
-        with pytest.raises(DataError, match="same settings"):
+        with refused("constant", "settings"):
             compare(one, other)
 
 
@@ -335,26 +331,29 @@ def test_wrong_usage_and_wrong_data(run, movies, tmp_path):
     cut = tmp_path / "cut.jsonl"
     cut.write_text(ours.read_text(encoding="utf-8")[:500], encoding="utf-8")
     wrong = run(*common, "--results", ours, "--results", cut)
-    assert wrong.exit_code == 1 and isinstance(wrong.exception, DataError) and "cut.jsonl" in str(wrong.exception)
-    twice = run(*common, "--results", ours, "--results", ours)
-    assert isinstance(twice.exception, DataError) and "twice" in str(twice.exception)
+    assert wrong.exit_code == 1
+    with refused("syntax", file="cut.jsonl", line=1):
+        raise wrong.exception
+    with refused("file-twice"):
+        raise run(*common, "--results", ours, "--results", ours).exception
 
 
 def test_runs_clusters_and_the_family_on_the_command_line(run, movies, tmp_path):
     common, (ours, baseline) = movies
     second = tmp_path / "second.jsonl"
     second.write_text(ours.read_text(encoding="utf-8"), encoding="utf-8")
-    found = run(*common, "--results", f"ours={ours},{second}", "--results", f"theirs={baseline}", "--format", "json",
-                "--primary", "auprc", "--adjust", "bh", "--equivalence", "0.1", "--cluster-by", "classification")  # fmt: skip
+    files = ("--results", f"ours={ours},{second}", "--results", f"theirs={baseline}")
+    family = ("--primary", "auprc", "--adjust", "bh", "--equivalence", "0.1")
+    found = run(*common, *files, *family, "--format", "json", "--cluster-by", "classification")
     parsed = json.loads(found.stdout)
     assert set(parsed["spread"]) == {"ours"} and parsed["spread"]["ours"]["auprc"] == 0
     assert parsed["family"] == ["auprc"] and parsed["comparisons"][0]["keys"]["auprc"]["p_bh"] is not None
     assert "|cluster:classification|clusters:2|" in parsed["signature"]
     assert run(*common, "--results", ours, "--results", baseline, "--equivalence", "-1").exit_code == 2
-    wrong = run(*common, "--results", ours, "--results", baseline, "--cluster-by", "nothing")
-    assert isinstance(wrong.exception, DataError) and "'nothing'" in str(wrong.exception)
-    wrong = run(*common, "--results", ours, "--results", baseline, "--cluster-by", "evidences")
-    assert isinstance(wrong.exception, DataError) and "val.jsonl:1" in str(wrong.exception)
+    with refused("key-missing", "'nothing'", file="val.jsonl", line=1):
+        raise run(*common, "--results", ours, "--results", baseline, "--cluster-by", "nothing").exception
+    with refused("type", file="val.jsonl", line=1, field="evidences"):
+        raise run(*common, "--results", ours, "--results", baseline, "--cluster-by", "evidences").exception
 
 
 def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tmp_path):

@@ -8,14 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.tokens import mask, tokens_of
-from eraser_hub.records.errors import DataErrors
 from eraser_hub.scoring.leaks import document_clusters, mask_leak, shape_of, told_by_shape
 from eraser_hub.scoring.result import nested
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.score_tables import score_tables
 from eraser_hub.scoring.settings import ScoreSettings
 
+from ..refusals import refused
 from .small_corpora import lines, written
+
+pytestmark = pytest.mark.unit
 
 ROUNDING = 2.0**-40
 
@@ -113,11 +115,11 @@ def test_clusters_of_documents():
     assert document_clusters([["a"], ["b"]]).tolist() == [0, 1] and document_clusters([]).tolist() == []
 
 
-# --- in `score` ----------------------------------------------------------------------------------------------------------------
+# --- in `score` ---------------------------------------------------------------------------------------------------
 
 
 def corpus(folder, number: int = 24, **changes):
-    """Annotations of two documents, "a" of 4 tokens or more and "b" of 6; a mask that starts "a" for POS and ends "b" for NEG."""
+    """Annotations of documents "a" (4 tokens or more) and "b" (6); a mask that starts "a" for POS, ends "b" for NEG."""
     references, predictions = [], []
     for at in range(number):
         label, names = ("NEG", "POS")[at % 2], (f"{at}a", f"{at}b")
@@ -171,16 +173,12 @@ def test_clusters_are_those_that_are_asked_for(tmp_path):
     random = np.random.default_rng(1)
     references, predictions = [], []
     for at in range(60):
-        docid, label, start = (
-            f"d{at // 6}",
-            ("NEG", "POS")[at // 6 % 2],
-            int(np.random.default_rng(at // 6).integers(0, 30)),
-        )
-        references.append(
-            {"annotation_id": str(at), "classification": ("NEG", "POS")[random.integers(2)], "source": f"s{at // 12}",
-             "documents": [{"docid": docid, "text": "w " * 39 + "w"}],
-             "evidences": [[{"docid": docid, "start_token": 0, "end_token": 1}]]}
-        )  # fmt: skip
+        docid, label = f"d{at // 6}", ("NEG", "POS")[at // 6 % 2]
+        start = int(np.random.default_rng(at // 6).integers(0, 30))
+        gold = {"annotation_id": str(at), "classification": ("NEG", "POS")[random.integers(2)]}
+        evidence = {"docid": docid, "start_token": 0, "end_token": 1}
+        texts = {"documents": [{"docid": docid, "text": "w " * 39 + "w"}], "evidences": [[evidence]]}
+        references.append({**gold, "source": f"s{at // 12}", **texts})
         span = {"start_token": start, "end_token": start + 2}
         rationale = {"docid": docid, "hard_rationale_predictions": [span]}
         predictions.append({"annotation_id": str(at), "classification": label, "rationales": [rationale]})
@@ -197,17 +195,14 @@ def test_clusters_are_those_that_are_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"rationales": []}, "found no rationale"),
-        ({"classification": "POS"}, "there is nothing to tell"),
-    ],
+    ("changes", "found"),
+    [({"rationales": []}, "found no rationale"), ({"classification": "POS"}, "found one")],
 )
-def test_score_says_why_there_is_no_leak_to_tell(tmp_path, changes, words):
+def test_score_says_why_there_is_no_leak_to_tell(tmp_path, changes, found):
     inputs, _, _ = corpus(tmp_path, **changes)
     scored = score(inputs, ScoreSettings(mask_leak=True))
     assert scored.leak is None and "mask_leak" not in nested(scored)
-    assert [note for note in scored.notes if note.startswith("no mask_leak: ") and words in note]
+    assert [note for note in scored.notes if note.startswith("no mask_leak: ") and found in note]
 
 
 def test_without_labels_there_is_none_either(tmp_path):
@@ -225,7 +220,7 @@ def test_spans_that_do_not_fit_are_refused_as_without_it(tmp_path):
     lines(inputs.results, predictions)
     told = []
     for asked in (False, True):
-        with pytest.raises(DataErrors) as error:
+        with refused("span-bounds", 10_000_000_000, file="p.jsonl", line=1, total=24) as caught:
             score(inputs, ScoreSettings(mask_leak=asked))
-        told.append(str(error.value))
-    assert told[0] == told[1] and "expected end_token at most" in told[0]
+        told.append(str(caught.error))
+    assert told[0] == told[1]

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from eraser_hub.records import predictions as reader
-from eraser_hub.records.errors import DataError
 from eraser_hub.scoring.result import nested
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.settings import Inputs, ScoreSettings
 
 from ..metrics.eraser_rows import random_case
+from ..refusals import refused
 from .small_corpora import compare, lines, written
+
+pytestmark = pytest.mark.unit
 
 
 def test_three_processes_give_the_numbers_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,24 +47,26 @@ def not_json(rows: list[dict[str, Any]]) -> None:
     rows[-1]["classification_scores"] = {"NEG": float("nan")}
 
 
-@pytest.mark.parametrize("change", [another_field, twice, not_json])
-def test_what_is_wrong_in_another_share_is_told_as_by_one_process(change: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "rule"), [(another_field, "key-missing"), (twice, "id-twice"), (not_json, "syntax")]
+)
+def test_what_is_wrong_in_another_share_is_told_as_by_one_process(change: Any, rule: str, tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
     change(predictions)
     inputs = written(tmp_path, predictions, references)
     told = []
     for count in (1, 2):
-        with pytest.raises(DataError, match=r"p.jsonl:12: ") as error:
+        with refused(rule, file="p.jsonl", line=12) as caught:
             score(inputs, ScoreSettings(totals_only=True), num_proc=count)
-        told.append(str(error.value))
+        told.append(str(caught.error))
     assert told[0] == told[1]
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=3)
     inputs = written(tmp_path, predictions, references)
-    with pytest.raises(DataError, match=r"nowhere\.jsonl: cannot be read: No such file"):
+    with refused("file-missing", file="nowhere.jsonl"):
         score(Inputs(tmp_path, "val", tmp_path / "nowhere.jsonl"), ScoreSettings(totals_only=True), num_proc=2)
     lines(inputs.results, [])
-    with pytest.raises(DataError, match=r"p\.jsonl"):
+    with refused("empty", file="p.jsonl"):
         score(inputs, ScoreSettings(totals_only=True), num_proc=2)

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.errors import DataError
 from eraser_hub.reports.report_inputs import System, named_systems
 from eraser_hub.scoring.runs import named_runs, system_names
+
+from ..refusals import refused
+
+pytestmark = pytest.mark.unit
 
 
 def test_names_of_files():
     assert system_names([Path("a/x.jsonl"), Path("b/y.jsonl")]) == ["x", "y"]
     assert system_names([Path("a/x.jsonl"), Path("b/x.jsonl")]) == ["a/x", "b/x"]
-    with pytest.raises(DataError, match="twice"):
+    with refused("file-twice"):
         system_names([Path("a.jsonl"), Path("./a.jsonl")])
 
 
@@ -23,14 +26,14 @@ def test_names_of_runs(tmp_path):
     odd.write_text("")
     runs = dict(named_runs(["ours=x/1.jsonl,x/2.jsonl", "y/1.jsonl", str(odd)]))
     assert runs == {"ours": [Path("x/1.jsonl"), Path("x/2.jsonl")], "1": [Path("y/1.jsonl")], "a=b,c": [odd]}
-    with pytest.raises(DataError, match="twice"):
+    with refused("file-twice"):
         named_runs(["a=x.jsonl,y.jsonl", "b=x.jsonl"])
-    with pytest.raises(DataError, match="a name of its own"):
+    with refused("option-value", "NAME=FILE", "a, a"):
         named_runs(["a=x.jsonl", "a=y.jsonl"])
 
 
 def test_a_file_twice_is_refused_and_a_draw_is_not():
-    with pytest.raises(DataError, match="twice"):
+    with refused("file-twice"):
         named_runs(["s=x.jsonl,x.jsonl"])
     assert named_runs(["a=x.jsonl", "a=y.jsonl"], draws=True) == [("a", [Path("x.jsonl")]), ("a", [Path("y.jsonl")])]
 

@@ -13,12 +13,12 @@ import pytest
 
 from eraser_hub.metrics.flatten_arrow import count_texts
 from eraser_hub.metrics.tokens import sentence_sizes
-from eraser_hub.records.errors import DataError
 from eraser_hub.scoring.result import nested, run_signature, write_scores
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.settings import Inputs, ScoreSettings
 
 from ..metrics.eraser_rows import random_case
+from ..refusals import refused
 from .small_corpora import compare, written
 
 CORPORA = ["movies", "multirc", "fever", "evidence_inference", "cose"]
@@ -77,10 +77,10 @@ def test_parquet_errors_name_the_row(samples: Path, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
     rows[1]["rationales"][0]["soft_rationale_predictions"][0] = None
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet")
-    with pytest.raises(DataError, match=r"p\.parquet:2: .*soft_rationale_predictions\[0\]"):
+    with refused("type", "soft_rationale_predictions[0]", file="p.parquet", line=2):
         score(Inputs(samples / "eraser" / "movies", "val", tmp_path / "p.parquet"))
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "p.parquet").read_bytes()[:400])
-    with pytest.raises(DataError, match="Parquet"):
+    with refused("syntax", "Parquet", file="cut.parquet"):
         score(Inputs(samples / "eraser" / "movies", "val", tmp_path / "cut.parquet"))
 
 
@@ -93,7 +93,7 @@ def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> 
     expected = nested(score(Inputs(samples / "eraser" / "movies", "val", results), settings))
     built = Inputs(None, "val", results, dataset=tmp_path / "eraser", config="movies")
     assert json.dumps(nested(score(built, settings))) == json.dumps(expected)
-    with pytest.raises(DataError, match="one of the splits train, validation, test, found 'dev'"):
+    with refused("option-value", "train, validation, test,", "'dev'"):
         score(Inputs(None, "dev", results, dataset=tmp_path / "eraser", config="movies"))
 
 
@@ -105,12 +105,12 @@ def test_boolq_sentences_are_read_as_the_reference_reads_them(samples: Path) -> 
 
 def test_missing_files_are_told(samples: Path, tmp_path: Path) -> None:
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
-    with pytest.raises(DataError, match=r"dev\.jsonl"):
+    with refused("file-missing", "dev.jsonl", "'dev'", file=samples / "eraser" / "movies"):
         score(Inputs(samples / "eraser" / "movies", "dev", results))
-    with pytest.raises(DataError, match="cannot be read"):
+    with refused("file-missing", file="nothing.jsonl"):
         score(Inputs(samples / "eraser" / "movies", "val", tmp_path / "nothing.jsonl"))
     (tmp_path / "val.jsonl").write_text("{}\n")
-    with pytest.raises(DataError, match=r"docs\.jsonl"):
+    with refused("file-missing", "docs.jsonl", file=tmp_path):
         score(Inputs(tmp_path, "val", results))
 
 
@@ -168,7 +168,7 @@ def test_score_file_holds_null_and_is_whole(tmp_path: Path) -> None:
     assert json.loads(text) == {"a": None, "b": None, "c": [1.0, "é"]}
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["scores.json"]
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot be written"):
+    with refused("file-unreadable", file=tmp_path / "file" / "scores.json"):
         write_scores(tmp_path / "file" / "scores.json", {})
 
 

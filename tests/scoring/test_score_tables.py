@@ -13,16 +13,17 @@ from eraser_hub.__main__ import _register, app
 from eraser_hub.scoring.comparison import compare
 from eraser_hub.scoring.score_tables import comparison_tables
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.fixture(scope="module")
 def scored(samples, tmp_path_factory):
     """(arguments of `score` on the sample movies, the scores that it writes)."""
     _register()
     path = tmp_path_factory.mktemp("scores") / "ours.json"
-    arguments = [
-        "score", "--data-dir", str(samples / "eraser" / "movies"), "--split", "val", "--confidence-level", "0.9",
-        "--results", str(samples / "predictions" / "eraser" / "movies.val.jsonl"), "--by", "classification",
-    ]  # fmt: skip
+    where = ["--data-dir", str(samples / "eraser" / "movies"), "--split", "val"]
+    results = ["--results", str(samples / "predictions" / "eraser" / "movies.val.jsonl")]
+    arguments = ["score", *where, *results, "--confidence-level", "0.9", "--by", "classification"]
     done = CliRunner().invoke(app, [*arguments, "--score-file", str(path)])
     assert done.exit_code == 0, done.output
     return arguments, path

@@ -23,6 +23,8 @@ from eraser_hub.conversion.eraser.check import check_eraser
 from eraser_hub.metrics.tokens import tokens_of
 from eraser_hub.records.errors import DataError
 
+from ...refusals import refused
+
 _spec = importlib.util.spec_from_file_location("built_by_hand", Path(__file__).with_name("built.py"))
 assert _spec is not None and _spec.loader is not None
 built = importlib.util.module_from_spec(_spec)
@@ -44,9 +46,9 @@ def test_a_folder_without_a_fault(tmp_path):
     report = check_eraser(built.write_built(tmp_path / "eraser", built.rows()), leakage=True)
     assert levels(report) == {}
     assert report.violations == 0 and report.leakage == []
-    assert [(s.config, s.split, s.rows, s.documents) for s in report.splits] == [
-        ("movies", "train", 3, 3), ("movies", "validation", 2, 2), ("movies", "test", 1, 1),
-    ]  # fmt: skip
+    assert {s.config for s in report.splits} == {"movies"}
+    sizes = [(s.split, s.rows, s.documents) for s in report.splits]
+    assert sizes == [("train", 3, 3), ("validation", 2, 2), ("test", 1, 1)]
 
 
 def span(rows: Splits, **changes: Any) -> None:
@@ -58,6 +60,10 @@ def _another_document(rows: Splits) -> None:
     rows["train"][1]["rationale_positions"].append([])
 
 
+def _add(rows: Splits, split: str, name: str, text: str) -> None:
+    rows[split].append(built.row(name, text, [], position=9, docid="t0.txt"))
+
+
 SEEDED: list[tuple[str, Callable[[Splits], Any], str]] = [
     ("ids", lambda r: r["train"][1].update(annotation_id="t0"), "'t0' stands 2 times"),
     ("labels", lambda r: r["train"][1].update(classification=2), "'t1': label 2"),
@@ -67,7 +73,7 @@ SEEDED: list[tuple[str, Callable[[Splits], Any], str]] = [
     ("spans", lambda r: span(r, start_token=-3), "'t1': 't1.txt' [-3, 2)"),
     ("spans", lambda r: span(r, start_token=2, end_token=1), "[2, 1)"),
     ("spans", lambda r: span(r, start_token=None), "[-2147483648, 2)"),
-    ("evidence documents", lambda r: span(r, docid="t0.txt"), "lies in no document of the row"),
+    ("evidence documents", lambda r: span(r, docid="t0.txt"), "'t1': 't0.txt' [0, 2)"),
     ("evidence text", lambda r: span(r, text="a dul"), "text 'a dul', tokens 'a dull'"),
     ("evidence text", lambda r: span(r, text="a Dull"), "text 'a Dull'"),
     ("evidence text", lambda r: span(r, text=""), "text ''"),
@@ -87,12 +93,10 @@ SEEDED: list[tuple[str, Callable[[Splits], Any], str]] = [
     ("missing values", lambda r: r["train"][1].update(annotation_id=None), "annotation_id is null"),
     ("position", lambda r: r["train"][1].update(position=1), "1 twice"),
     ("document names", _another_document, "'t1': a document twice".replace("'", "")),
-    ("document texts", lambda r: r["train"].append(built.row("t9", "another .", [], position=9, docid="t0.txt")), "two"),
-    ("shared documents", lambda r: r["test"].append(built.row("s1", built.TEXTS[0], [], position=2, docid="t0.txt")),
-     "train and test: 1, e.g. 't0.txt'"),
-    ("document texts", lambda r: r["test"].append(built.row("s1", "else .", [], position=2, docid="t0.txt")),
-     "'t0.txt' differs"),
-]  # fmt: skip
+    ("document texts", lambda r: _add(r, "train", "t9", "another ."), "'t0.txt'"),
+    ("shared documents", lambda r: _add(r, "test", "s1", built.TEXTS[0]), "train and test: 1, e.g. 't0.txt'"),
+    ("document texts", lambda r: _add(r, "test", "s1", "else ."), "'t0.txt'"),
+]
 
 
 @pytest.mark.parametrize(("check", "spoil", "said"), SEEDED, ids=[f"{k}-{e[0]}" for k, e in enumerate(SEEDED)])
@@ -107,22 +111,19 @@ def test_a_seeded_violation_is_found(tmp_path, check, spoil, said):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "mentions"),
     [
-        ({"splits": [{"name": "train", "num_examples": 4}]}, "expected 4 rows, found 3"),
-        (
-            {"splits": [{"name": "dev", "num_examples": 4}]},
-            "dev: expected it in dataset_info and in configs, found it in dataset_info alone",
-        ),
-        ({"features": [{"name": "annotation_id", "dtype": "string"}]}, "the column classification is not in the card"),
-        ({"features": None}, "its features cannot be read"),
-        ({"config_name": "films"}, "no dataset_info"),
+        ({"splits": [{"name": "train", "num_examples": 814}]}, ("movies/train: ", "814 rows", " 3")),
+        ({"splits": [{"name": "dev", "num_examples": 4}]}, ("movies/dev: ", "dataset_info", "configs")),
+        ({"features": [{"name": "annotation_id", "dtype": "string"}]}, ("column classification",)),
+        ({"features": None}, ("movies: ", "features")),
+        ({"config_name": "films"}, ("movies: ", "dataset_info")),
     ],
 )
-def test_a_card_that_does_not_tell_the_truth(tmp_path, changes, said):
+def test_a_card_that_does_not_tell_the_truth(tmp_path, changes, mentions):
     report = check_eraser(built.write_built(tmp_path / "eraser", built.rows(), **changes))
     assert levels(report)["card"][0] == "violation"
-    assert said in words(report, "card")
+    assert all(each in words(report, "card") for each in mentions)
 
 
 def test_a_card_with_other_types(tmp_path):
@@ -133,19 +134,18 @@ def test_a_card_with_other_types(tmp_path):
     table = table.set_column(place, "num_tokens", table["num_tokens"].cast(pa.int64()))
     pq.write_table(table.replace_schema_metadata({b"huggingface": b"{}"}), path)
     said = words(check_eraser(folder), "card")
-    assert "column num_tokens: expected int32, found int64" in said
-    assert "expected no `huggingface` key in the metadata" in said
+    assert all(each in said for each in ("num_tokens", "int32", "int64", "`huggingface`"))
 
 
 @pytest.mark.parametrize(
     ("config", "split", "check", "spoil"),
     [
-        ("cose", "validation", "evidence text", lambda r: r.update(evidences=[[{**r["evidences"][0][0], "text": "se"}]])),
+        ("cose", "validation", "evidence text", lambda r: r["evidences"][0][0].update(text="se")),
         ("movies", "test", "empty spans", lambda r: r.update(built.row("e", "a b c", [(0, 1), (1, 1)], position=9))),
         ("movies", "train", "no evidence", lambda r: r.update(built.row("e", "a b c", [], position=9))),
         ("fever", "train", "repeated spans", lambda r: r.update(built.row("e", "a b c", [(0, 1), (0, 1)], position=9))),
     ],
-)  # fmt: skip
+)
 def test_a_listed_quirk_is_named_and_is_no_violation(tmp_path, config, split, check, spoil):
     rows = built.rows()
     spoil(rows[split][0])
@@ -165,9 +165,8 @@ def test_the_same_elsewhere_is_a_note_or_a_violation(tmp_path):
     rows["train"][1]["evidences"][0][0]["text"] = "clipped"
     rows["train"][1]["rationale"] = "clipped … ."
     report = check_eraser(built.write_built(tmp_path / "eraser", rows, "multirc"))
-    assert levels(report) == {
-        "empty spans": ("note", 1), "repeated spans": ("note", 1), "evidence text": ("violation", 1),
-    }  # fmt: skip
+    notes = dict.fromkeys(("empty spans", "repeated spans"), ("note", 1))
+    assert levels(report) == {**notes, "evidence text": ("violation", 1)}
 
 
 @pytest.mark.parametrize(("first", "behind"), [(0, 3), (1, 0), (-1, 1)])
@@ -187,9 +186,8 @@ def test_boolq_may_share_documents_and_the_others_may_not(tmp_path):
     assert levels(check_eraser(built.write_built(tmp_path / "a" / "eraser", rows, "boolq"))) == {
         "shared documents": ("quirk", 1)
     }
-    assert levels(check_eraser(built.write_built(tmp_path / "b" / "eraser", rows, "fever")))["shared documents"] == (
-        "violation", 1,
-    )  # fmt: skip
+    others = levels(check_eraser(built.write_built(tmp_path / "b" / "eraser", rows, "fever")))
+    assert others["shared documents"] == ("violation", 1)
 
 
 def test_an_extra_split_may_share_documents_and_it_is_said(tmp_path):
@@ -231,9 +229,18 @@ def test_documents_beside(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "harm", ["no card", "no yaml", "bad yaml", "no file", "not parquet", "no column", "unknown config"]
+    ("harm", "rule", "mentioned"),
+    [
+        ("no card", "file-missing", "README.md"),
+        ("no yaml", "syntax", "README.md"),
+        ("bad yaml", "syntax", "README.md"),
+        ("no file", "file-missing", "movies/train-*.parquet"),
+        ("not parquet", "syntax", "train-00000-of-00001.parquet"),
+        ("no column", "key-missing", "evidences"),
+        ("unknown config", "option-value", "'films'"),
+    ],
 )
-def test_a_folder_that_cannot_be_read(tmp_path, harm):
+def test_a_folder_that_cannot_be_read(tmp_path, harm, rule, mentioned):
     folder = built.write_built(tmp_path / "eraser", built.rows())
     path = folder / "movies" / "train-00000-of-00001.parquet"
     configs = None
@@ -251,7 +258,7 @@ def test_a_folder_that_cannot_be_read(tmp_path, harm):
         pq.write_table(pq.read_table(path).drop_columns(["evidences"]), path)
     else:
         configs = ["films"]
-    with pytest.raises(DataError):
+    with refused(rule, mentioned):
         check_eraser(folder, configs)
 
 
@@ -262,7 +269,7 @@ def test_damaged_parquet_is_an_error_or_a_finding(tmp_path):
     folder = built.write_built(tmp_path / "eraser", built.rows())
     path = folder / "movies" / "train-00000-of-00001.parquet"
     whole, random = path.read_bytes(), np.random.default_rng(0)
-    refused = 0
+    unreadable = 0
     for k in range(150):
         content = bytearray(whole)
         for place in random.integers(0, len(content), size=1 + k % 3):
@@ -272,20 +279,26 @@ def test_damaged_parquet_is_an_error_or_a_finding(tmp_path):
             try:
                 look()
             except DataError:
-                refused += 1
-    assert refused > 100
+                unreadable += 1
+    assert unreadable > 100
 
 
-@pytest.mark.parametrize(("column", "values"), [
-    ("classification", ["NEG", "POS", "NEG"]), ("num_tokens", [1.5] * 3), ("evidences", [[], [], []]),
-    ("documents", [[{"docid": "a"}]] * 3), ("annotation_id", [1, 2, 3]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("classification", ["NEG", "POS", "NEG"]),
+        ("num_tokens", [1.5] * 3),
+        ("evidences", [[], [], []]),
+        ("documents", [[{"docid": "a"}]] * 3),
+        ("annotation_id", [1, 2, 3]),
+    ],
+)
 def test_a_column_of_another_kind_is_an_error(tmp_path, column, values):
     folder = built.write_built(tmp_path / "eraser", built.rows())
     path = folder / "movies" / "train-00000-of-00001.parquet"
     table = pq.read_table(path)
     pq.write_table(table.set_column(table.column_names.index(column), column, pa.array(values)), path)
-    with pytest.raises(DataError, match=f"expected the column {column} as"):
+    with refused("type", f"column {column} ", file=path):
         check_eraser(folder)
 
 
@@ -306,9 +319,15 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert result.exit_code == 1 and "label 7" in result.output and "1 violations" in result.output
     result = runner.invoke(app, ["check", "--dataset", str(bad), "--format", "json"])
     assert result.exit_code == 1 and json.loads(result.output)["violations"] == 1
-    for arguments in (["check", "films"], ["check", "--dataset", "nowhere"], ["check", "--dataset", str(good), "--format", "x"],
-                      ["check", "--dataset", str(good), "--config", "films"], ["check"]):  # fmt: skip
-        assert runner.invoke(app, arguments).exit_code == 2, arguments
+    of_good = ["--dataset", str(good)]
+    for arguments in (
+        ["films"],
+        ["--dataset", "nowhere"],
+        [*of_good, "--format", "x"],
+        [*of_good, "--config", "films"],
+    ):
+        assert runner.invoke(app, ["check", *arguments]).exit_code == 2, arguments
+    assert runner.invoke(app, ["check"]).exit_code == 2
 
 
 SENTENCE = st.lists(st.sampled_from(["sea", "a", "é", ".", "a a"]), min_size=1, max_size=5).map(" ".join)
@@ -326,7 +345,7 @@ def test_any_rows_made_the_plain_way_have_no_violation(tmp_path_factory, documen
     assert check_eraser(folder, leakage=True).violations == 0
 
 
-# ------------------------------------------------------------------------------------------- the samples, the real files
+# -- the samples, the real files --------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -339,9 +358,7 @@ def test_the_samples_have_every_listed_quirk_and_no_violation(sample_report):
     from eraser_hub.conversion.eraser.check import QUIRKS
 
     assert sample_report.violations == 0 and sample_report.errors == []
-    found = {
-        (s.config, s.split, f.check) for s in sample_report.splits for f in s.findings if f.level == "quirk"
-    }  # fmt: skip
+    found = {(s.config, s.split, f.check) for s in sample_report.splits for f in s.findings if f.level == "quirk"}
     for config, split, check in QUIRKS:
         assert any(c == config and (split in ("*", s)) and k == check for c, s, k in found), (config, split, check)
 

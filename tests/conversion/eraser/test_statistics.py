@@ -18,10 +18,10 @@ from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.statistics import eraser_statistics
 from eraser_hub.metrics.tokens import sentences_of, tokens_of
 from eraser_hub.records.built import batches, open_built
-from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from ...raw_corpora import annotations, documents, evidences
+from ...refusals import refused
 
 _spec = importlib.util.spec_from_file_location("built_for_statistics", Path(__file__).with_name("built.py"))
 assert _spec is not None and _spec.loader is not None
@@ -215,7 +215,7 @@ def test_every_form_holds_every_figure(sample_folder):
 def test_a_span_outside_of_its_document_is_an_error(tmp_path):
     rows = built.rows()
     rows["train"][1]["evidences"][0][0]["end_token"] = 10**6
-    with pytest.raises(DataError, match=r"'t1': expected a span inside a document of the row, found \[0, 1000000\)"):
+    with refused("span-bounds", "[0, 1000000)", instance="t1"):
         eraser_statistics(built.write_built(tmp_path / "eraser", rows))
 
 
@@ -226,7 +226,7 @@ def test_a_label_number_without_a_name_is_an_error(tmp_path):
     numbers = [10**6, *table["classification"].to_pylist()[1:]]
     at = table.column_names.index("classification")
     pq.write_table(table.set_column(at, table.schema.field(at), pa.array(numbers, table.schema.field(at).type)), path)
-    with pytest.raises(DataError, match="classification: expected a label name or 0 to 1, found 1000000"):
+    with refused("label-unknown", "0 to 1", 1000000, field="classification"):
         eraser_statistics(folder)
 
 

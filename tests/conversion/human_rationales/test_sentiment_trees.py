@@ -17,7 +17,10 @@ from eraser_hub.conversion.human_rationales.sentiment_trees import (
     read_trees,
     unescape,
 )
-from eraser_hub.records.errors import DataError
+
+from ...refusals import refused
+
+pytestmark = pytest.mark.unit
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="() \t\n\r"), min_size=1, max_size=6)
 LABELS = st.integers(0, 4)
@@ -136,41 +139,41 @@ def test_a_no_break_space_is_no_blank() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "rule", "column", "mentioned"),
     [
-        ("(3 (2 a) (4 b)", "1 not closed"),
-        ("(3 (2 a)) )", "expected the end of the line"),
-        ("(3 (2 a)) (2 b)", "expected the end of the line"),
-        ("(5 a)", "label from 0 to 4, found '5'"),
-        ("(-1 a)", "label from 0 to 4, found '-1'"),
-        ("(44 a)", "found '44'"),
-        ("(x a)", "found 'x'"),
-        ("(٣ a)", "label from 0 to 4"),
-        ("(3)", "expected a word or a node"),
-        ("()", "expected a label"),
-        ("((2 a))", "expected a label"),
-        ("(3 a b)", "expected ')'"),
-        ("(3 a (2 b))", "expected ')' after a word"),
-        ("(3 (2 a) b)", "expected a node or ')'"),
-        ("word", "expected '('"),
-        (")", "expected '('"),
-        ("(3", "1 not closed"),
-        ("(", "not closed"),
+        ("(3 (2 a) (4 b)", "syntax", 15, "1"),
+        ("(3 (2 a)) )", "syntax", 11, "')'"),
+        ("(3 (2 a)) (2 b)", "syntax", 11, "'('"),
+        ("(5 a)", "label-unknown", 2, "'5'"),
+        ("(-1 a)", "label-unknown", 2, "'-1'"),
+        ("(44 a)", "label-unknown", 2, "'44'"),
+        ("(x a)", "label-unknown", 2, "'x'"),
+        ("(٣ a)", "label-unknown", 2, "'٣'"),
+        ("(3)", "syntax", 3, "')'"),
+        ("()", "label-unknown", 2, "')'"),
+        ("((2 a))", "label-unknown", 2, "'('"),
+        ("(3 a b)", "syntax", 6, "'b'"),
+        ("(3 a (2 b))", "syntax", 6, "'('"),
+        ("(3 (2 a) b)", "syntax", 10, "'b'"),
+        ("word", "syntax", 1, "'word'"),
+        (")", "syntax", 1, "')'"),
+        ("(3", "syntax", 3, "1"),
+        ("(", "syntax", 2, "1"),
     ],
 )
-def test_what_is_no_tree_is_refused_with_its_line(tmp_path: Path, line: str, says: str) -> None:
+def test_what_is_no_tree_is_refused_with_its_line(
+    tmp_path: Path, line: str, rule: str, column: int, mentioned: str
+) -> None:
     path = tmp_path / "dev.txt"
     path.write_text(f"(2 fine)\n{line}\n(2 fine)\n", encoding="utf-8")
-    with pytest.raises(DataError) as error:
+    with refused(rule, f":2: column {column}: ", mentioned, file=path, line=2):
         list(read_trees(path))
-    assert says in str(error.value)
-    assert str(error.value).startswith(f"{path}:2: ")
 
 
 def test_broken_utf8_is_refused_with_its_line_and_byte(tmp_path: Path) -> None:
     path = tmp_path / "dev.txt"
     path.write_bytes(b"(2 fine)\n(2 caf\xe9)\n")
-    with pytest.raises(DataError, match=r":2: .*0xe9 at byte 7"):
+    with refused("encoding", "0xe9", "byte 7", line=2):
         list(read_trees(path))
 
 
@@ -185,9 +188,9 @@ def test_a_byte_order_mark_is_passed_over_at_the_start_alone(tmp_path: Path) -> 
 def test_a_flood_in_an_error_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "dev.txt"
     path.write_text("(3 a " + "b" * 100_000 + ")\n", encoding="utf-8")
-    with pytest.raises(DataError) as error:
+    with refused("syntax", "'bbb", line=1) as caught:
         list(read_trees(path))
-    assert len(str(error.value)) < 500
+    assert len(str(caught.error)) < 500
 
 
 def test_the_real_development_trees(corpora: Path) -> None:

@@ -21,7 +21,10 @@ from eraser_hub.conversion.human_rationales.wikiattack import (
     read_comments,
     read_rationales,
 )
-from eraser_hub.records.errors import DataError
+
+from ...refusals import refused
+
+pytestmark = pytest.mark.unit
 
 HEADER = "platform_comment_id,rationale\n"
 
@@ -44,46 +47,55 @@ def test_records_come_back_as_they_were_written(tmp_path_factory: pytest.TempPat
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "rule", "field", "mentions"),
     [
-        ('7,"[0, 2]"', "expected 0 or 1 at index 1, found 2"),
-        ('7,"[0, 1.0]"', "found 1.0"),
-        ('7,"[true]"', "found True"),
-        ('7,"[NaN]"', "found nan"),
-        ('7,"[0, 1"', "expected a JSON list"),
-        ('7,"{}"', "expected a JSON list"),
-        ("7,", "expected a JSON list"),
-        ("7", "expected 2 fields, found 1"),
-        ("", "expected 2 fields, found 0"),
-        ('7,"[0]",x', "expected 2 fields, found 3"),
-        (',"[0]"', "expected an id"),
-        ('7,"[0]', "not CSV"),
-        ('7,"[0]"x', "not CSV"),
-        ('1,"[0]"', "expected each id once, found it on line 2 as well"),
-        ('7,"' + "[" * 50_000 + '"', "expected a JSON list"),
-        ('7,"[' + "0, " * 50_000 + '0]"', "not CSV: field larger"),
+        ('7,"[0, 814]"', "choice", "rationale", ("index 1", 814)),
+        ('7,"[0, 1.0]"', "choice", "rationale", ("1.0",)),
+        ('7,"[true]"', "choice", "rationale", ("True",)),
+        ('7,"[NaN]"', "choice", "rationale", ("nan",)),
+        ('7,"[0, 1"', "syntax", "rationale", ("'[0, 1'",)),
+        ('7,"{}"', "type", "rationale", ("{}",)),
+        ("7,", "syntax", "rationale", ("''",)),
+        ("7", "length", None, ("2 fields", " 1")),
+        ("", "length", None, ("2 fields", " 0")),
+        ('7,"[0]",x', "length", None, ("2 fields", " 3")),
+        (',"[0]"', "empty", "platform_comment_id", ()),
+        ('7,"[0]', "syntax", None, ("CSV",)),
+        ('7,"[0]"x', "syntax", None, ("CSV",)),
+        ('1,"[0]"', "id-twice", None, ("'1'", "line 2 ")),
+        ('7,"' + "[" * 50_000 + '"', "syntax", "rationale", ("'[[[",)),
+        ('7,"[' + "0, " * 50_000 + '0]"', "syntax", None, ("CSV", "131072")),
     ],
 )
-def test_what_is_no_record_is_refused_with_its_line(tmp_path: Path, line: str, says: str) -> None:
+def test_what_is_no_record_is_refused_with_its_line(
+    tmp_path: Path, line: str, rule: str, field: str | None, mentions: tuple[object, ...]
+) -> None:
     path = write(tmp_path / "wiki_attack_dev_rationale.csv", HEADER + '1,"[0]"\n' + line + "\n")
-    with pytest.raises(DataError) as error:
+    with refused(rule, *mentions, file=path, line=3, field=field) as caught:
         list(read_rationales(path))
-    assert says in str(error.value)
-    assert str(error.value).startswith(f"{path}:3: ")
-    assert len(str(error.value)) < 500
+    assert str(caught.error).startswith(f"{path}:3: ")
+    assert len(str(caught.error)) < 500
 
 
-@pytest.mark.parametrize("text", ["", "id,rationale\n", "platform_comment_id\n", "rationale,platform_comment_id\n"])
-def test_another_header_is_refused(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("", "empty"),
+        ("id,rationale\n", "key-missing"),
+        ("platform_comment_id\n", "key-missing"),
+        ("rationale,platform_comment_id\n", "key-missing"),
+    ],
+)
+def test_another_header_is_refused(tmp_path: Path, text: str, rule: str) -> None:
     path = write(tmp_path / "x.csv", text)
-    with pytest.raises(DataError, match=r":1: expected the columns platform_comment_id,rationale"):
+    with refused(rule, "platform_comment_id,rationale", line=1):
         list(read_rationales(path))
 
 
 def test_broken_utf8_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(HEADER.encode() + b'1,"[0]"\n\xff,"[0]"\n')
-    with pytest.raises(DataError, match=r":3: expected UTF-8, found byte 0xff at byte 1"):
+    with refused("encoding", "0xff", "byte 1", line=3):
         list(read_rationales(path))
 
 
@@ -108,21 +120,23 @@ def test_quotes_in_a_tsv_are_plain_signs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "rule", "line", "mentions"),
     [
-        ("rev_id\tcomment\n1\thi\textra\n", ":2: expected 2 fields, found 3"),
-        ("rev_id\tcomment\n1\thi\n1\tho\n", ":3: .*expected each id once, found it on line 2"),
-        ("rev_id\tyear\n1\t2000\n", ":1: expected the columns rev_id and comment"),
-        ("", ":1: expected the columns"),
+        ("rev_id\tcomment\n1\thi\textra\n", "length", 2, ("2 fields", " 3")),
+        ("rev_id\tcomment\n1\thi\n1\tho\n", "id-twice", 3, ("'1'", "line 2 ")),
+        ("rev_id\tyear\n1\t2000\n", "key-missing", 1, ("rev_id", "comment", "['rev_id', 'year']")),
+        ("", "key-missing", 1, ("rev_id", "comment", "[]")),
     ],
 )
-def test_a_damaged_comments_file_is_refused(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(DataError, match=says):
+def test_a_damaged_comments_file_is_refused(
+    tmp_path: Path, text: str, rule: str, line: int, mentions: tuple[str, ...]
+) -> None:
+    with refused(rule, *mentions, file="c.tsv", line=line):
         read_comments(write(tmp_path / "c.tsv", text), {"1"})
 
 
 def test_a_judgement_other_than_0_and_1_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r":2: .*attack: expected 0 or 1, found '2'"):
+    with refused("choice", "'2'", line=2, instance="1", field="attack"):
         read_attacks(write(tmp_path / "a.tsv", "rev_id\tattack\n1\t2\n"), {"1"})
 
 
@@ -130,10 +144,9 @@ def test_a_judgement_other_than_0_and_1_is_refused(tmp_path: Path) -> None:
 def test_a_mask_longer_or_shorter_than_its_comment_is_refused(tmp_path: Path, mask: list[int]) -> None:
     rationales = write(tmp_path / "r.csv", HEADER + f'1,"{json.dumps(mask)}"\n')
     comments = write(tmp_path / "c.tsv", "rev_id\tcomment\n1\tgo away\n")
-    with pytest.raises(DataError) as error:
+    mentions = ("2 tokens", f"{comments}:2,", f" {len(mask)}")
+    with refused("length", *mentions, file=rationales, line=2, instance="1", field="rationale"):
         wikiattack_rows(rationales, read_comments(comments, {"1"}), None, comments)
-    assert f"{rationales}:2: instance '1': rationale: expected a mask of 2 tokens" in str(error.value)
-    assert f"those of {comments}:2, found one of" in str(error.value)
 
 
 def test_a_comment_that_is_missing_leaves_its_row_without_text_and_is_counted(tmp_path: Path) -> None:

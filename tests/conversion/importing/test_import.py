@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 import eraser_hub
 from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.importing.corpus import Columns, Imported, import_corpus
+from eraser_hub.conversion.importing.corpus import SAID, Columns, Imported, import_corpus
 from eraser_hub.conversion.importing.sources import parted, source_of_file, source_of_rows, sources_of_dataset
-from eraser_hub.records.errors import DataError
 
+from ...refusals import refused
 from .corpora import Row, group_masks, kept_masks, rows_of, source, write_lines
 
 MASKS = Columns(("tokens",), ("mask",), "label")
@@ -30,9 +30,10 @@ def run(rows: list[Row], columns: Columns, out: Path, **options: Any) -> Importe
     return import_corpus({"train": source(rows)}, "mine", columns, out, **options)
 
 
-def said(result: Imported, words: str) -> str:
-    (line,) = [note for note in result.notes if words in note]
-    return line
+def said(result: Imported, check: str) -> str:
+    """What an import says of a check: how often, and where."""
+    (line,) = [note for note in result.notes if note.startswith(f"{SAID[check]}: ")]
+    return line.removeprefix(f"{SAID[check]}: ")
 
 
 def typed(*words: str) -> Any:
@@ -40,17 +41,29 @@ def typed(*words: str) -> Any:
     return CliRunner().invoke(app, ["import", *words])
 
 
-# ---------------------------------------------------------------------------------------------------- what is taken
+# -- what is taken ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("mask", "groups"),
     [
-        ([0, 1, 1], [[0, 1, 1]]), ([False, True, False], [[0, 1, 0]]), ([0.0, 1.0, 0.0], [[0, 1, 0]]), ("[0, 1, 1]", [[0, 1, 1]]),
-        ("[False, True, False]", [[0, 1, 0]]), ("a *fine* film", [[0, 1, 0]]), ("*a fine* film", [[1, 1, 0]]), ("a f*in*e film", [[0, 1, 0]]),
-        ([[0, 1, 0], [0, 0, 1]], [[0, 1, 0], [0, 0, 1]]), ([[0, 1, 0], []], [[0, 1, 0]]), ([[0, 1, 0], None], [[0, 1, 0]]),
-        (["*a* fine film", "a fine *film*"], [[1, 0, 0], [0, 0, 1]]), (None, []), ([], []), ("", []), ([[], []], []),
+        ([0, 1, 1], [[0, 1, 1]]),
+        ([False, True, False], [[0, 1, 0]]),
+        ([0.0, 1.0, 0.0], [[0, 1, 0]]),
+        ("[0, 1, 1]", [[0, 1, 1]]),
+        ("[False, True, False]", [[0, 1, 0]]),
+        ("a *fine* film", [[0, 1, 0]]),
+        ("*a fine* film", [[1, 1, 0]]),
+        ("a f*in*e film", [[0, 1, 0]]),
+        ([[0, 1, 0], [0, 0, 1]], [[0, 1, 0], [0, 0, 1]]),
+        ([[0, 1, 0], []], [[0, 1, 0]]),
+        ([[0, 1, 0], None], [[0, 1, 0]]),
+        (["*a* fine film", "a fine *film*"], [[1, 0, 0], [0, 0, 1]]),
+        (None, []),
+        ([], []),
+        ("", []),
+        ([[], []], []),
         ([[1, 1, 0], [1, 1, 0]], [[1, 1, 0], [1, 1, 0]]),
     ],
-)  # fmt: skip
+)
 def test_masks_in_every_form(mask: object, groups: list[list[int]], tmp_path: Path) -> None:
     result = run([{**GOOD, "mask": mask}], MASKS, tmp_path)
     (row,) = rows_of(result.folder)
@@ -60,11 +73,21 @@ def test_masks_in_every_form(mask: object, groups: list[list[int]], tmp_path: Pa
 @pytest.mark.parametrize(
     ("spans", "groups"),
     [
-        ([[2, 6]], [[0, 1, 0]]), ([{"start": 2, "end": 6}], [[0, 1, 0]]), ({"start": [2], "end": [6]}, [[0, 1, 0]]), ("2-6", [[0, 1, 0]]),
-        ("2:6; 7-11", [[0, 1, 1]]), ("[[2, 6], [7, 11]]", [[0, 1, 1]]), ("[(2, 6)]", [[0, 1, 0]]), ([[[2, 6]], [[7, 11]]], [[0, 1, 0], [0, 0, 1]]),
-        ([[], [[2, 6]]], [[0, 1, 0]]), ([[3, 4]], [[0, 1, 0]]), ([[1, 2]], []), ([[2, 2]], []), (None, []),
+        ([[2, 6]], [[0, 1, 0]]),
+        ([{"start": 2, "end": 6}], [[0, 1, 0]]),
+        ({"start": [2], "end": [6]}, [[0, 1, 0]]),
+        ("2-6", [[0, 1, 0]]),
+        ("2:6; 7-11", [[0, 1, 1]]),
+        ("[[2, 6], [7, 11]]", [[0, 1, 1]]),
+        ("[(2, 6)]", [[0, 1, 0]]),
+        ([[[2, 6]], [[7, 11]]], [[0, 1, 0], [0, 0, 1]]),
+        ([[], [[2, 6]]], [[0, 1, 0]]),
+        ([[3, 4]], [[0, 1, 0]]),
+        ([[1, 2]], []),
+        ([[2, 2]], []),
+        (None, []),
     ],
-)  # fmt: skip
+)
 def test_spans_in_every_form(spans: object, groups: list[list[int]], tmp_path: Path) -> None:
     result = run([{"text": "a fine film", "label": "x", "spans": spans}], SPANS, tmp_path)
     (row,) = rows_of(result.folder)
@@ -93,9 +116,9 @@ def test_quotes_stand_once_or_are_told(tmp_path: Path) -> None:
     result = run([{"text": text, "quotes": quotes, "label": "x"}], QUOTES, tmp_path)
     (row,) = rows_of(result.folder)
     assert [one["text"] for one in row["evidences"][0]] == ["plot is", "thin and thin,", "but warm."]
-    assert "2 (rows:1: 'cold', rows:1: '  ')" in said(result, "do not stand in the text")
-    assert "1 (rows:1: 'thin' 2 times)" in said(result, "several times")
-    assert "widened to whole tokens: 2" in said(result, "widened")
+    assert said(result, "quotes nowhere") == "2 (rows:1: 'cold', rows:1: '  ')"
+    assert said(result, "quotes twice") == "1 (rows:1: 'thin' 2 times)"
+    assert said(result, "widened").startswith("2 ")
 
 
 def test_a_quote_of_whole_words_goes_before_one_within_a_word(tmp_path: Path) -> None:
@@ -103,16 +126,14 @@ def test_a_quote_of_whole_words_goes_before_one_within_a_word(tmp_path: Path) ->
     (row,) = rows_of(result.folder)
     assert group_masks(row) == [[0, 1]]
     result = run([{"text": "bad or bad", "quotes": "bad", "label": "x"}], QUOTES, tmp_path / "two")
-    assert "1 (rows:1: 'bad' 2 times)" in said(result, "several times")
+    assert said(result, "quotes twice") == "1 (rows:1: 'bad' 2 times)"
 
 
 def test_labels(tmp_path: Path) -> None:
     rows = [{**GOOD, "label": label} for label in (["b", "a", "b"], ["a", "b"], "c", ["a"])]
     result = run(rows, MASKS, tmp_path)
     assert result.labels == ["a", "b", "c"] and result.rows == {"train": 3}
-    assert said(result, "labels tie").endswith("1 (rows:2)") and said(result, "majority's is taken").endswith(
-        "1 (rows:1)"
-    )
+    assert (said(result, "ties"), said(result, "labels differ")) == ("1 (rows:2)", "1 (rows:1)")
     numbers = run([{**GOOD, "label": number} for number in (10, 9, 2.0)], MASKS, tmp_path / "numbers")
     assert numbers.labels == ["2", "9", "10"]
     named = import_corpus(
@@ -127,14 +148,17 @@ def test_texts_are_shared_within_a_split_and_counted_across(tmp_path: Path) -> N
     result = import_corpus({"train": source(rows), "test": source(rows[:1])}, "mine", columns, tmp_path)
     assert [row["documents"][0]["docid"] for row in rows_of(result.folder)] == ["0", "0", "0"]
     assert [row["documents"][0]["docid"] for row in rows_of(result.folder, "test")] == ["test:0"]
-    assert said(result, "same text").endswith("2 (1, 2)") and "1 (test:0 of test)" in said(result, "several splits")
+    assert (said(result, "shared"), said(result, "in several splits")) == ("2 (1, 2)", "1 (test:0 of test)")
 
 
 @pytest.mark.parametrize(
     ("tokenizer", "tokens"),
-    [("blanks", ["它\u00a0很好。", "Sehr", "gut."]), ("whitespace", ["它", "很好。", "Sehr", "gut."]),
-     ("characters", [*"它很好。Sehrgut."])],
-)  # fmt: skip
+    [
+        ("blanks", ["它\u00a0很好。", "Sehr", "gut."]),
+        ("whitespace", ["它", "很好。", "Sehr", "gut."]),
+        ("characters", [*"它很好。Sehrgut."]),
+    ],
+)
 def test_tokenizers(tokenizer: str, tokens: list[str], tmp_path: Path) -> None:
     rows = [{"text": "它\u00a0很好。 Sehr\ngut.", "label": "x", "spans": [[2, 4]]}]
     result = run(rows, SPANS, tmp_path, tokenizer=tokenizer)
@@ -152,16 +176,15 @@ def test_a_tokenizers_folder(tmp_path: Path) -> None:
     rows = [{"text": "unkind  words!", "label": "x", "spans": [[2, 6]]}]
     (row,) = rows_of(run(rows, SPANS, tmp_path / "out", tokenizer=str(tmp_path)).folder)
     assert eraser_hub.tokens(row)[0] == ["un", "kind", "words", "!"] and row["rationale"] == "kind"
-    with pytest.raises(
-        DataError, match=r"--tokenizer: expected whitespace, characters, or a folder with a tokenizer\.json"
-    ):
+    mentions = ("whitespace", "characters", "tokenizer.json", repr(str(tmp_path / "out")))
+    with refused("option-value", *mentions, field="--tokenizer"):
         run(rows, SPANS, tmp_path / "other", tokenizer=str(tmp_path / "out"))
     (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(DataError, match=r"tokenizer\.json: cannot be read as a tokenizer"):
+    with refused("model", file="tokenizer.json"):
         run(rows, SPANS, tmp_path / "other", tokenizer=str(tmp_path))
 
 
-# ----------------------------------------------------------------------------------------------------- where it is from
+# -- where it is from -------------------------------------------------------------------------------------------------
 def test_the_same_rows_from_every_kind_of_source(tmp_path: Path) -> None:
     rows = [
         {"id": "a", "text": "a fine film", "quotes": ["fine"], "label": "good"},
@@ -176,8 +199,9 @@ def test_the_same_rows_from_every_kind_of_source(tmp_path: Path) -> None:
     (tmp_path / "object.json").write_text(json.dumps({row["id"]: row for row in rows}))
     write_lines(tmp_path / "lines.json", rows)
     names = ("rows.parquet", "rows.csv", "rows.jsonl", "list.json", "object.json", "lines.json")
-    sources = [*(source_of_file(tmp_path / name) for name in names), sources_of_dataset(str(tmp_path / "saved"), None, None)["train"],
-               source_of_rows(held, "memory"), source_of_rows(held.to_iterable_dataset(), "stream")]  # fmt: skip
+    sources = [source_of_file(tmp_path / name) for name in names]
+    sources += [sources_of_dataset(str(tmp_path / "saved"), None, None)["train"]]
+    sources += [source_of_rows(held, "memory"), source_of_rows(held.to_iterable_dataset(), "stream")]
     columns = Columns(("text",), ("quotes",), "label", tokenized=False, kind="quotes", id="id")
     folders = [
         import_corpus({"train": one}, "mine", columns, tmp_path / str(at)).folder for at, one in enumerate(sources)
@@ -188,10 +212,9 @@ def test_the_same_rows_from_every_kind_of_source(tmp_path: Path) -> None:
 
 
 def test_the_names_of_a_class_label_are_kept_wherever_they_stand(tmp_path: Path) -> None:
-    features = datasets.Features({
-        "tokens": datasets.List(datasets.Value("string")), "mask": datasets.List(datasets.Value("int8")),
-        "annotators": {"label": datasets.List(datasets.ClassLabel(names=["neg", "pos"]))},
-    })  # fmt: skip
+    columns_of = {"tokens": datasets.List(datasets.Value("string")), "mask": datasets.List(datasets.Value("int8"))}
+    labels_of = {"label": datasets.List(datasets.ClassLabel(names=["neg", "pos"]))}
+    features = datasets.Features({**columns_of, "annotators": labels_of})
     rows = [{"tokens": ["a"], "mask": [1], "annotators": {"label": [1, 1, 0]}}]
     held = datasets.Dataset.from_list(rows, features=features)
     held.to_parquet(tmp_path / "rows.parquet")
@@ -202,7 +225,7 @@ def test_the_names_of_a_class_label_are_kept_wherever_they_stand(tmp_path: Path)
     other = held.cast(
         datasets.Features(features | {"annotators": {"label": datasets.List(datasets.ClassLabel(names=["x", "y"]))}})
     )
-    with pytest.raises(DataError, match=r"annotators\.label: expected one ClassLabel, or none, in all splits"):
+    with refused("constant", "('neg', 'pos')", "('x', 'y')", field="annotators.label"):
         import_corpus({"train": held, "test": other}, "mine", columns, tmp_path / "2")
 
 
@@ -225,7 +248,7 @@ def test_a_built_dataset_of_ours_can_be_imported_again(tmp_path: Path, samples: 
     ]
     done = typed(*words, "--label", "label", "--out", str(tmp_path / "out"))
     assert done.exit_code == 0, done.output
-    assert "split: train (left out: validation, test; --split SPLIT=SPLIT takes them)" in done.stderr
+    assert "split: train " in done.stderr and "validation, test; --split" in done.stderr
     done = typed(
         *words, "--label", "label", "--out", str(tmp_path / "all"), "--split", "val=validation", "--split", "test=test"
     )
@@ -249,7 +272,7 @@ def test_shares_of_one_file(tmp_path: Path) -> None:
                 for split in ("train", "val", "test")
             }
         )
-        assert "stand in several splits" not in done.stderr
+        assert SAID["in several splits"] not in done.stderr
     one = held[0]
     assert (
         one == held[1]
@@ -260,153 +283,171 @@ def test_shares_of_one_file(tmp_path: Path) -> None:
     assert all(str((int(name) + 200) % 400) in names for names in one.values() for name in names)
     for share in ("0%", "100%", "x%", "-1%"):
         assert typed(*words, "--split", f"test={share}", "--out", str(tmp_path / "out")).exit_code == 2
-    with pytest.raises(DataError, match="expected shares of less than 100% together"):
+    with refused("option-value", "100%", "{'test': 0.5, 'val': 0.5}", field="--split"):
         parted(source([GOOD]), {"test": 0.5, "val": 0.5}, ["tokens"])
 
 
-# ---------------------------------------------------------------------------------------------------------- what is refused
+# -- what is refused --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("cells", "message"),
+    ("cells", "rule", "field", "mentions"),
     [
-        ({"mask": [0, 1]}, r"rows:1: mask: expected 3 marks, one a token, found 2"),
-        ({"mask": [0, 2, 0]}, r"mask\[1\]: expected 0 or 1, found 2"),
-        ({"mask": [0, "1", 0]}, "mask"),
-        ({"mask": [[0, 1, 0], [0, 1]]}, r"mask\[1\]: expected 3 marks"),
-        ({"mask": 3}, "mask: expected a list of 0 and 1, found 3"),
-        ({"mask": "a *fine film"}, "found an asterisk without its partner"),
-        ({"mask": "a *good* film"}, "found 'good' in place of 'fine'|found 'good. film' in place of 'fine film'"),
-        ({"mask": "a *fine*"}, "found no ' film' at its end"),
-        ({"tokens": ["a b", "c", "d"]}, r"tokens\[0\]: expected a token without a blank, found 'a b'"),
-        ({"tokens": ["a", "", "d"]}, r"tokens\[1\]: expected a token without a blank, found ''"),
-        ({"tokens": ["a", "b\nc", "d"]}, r"tokens\[1\]: expected a token"),
-        ({"tokens": ["a", None, "d"]}, r"tokens\[1\]: expected a token"),
-        ({"tokens": "a fine film"}, r"tokens: expected a list of tokens \(--text takes running text\)"),
-        ({"tokens": None}, "tokens: expected a list of tokens"),
-        ({"label": None}, "label: expected a label, found None"),
-        ({"label": ""}, "label: expected a label, found ''"),
-        ({"label": []}, "label: expected a label, found an empty list"),
-        ({"label": {"x": 1}}, "label: expected a string or a whole number"),
-        ({"label": float("nan")}, "label: expected a label, found nan"),
-        ({"label": "\ud800"}, "label: expected a string"),
-        ({"tokens": ["\ud800", "b", "c"]}, r"tokens\[0\]: expected a token"),
+        ({"mask": [0, 1]}, "length", "mask", ("3 marks", " 2")),
+        ({"mask": [0, 814, 0]}, "choice", "mask[1]", (814,)),
+        ({"mask": [0, "1", 0]}, "choice", "mask[1]", ("'1'",)),
+        ({"mask": [[0, 1, 0], [0, 1]]}, "length", "mask[1]", ("3 marks", " 2")),
+        ({"mask": 814}, "type", "mask", (814,)),
+        ({"mask": "a *fine film"}, "syntax", "mask", ("asterisk",)),
+        ({"mask": "a *good* film"}, "span-text", "mask", ("'good* film'", "'fine film'", "character 4")),
+        ({"mask": "a *fine*"}, "span-text", "mask", ("' film'",)),
+        ({"tokens": ["a b", "c", "d"]}, "text", "tokens[0]", ("'a b'",)),
+        ({"tokens": ["a", "", "d"]}, "text", "tokens[1]", ("''",)),
+        ({"tokens": ["a", "b\nc", "d"]}, "text", "tokens[1]", (repr("b\nc"),)),
+        ({"tokens": ["a", None, "d"]}, "text", "tokens[1]", ("None",)),
+        ({"tokens": "a fine film"}, "type", "tokens", ("--text", "'a fine film'")),
+        ({"tokens": None}, "type", "tokens", ("--text", "None")),
+        ({"label": None}, "label-missing", "label", ("None",)),
+        ({"label": ""}, "label-missing", "label", ("''",)),
+        ({"label": []}, "label-missing", "label", ("list",)),
+        ({"label": {"x": 1}}, "type", "label", ("{'x': 1}",)),
+        ({"label": float("nan")}, "label-missing", "label", ("nan",)),
+        ({"label": "\ud800"}, "type", "label", ("d800",)),
+        ({"tokens": ["\ud800", "b", "c"]}, "text", "tokens[0]", ("d800",)),
     ],
-)  # fmt: skip
-def test_a_cell_that_is_not_what_it_should_be(cells: Row, message: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=message):
+)
+def test_a_cell_that_is_not_what_it_should_be(
+    cells: Row, rule: str, field: str, mentions: tuple[object, ...], tmp_path: Path
+) -> None:
+    with refused(rule, *mentions, file="rows", line=1, field=field):
         run([{**GOOD, **cells}], MASKS, tmp_path)
     assert not list(tmp_path.iterdir()) or not (tmp_path / "mine").exists()
 
 
 @pytest.mark.parametrize(
-    "spans",
-    [[[-1, 2]], [[3, 2]], [[0, 99]], [["0", 2]], [[0, 1.5]], [[True, 2]], [[1, 2, 3]], "2-", "2-6,7", {"a": 1}, 3, [{"start": 1}], [[[[1, 2]]]]],
-)  # fmt: skip
-def test_spans_that_are_none(spans: object, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"rows:1: spans.*: expected"):
+    ("spans", "rule", "field", "mentioned"),
+    [
+        ([[-1, 2]], "span-order", "spans[0]", "[-1, 2]"),
+        ([[3, 2]], "span-order", "spans[0]", "[3, 2]"),
+        ([[0, 99]], "span-bounds", "spans[0]", "[0, 99]"),
+        ([["0", 2]], "type", "spans[0][0]", "'0'"),
+        ([[0, 1.5]], "type", "spans[0][0]", " 0"),
+        ([[True, 2]], "type", "spans[0][0]", "True"),
+        ([[1, 2, 3]], "type", "spans[0][0]", " 1"),
+        ("2-", "syntax", "spans", "'2-'"),
+        ("2-6,7", "syntax", "spans", "'2-6,7'"),
+        ({"a": 1}, "type", "spans", "{'a': 1}"),
+        (814, "type", "spans", "814"),
+        ([{"start": 1}], "type", "spans[0]", "[1, None]"),
+        ([[[[1, 2]]]], "type", "spans[0][0]", "[[1, 2]]"),
+    ],
+)
+def test_spans_that_are_none(spans: object, rule: str, field: str, mentioned: str, tmp_path: Path) -> None:
+    with refused(rule, mentioned, file="rows", line=1, field=field):
         run([{"text": "a fine film", "label": "x", "spans": spans}], SPANS, tmp_path)
 
 
 def test_columns_that_are_not_there_and_ids_twice(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"rows:1: masks: expected the column, found \['tokens', 'mask', 'label'\]"):
+    with refused("key-missing", "['tokens', 'mask', 'label']", file="rows", line=1, field="masks"):
         run([GOOD], Columns(("tokens",), ("masks",), "label"), tmp_path)
-    with pytest.raises(DataError, match=r"rows:1: label\.x: expected the column"):
+    with refused("key-missing", file="rows", line=1, field="label.x"):
         run([GOOD], Columns(("tokens",), ("mask",), "label.x"), tmp_path)
-    with pytest.raises(DataError, match=r"rows:2: id: expected each id once, found 'a' again \(first on line 1\)"):
+    with refused("id-twice", "'a'", "line 1)", file="rows", line=2, field="id"):
         run([{**GOOD, "id": "a"}, {**GOOD, "id": "a"}], Columns(("tokens",), ("mask",), "label", id="id"), tmp_path)
-    with pytest.raises(DataError, match=r"expected 3 annotators, as in the other texts of the row, found 2"):
+    with refused("length", "3 annotators", " 2", file="rows", line=1, field="mask"):
         rows = [{**GOOD, "mask": [[0, 1, 0]] * 2, "more": [[0, 1, 0]] * 3}]
         run(rows, Columns(("tokens", "tokens"), ("mask", "more"), "label"), tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content", "rule", "line", "mentions"),
     [
-        ("rows.txt", b"x", r"expected a file ending in \.jsonl, \.ndjson"),
-        ("rows.jsonl", b'{"tokens": \n', r"rows\.jsonl:1: expected a whole JSON object"),
-        ("rows.jsonl", json.dumps(GOOD).encode() + b"\n\n", r"rows\.jsonl:2: expected a JSON object, found an empty line"),
-        ("rows.jsonl", b"\xff\n", r"rows\.jsonl:1: expected UTF-8"),
-        ("rows.jsonl", b"", "expected at least one row that can be taken, found none"),
-        ("rows.json", b"3", "expected a list of rows, or an object of rows, found 3"),
-        ("rows.json", b"[3]", r"rows\.json:1: expected an object, found 3"),
-        ("rows.json", b"[" * 3000, "nested too deeply|expected a JSON object"),
-        ("rows.csv", b"tokens,tokens\n1,2\n", r"rows\.csv:1: expected each column once"),
-        ("rows.csv", b"tokens,mask,label\n1,2\n", r"rows\.csv:2: expected 3 fields, found 2"),
-        ("rows.csv", b'tokens,mask,label\n"a,b\n', r"rows\.csv:\d: is no CSV"),
-        ("rows.csv", b"tokens,mask,label\n\xff,1,x\n", r"rows\.csv:2: expected UTF-8"),
-        ("rows.parquet", b"PAR1", r"rows\.parquet: cannot be read as Parquet"),
+        ("rows.txt", b"x", "file-name", None, (".jsonl, .ndjson", "'rows.txt'")),
+        ("rows.jsonl", b'{"tokens": \n', "syntax", 1, ("of 11",)),
+        ("rows.jsonl", json.dumps(GOOD).encode() + b"\n\n", "empty", 2, ()),
+        ("rows.jsonl", b"\xff\n", "encoding", 1, ("0xff",)),
+        ("rows.jsonl", b"", "empty", None, ()),
+        ("rows.json", b"814", "type", None, (814,)),
+        ("rows.json", b"[814]", "type", 1, (814,)),
+        ("rows.json", b"[" * 3000, "size-limit", 1, (64,)),
+        ("rows.csv", b"tokens,tokens\n1,2\n", "key-twice", 1, ("['tokens', 'tokens']",)),
+        ("rows.csv", b"tokens,mask,label\n1,2\n", "length", 2, ("3 fields", " 2")),
+        ("rows.csv", b'tokens,mask,label\n"a,b\n', "syntax", 2, ("CSV",)),
+        ("rows.csv", b"tokens,mask,label\n\xff,1,x\n", "encoding", 2, ("0xff",)),
+        ("rows.parquet", b"PAR1", "syntax", None, ("Parquet",)),
     ],
-)  # fmt: skip
-def test_files_that_are_not_in_order(name: str, content: bytes, message: str, tmp_path: Path) -> None:
+)
+def test_files_that_are_not_in_order(
+    name: str, content: bytes, rule: str, line: int | None, mentions: tuple[object, ...], tmp_path: Path
+) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=message):
+    with refused(rule, *mentions, file=name, line=line):
         import_corpus({"train": source_of_file(tmp_path / name)}, "mine", MASKS, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_no_folder_of_others_is_replaced(tmp_path: Path) -> None:
     target = run([GOOD], MASKS, tmp_path).folder
-    with pytest.raises(DataError, match=r"mine: expected no such folder yet, or an empty one; --force replaces it"):
+    with refused("file-exists", "--force", file="mine"):
         run([GOOD], MASKS, tmp_path)
     run([{**GOOD, "label": "new"}], MASKS, tmp_path, force=True)
     assert rows_of(target)[0]["classification"] == 0 and "new" in (target / "corpus.yaml").read_text()
     (target / "corpus.yaml").unlink()
-    with pytest.raises(DataError, match="expected a corpus folder to replace"):
+    with refused("file-exists", "corpus.yaml", "--out", file="mine"):
         run([GOOD], MASKS, tmp_path, force=True)
     assert (target / "train.jsonl").is_file()
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "movies", "", ".", "documents", "a b"])
 def test_names_that_no_corpus_can_have(name: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="--name: expected"):
+    with refused("option-value", repr(name), field="--name"):
         import_corpus({"train": source([GOOD])}, name, MASKS, tmp_path / "out")
 
 
 @pytest.mark.parametrize("splits", [("all",), ("docs",), ("a b",), ("../x",), ("val", "validation")])
 def test_splits_that_no_dataset_can_have(splits: tuple[str, ...], tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="--split: expected"):
+    with refused("option-value", ", ".join(splits), field="--split"):
         import_corpus({split: source([GOOD]) for split in splits}, "mine", MASKS, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "mentions"),
     [
-        ("", "expected one of --tokens, --text"),
-        ("--tokens t --text t --mask m", "found --tokens and --text"),
-        ("--tokens t", "expected one of --mask, --spans, --quotes"),
-        ("--tokens t --tokens u --mask m", "expected it as often as --tokens (2), found it 1 times"),
-        ("--tokens t --mask m --offsets tokens", "it goes with --spans"),
-        ("--text t --spans m --offsets words", "expected one of tokens, characters, sentences"),
-        ("--tokens t --mask m --tokenizer characters", "it goes with --text"),
-        ("--tokens t --mask m --annotators all", "expected one of groups, majority"),
-        ("--tokens t --mask m --split x", "expected SPLIT=FILE, found 'x'"),
-        ("--tokens t --mask m --split train=x.jsonl", "expected other splits than train, which is --from"),
+        ("", ("--tokens, --text",)),
+        ("--tokens t --text t --mask m", ("found --tokens and --text",)),
+        ("--tokens t", ("--mask, --spans, --quotes",)),
+        ("--tokens t --tokens u --mask m", ("--mask:", "--tokens (2)", "1 times")),
+        ("--tokens t --mask m --offsets tokens", ("--offsets:", "--spans")),
+        ("--text t --spans m --offsets words", ("--offsets:", "tokens, characters, sentences", "'words'")),
+        ("--tokens t --mask m --tokenizer characters", ("--tokenizer:", "--text")),
+        ("--tokens t --mask m --annotators all", ("--annotators:", "groups, majority", "'all'")),
+        ("--tokens t --mask m --split x", ("--split:", "SPLIT=FILE", "'x'")),
+        ("--tokens t --mask m --split train=x.jsonl", ("--split:", "train", "--from")),
     ],
-)  # fmt: skip
-def test_bad_usage(words: str, said: str, tmp_path: Path) -> None:
+)
+def test_bad_usage(words: str, mentions: tuple[str, ...], tmp_path: Path) -> None:
     path = write_lines(tmp_path / "rows.jsonl", [GOOD])
     done = typed(
         "--from", str(path), "--name", "mine", "--label", "label", "--out", str(tmp_path / "out"), *words.split()
     )
-    assert done.exit_code == 2 and said in " ".join(done.stderr.replace("│", " ").split())
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert done.exit_code == 2 and all(each in said for each in mentions), said
 
 
 def test_no_such_file_and_no_such_dataset(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read: No such file"):
+    with refused("file-missing", file="nothing.jsonl"):
         source_of_file(tmp_path / "nothing.jsonl")
-    with pytest.raises(DataError, match="nothing: expected a file, a dataset's folder, or a dataset of the Hub"):
+    with refused("file-missing", "org/name", file="nothing"):
         sources_of_dataset(str(tmp_path / "nothing"), None, None)
 
 
-# --------------------------------------------------------------------------------------------------------- the whole way
+# -- the whole way ----------------------------------------------------------------------------------------------------
 def test_the_hatexplain_shape_to_annotator_agreement(tmp_path: Path, samples: Path) -> None:
     files = samples / "any_corpus"
-    done = typed(
-        "--from", str(files / "hatexplain_train.json"), "--split", f"test={files / 'hatexplain_test.json'}", "--name", "village",
-        "--tokens", "post_tokens", "--mask", "rationales", "--label", "annotators.label", "--out", str(tmp_path),
-    )  # fmt: skip
+    columns = ["--tokens", "post_tokens", "--mask", "rationales", "--label", "annotators.label"]
+    places = ["--split", f"test={files / 'hatexplain_test.json'}", "--name", "village", "--out", str(tmp_path)]
+    done = typed("--from", str(files / "hatexplain_train.json"), *columns, *places)
     assert done.exit_code == 0, done.output
     assert "village: train 18, test 9; labels hatespeech, normal, offensive" in done.stdout
-    assert "their labels tie: 1 (hatexplain_train.json:19)" in done.stderr
+    assert f"{SAID['ties']}: 1 (hatexplain_train.json:19)" in done.stderr
     built = HUB_DATASETS["eraser"].build(None, out=tmp_path / "hub", source=tmp_path).folder
     rows = datasets.Dataset.from_parquet(str(built / "annotators/village.parquet"), cache_dir=str(tmp_path / "cache"))
     metric = Path(eraser_hub.__file__).parents[1] / "metrics/annotator_agreement.py"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,8 @@ from eraser_hub.conversion.importing.corpus import Columns, import_corpus
 from eraser_hub.conversion.importing.texts import by_blanks, by_characters, by_whitespace, text_of
 
 from .corpora import Row, group_masks, kept_masks, rows_of, source
+
+pytestmark = pytest.mark.unit
 
 # tokens may hold anything but the blank, the line end and halves of characters; other blanks part no tokens
 TOKENS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=" \n"), min_size=1, max_size=4)
@@ -27,9 +30,9 @@ def marked(draw: st.DrawFn, tokens: st.SearchStrategy[str] = TOKENS) -> Row:
 
 
 def imported(
-    rows: list[Row], columns: Columns, folder: str, **options: str
+    rows: list[Row], columns: Columns, folder: str, **options: Any
 ) -> tuple[list[Row], dict[str, list[list[int]]]]:
-    target = import_corpus({"train": source(rows)}, "mine", columns, Path(folder), **options).folder  # type: ignore[arg-type]
+    target = import_corpus({"train": source(rows)}, "mine", columns, Path(folder), **options).folder
     return rows_of(target), kept_masks(target)
 
 
@@ -56,14 +59,12 @@ def test_marks_within_the_text_say_the_same(row: Row, other: Row) -> None:
         spans = [(at, at + 1) for at, mark in enumerate(mask) if mark]
         # an asterisk of the text at a token's edge would make the copy say two things
         copy = [f"*{word}*" if mark else word for word, mark in zip(words, mask, strict=True)]
-        cells |= {
-            f"{name}_tokens": words, f"{name}_mask": mask, f"{name}_spans": [list(span) for span in spans],
-            f"{name}_text": " ".join(words), f"{name}_copy": " ".join(copy),
-            f"{name}_characters": [[starts[at], starts[at] + len(words[at])] for at, _ in spans],
-        }  # fmt: skip
+        cells |= {f"{name}_tokens": words, f"{name}_mask": mask, f"{name}_spans": [list(span) for span in spans]}
+        cells |= {f"{name}_text": " ".join(words), f"{name}_copy": " ".join(copy)}
+        cells[f"{name}_characters"] = [[starts[at], starts[at] + len(words[at])] for at, _ in spans]
         expected += mask
-    ways = [("tokens", "mask", True, "mask", "tokens"), ("tokens", "spans", True, "spans", "tokens"),
-            ("text", "characters", False, "spans", "characters")]  # fmt: skip
+    ways = [("tokens", "mask", True, "mask", "tokens"), ("tokens", "spans", True, "spans", "tokens")]
+    ways += [("text", "characters", False, "spans", "characters")]
     if "*" not in cells["one_text"] + cells["two_text"]:
         ways.append(("text", "copy", False, "mask", "tokens"))
     for text, marks, tokenized, kind, offsets in ways:
@@ -90,7 +91,7 @@ def test_the_majority_is_what_more_than_half_marked(rows: list[Row]) -> None:
 @pytest.mark.parametrize("cut", [by_blanks, by_whitespace, by_characters])
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_every_way_of_cutting_keeps_all_that_is_no_blank(cut, text: str) -> None:
-    """Tokens lie in order, apart from one another, and hold every sign that is no blank; the document has the same tokens."""
+    """Tokens lie in order and apart, and hold every sign that is no blank; the document has the same tokens."""
     found = text_of(text, cut, "text")
     assert [text[start:end] for start, end in found.places] == found.tokens
     assert all(end <= start for (_, end), (start, _) in zip(found.places, found.places[1:], strict=False))

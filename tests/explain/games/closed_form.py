@@ -1,4 +1,4 @@
-"""The models of golden/beyond: a logistic function of which tokens stand, with pairwise terms; searches played against them."""
+"""The models of golden/beyond: a logistic function of the tokens that stand, and of pairs; searches played on them."""
 
 from __future__ import annotations
 

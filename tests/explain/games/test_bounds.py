@@ -1,4 +1,4 @@
-"""Bounds of AOPC that one run has found serve the others of the same model and data: the same numbers, and no search."""
+"""Bounds of AOPC that one run has found serve others of the same model and data: the same numbers, and no search."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from eraser_hub.explain.games.costs import inputs_of
 from eraser_hub.explain.run import explain, explain_draws
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.work import Job
-from eraser_hub.records.errors import DataError
 from eraser_hub.records.run_record import run_path
 
+from ...refusals import refused
 from ..conftest import instance
 
 SETTINGS = ExplainSettings(method="random", units="sentences", aopc_bounds=True, beam=2, bins=())
@@ -79,9 +79,7 @@ def test_draws_explain_the_same_sample(job, tmp_path):
 @pytest.mark.parametrize(("name", "value"), OTHERS.items())
 def test_bounds_of_other_inputs_are_refused(job, bounds, tmp_path, name, value):
     settings = replace(SETTINGS, **{name: value})
-    with pytest.raises(
-        DataError, match=f"--aopc-bounds-from: expected bounds of the same inputs: .*{name} was .*, now "
-    ):
+    with refused("constant", "--aopc-bounds-from", name, file=bounds):
         explain(replace(job, aopc_bounds=bounds), settings, tmp_path / "p.jsonl")
     assert not list(tmp_path.iterdir())
 
@@ -89,51 +87,39 @@ def test_bounds_of_other_inputs_are_refused(job, bounds, tmp_path, name, value):
 def test_bounds_of_other_data_or_of_another_model_are_refused(job, bounds, linear, tmp_path):
     shutil.copytree(linear, tmp_path / "other")
     (tmp_path / "other" / "notes.txt").write_text("retrained", "utf-8")
-    for other, words in (
-        ({"split": "train"}, "split was"),
-        ({"limit": 5}, "limit was"),
-        ({"model": str(tmp_path / "other")}, "digest was"),
+    for other, mentions in (
+        ({"split": "train"}, ("split", "'validation'", "'train'")),
+        ({"limit": 5}, ("limit", "6", "5")),
+        ({"model": str(tmp_path / "other")}, ("digest", "model", "'other'")),
     ):
-        with pytest.raises(DataError, match=words):
+        with refused("constant", "--aopc-bounds-from", *mentions, file=bounds):
             explain(replace(job, aopc_bounds=bounds, **other), SETTINGS, tmp_path / "p.jsonl")
 
 
 def test_several_ways_of_erasing_take_no_bounds(job, bounds, tmp_path):
     settings = replace(SETTINGS, also_erase=("mask",))
-    with pytest.raises(DataError, match="--aopc-bounds-from: expected one way of erasing"):
+    with refused("option-conflict", "--aopc-bounds-from"):
         explain(replace(job, aopc_bounds=bounds), settings, tmp_path / "p.jsonl")
 
 
 def test_results_that_have_no_bounds_are_refused(job, bounds, tmp_path):
     lines = [json.loads(line) for line in bounds.read_text("utf-8").splitlines()]
     copy = tmp_path / "b.jsonl"
-    with pytest.raises(DataError, match="expected a result of `explain` with its record"):
+    with refused("key-missing", "--aopc-bounds-from", "'settings'", file=run_path(copy)):
         explain(replace(job, aopc_bounds=copy), SETTINGS, tmp_path / "p.jsonl")
     shutil.copy(run_path(bounds), run_path(copy))
     del lines[2]["aopc_bounds"]
     copy.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    with pytest.raises(DataError, match=r"b\.jsonl:3: .*expected aopc_bounds, found none"):
+    with refused("score-missing", "--aopc-bounds-from", "aopc_bounds", file=copy, line=3, instance="doc102"):
         explain(replace(job, aopc_bounds=copy), SETTINGS, tmp_path / "p.jsonl")
     copy.write_text("".join(json.dumps(line) + "\n" for line in lines[:2]), "utf-8")
-    with pytest.raises(DataError, match="expected bounds for each instance"):
+    with refused("id-missing", "--aopc-bounds-from", file=copy, instance="doc102"):
         explain(replace(job, aopc_bounds=copy), SETTINGS, tmp_path / "p.jsonl")
 
 
 def test_the_option_asks_for_the_score(job, bounds, tmp_path):
     _register(("explain",))
-    words = [
-        "explain",
-        "--dataset",
-        job.dataset,
-        "--config",
-        "movies",
-        "--split",
-        "val",
-        "--model",
-        job.model,
-        "--limit",
-        "6",
-    ]
+    words = [*f"explain --dataset {job.dataset} --config movies --split val --model {job.model} --limit 6".split()]
     words += ["--method", "occlusion", "--units", "sentences", "--beam", "2", "--quiet", "--bins", ""]
     result = CliRunner().invoke(app, [*words, "--aopc-bounds-from", str(bounds), "--out", str(tmp_path / "p.jsonl")])
     assert result.exit_code == 0, result.output

@@ -16,15 +16,19 @@ from eraser_hub.explain.models.plain_model import PlainModel
 from eraser_hub.explain.outputs import write_predictions
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances as read_instances
 
+from ...refusals import refused
 from ..conftest import CountingModel, instance
 from .closed_form import EXACT, cases, worth_of
 
 EVERYTHING = {
-    "aopc_bounds": True, "soft_draws": 4, "leave_one_out": True, "infidelity_draws": 3, "sensitivity_draws": 2,
-}  # fmt: skip
+    "aopc_bounds": True,
+    "soft_draws": 4,
+    "leave_one_out": True,
+    "infidelity_draws": 3,
+    "sensitivity_draws": 2,
+}
 TEXT = "the good film\nwith a bad scene and a fine plot"
 
 
@@ -133,22 +137,22 @@ def test_sentences_are_erased_whole_and_share_their_values():
 
 
 def test_texts_without_sentences_and_scores_that_need_a_ranking_are_refused():
-    with pytest.raises(DataError, match="--units sentences: expected documents with sentences, found tokens alone"):
+    with refused("unsupported", "--units sentences", instance="0"):
         explain_texts(CountingModel(), [["good", "film"]], aopc_bounds=True, units="sentences")
-    with pytest.raises(DataError, match="--units sentences: expected beside one of --method shapley"):
+    with refused("option-conflict", "--units sentences", "--method shapley"):
         explain_texts(CountingModel(), [TEXT], units="sentences")
-    with pytest.raises(DataError, match="--units: expected tokens or sentences"):
+    with refused("option-value", "--units", "'words'"):
         ExplainSettings(units="words")
-    with pytest.raises(DataError, match="--soft-draws: expected 0, or at least 2"):
+    with refused("option-value", "--soft-draws", "0", "2", "1"):
         ExplainSettings(soft_draws=1)
-    with pytest.raises(DataError, match="--sensitivity: given scores cannot be computed anew"):
+    with refused("option-conflict", "--sensitivity"):
         ExplainSettings(method="given", sensitivity_draws=2).for_kind("eraser")
-    with pytest.raises(DataError, match="--sensitivity: given scores cannot be computed anew"):
+    with refused("option-conflict", "--sensitivity"):
         explain_texts(CountingModel(), ["good film"], scores=[[1, 0]], sensitivity_draws=2)
     for option, setting in (("--aopc-bounds", {"aopc_bounds": True}), ("--infidelity", {"infidelity_draws": 2})):
-        with pytest.raises(DataError, match=f"{option}: given rationales rank no tokens"):
+        with refused("option-conflict", option):
             ExplainSettings(method="rationales", **setting).for_kind("eraser")
-        with pytest.raises(DataError, match=f"{option}: the perturbation benchmark's results have no place"):
+        with refused("unsupported", option):
             ExplainSettings(**setting).for_kind("perturbation")
 
 

@@ -15,6 +15,8 @@ from eraser_hub.metrics.erasure import normalised_aopc
 
 from .closed_form import EXACT, cases, full_of, result_of, worth_of
 
+pytestmark = pytest.mark.unit
+
 CASES = cases("naopc")
 
 

@@ -10,13 +10,15 @@ from eraser_hub.metrics.rank_correlation import kendall_tau
 
 from .closed_form import EXACT, cases, result_of, worth_of
 
+pytestmark = pytest.mark.unit
+
 CASES = cases("shapley")
 solve = lambda left, right: np.linalg.lstsq(left, right, rcond=None)[0]  # noqa: E731
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_golden_values(case):
-    """Expected values: golden/beyond/shapley.json. To ten units the kernel's fit is exact too, and both methods stop there."""
+    """Expected values: golden/beyond/shapley.json. To ten units the kernel's fit is exact too, and both stop there."""
     expected, size = case["expected"], case["tokens"]
     random = np.random.default_rng(0)
     for search in (
@@ -37,9 +39,12 @@ def long_game(size=14):
     """A game above the exact size, and its Shapley values by the definition."""
     random = np.random.default_rng(5)
     case = {
-        "tokens": size, "bias": -0.5, "weights": random.normal(size=size).tolist(), "target": 1,
+        "tokens": size,
+        "bias": -0.5,
+        "weights": random.normal(size=size).tolist(),
+        "target": 1,
         "pairs": [[i, i + 1, float(random.normal())] for i in range(0, size - 1, 2)],
-    }  # fmt: skip
+    }
     return worth_of(case), result_of(exact_shapley(size), worth_of(case))[0].values
 
 

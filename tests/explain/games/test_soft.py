@@ -9,6 +9,8 @@ from eraser_hub.explain.games.soft import importance, normalised, soft_scores
 
 from .closed_form import EXACT, cases, full_of, result_of, worth_of
 
+pytestmark = pytest.mark.unit
+
 CASES = [case for case in cases("soft") if case["mask"] == "token"]
 
 

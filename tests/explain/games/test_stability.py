@@ -9,6 +9,8 @@ from eraser_hub.explain.games.stability import infidelity, infidelity_of, pertur
 
 from .closed_form import EXACT, cases, full_of, result_of, worth_of
 
+pytestmark = pytest.mark.unit
+
 
 def gradient_times_mask(case, mask):
     """d p / d m x m of the closed form."""

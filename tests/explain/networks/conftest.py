@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Iterator
 
-torch = pytest.importorskip("torch")
+import pytest
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
+def one_thread() -> Iterator[None]:
     """Small networks are fastest on one thread, and the same on any machine."""
+    torch = pytest.importorskip("torch")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

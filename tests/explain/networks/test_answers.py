@@ -11,28 +11,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("torch")
-import torch
-
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.explain import Instance, explain_instances, open_model
-from eraser_hub.explain.networks.answers import AnswerNetwork, best_answer
-from eraser_hub.explain.networks.embedders import WordEmbedder
-from eraser_hub.explain.networks.matching import AnswerPointer
-from eraser_hub.explain.networks.readings import batch_of, read
 from eraser_hub.explain.networks.systems import SYSTEMS
-from eraser_hub.explain.networks.token_network import Shape, TaughtReading
 from eraser_hub.explain.networks.vocabulary import Vocabulary
 from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import ExplainSettings, settings_for
 from eraser_hub.explain.train.data import Data, span_of
-from eraser_hub.explain.train.networks import train_network
 from eraser_hub.explain.train.recipe import ANSWERS, Recipe
 from eraser_hub.explain.train.training import train_model
 from eraser_hub.explain.transformers.question_answering import LONGEST_ANSWER
 from eraser_hub.explain.work import Job
-from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
-from eraser_hub.records.errors import DataError
+
+from ...needs import needs
+from ...refusals import refused
+from ..conftest import told
+
+pytestmark = needs("torch")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global torch, AnswerNetwork, best_answer, WordEmbedder, AnswerPointer, batch_of, read, Shape, TaughtReading
+    global train_network, RationaleSetAgreement
+    import torch
+
+    from eraser_hub.explain.networks.answers import AnswerNetwork, best_answer
+    from eraser_hub.explain.networks.embedders import WordEmbedder
+    from eraser_hub.explain.networks.matching import AnswerPointer
+    from eraser_hub.explain.networks.readings import batch_of, read
+    from eraser_hub.explain.networks.token_network import Shape, TaughtReading
+    from eraser_hub.explain.train.networks import train_network
+    from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
+
 
 THINGS = [f"thing{number}" for number in range(5)]
 COLOURS = [f"colour{number}" for number in range(5)]
@@ -104,9 +115,9 @@ def test_what_it_predicts_is_what_the_benchmark_takes():
         for field, kept in (("rationale_pred_label", True), ("non_rationale_pred_label", False)):
             rest = tuple(word for at, word in enumerate(one.tokens) if (at in found["rationale"][0]) == kept)
             assert found[field] == model.answer_text(model.encode(replace(one, documents=(rest,))))[0]
-    with pytest.raises(DataError, match="not possible"):
+    with refused("unsupported", "--method occlusion", "AnswerPointer"):
         list(explain_instances(model, [one], ExplainSettings(method="occlusion"), kind="perturbation"))
-    with pytest.raises(DataError, match="rankings only"):
+    with refused("unsupported", "--method random", "AnswerPointer"):
         list(explain_instances(model, [one], ExplainSettings(method="random")))
 
 
@@ -197,7 +208,7 @@ def recipe_of(built, config, **more):
 @pytest.mark.parametrize("config", ["mrc_en", "mrc_ch"])
 def test_from_questions_to_scores(built, config, tmp_path):
     words = list(train_model(recipe_of(built, config), tmp_path / "m", "full", False, say=lambda words: None))
-    assert words[0].endswith("match-lstm trained to answer the questions of test")
+    assert told(words[:1], tmp_path / "m", "match-lstm", "test")
     assert words[1].startswith("answers: F1 ") and words[1].endswith("(6 instances)")
     facts = json.loads((tmp_path / "m" / "model.json").read_text("utf-8"))
     assert (facts["task"], facts["label_names"], facts["uses_query"]) == (ANSWERS, [], True)
@@ -208,17 +219,22 @@ def test_from_questions_to_scores(built, config, tmp_path):
 
 
 def test_where_nothing_can_be_learned_to_answer_it_is_said(built, tmp_path):
-    def refused(words, config="mrc_en", train_on="full", regimes=False, **more):
-        with pytest.raises(DataError, match=words):
-            list(train_model(recipe_of(built, config, **more), tmp_path / "m", train_on, regimes, say=print))
+    def train(config="mrc_en", train_on="full", regimes=False, **more):
+        list(train_model(recipe_of(built, config, **more), tmp_path / "m", train_on, regimes, say=print))
 
-    refused("--task question-answering: expected questions with answers, found none", "senti_en", task=ANSWERS)
-    refused("--train-on: answers are learned from whole texts", train_on="rationale")
-    refused("--regimes: answers are learned", regimes=True)
-    refused("--no-query: answers are learned", query=False)
-    refused("found 'macro_f1'", grid=("monitor=macro_f1",))
+    with refused("label-missing", "--task question-answering", field="answer"):
+        train("senti_en", task=ANSWERS)
+    for option, more in (
+        ("--train-on", {"train_on": "rationale"}),
+        ("--regimes", {"regimes": True}),
+        ("--no-query", {"query": False}),
+    ):
+        with refused("option-conflict", f"{option}:", "--task classification"):
+            train(**more)
+    with refused("option-value", "--set monitor", "'macro_f1'"):
+        train(grid=("monitor=macro_f1",))
     job = replace(recipe_of(built, "mrc_en", task=ANSWERS), model="bilstm")
-    with pytest.raises(DataError, match="match-lstm alone learns to answer, not 'bilstm'"):
+    with refused("unsupported", "--task question-answering", "match-lstm", "'bilstm'"):
         list(train_model(job, tmp_path / "m", "full", False, say=print))
     words = list(
         train_model(

@@ -7,29 +7,45 @@ from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("torch")
-import torch
-
 from eraser_hub.explain import explain_instances, open_model
 from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.open import selects
 from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import settings_for
 from eraser_hub.explain.train.data import Data
-from eraser_hub.explain.train.networks import train_network
 from eraser_hub.explain.train.recipe import Recipe
 from eraser_hub.explain.train.training import train_model
 from eraser_hub.explain.work import Job
-from eraser_hub.records.errors import DataError
+
+from ...needs import needs
+from ...refusals import refused
+
+pytestmark = needs("torch")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global torch, train_network
+    import torch
+
+    from eraser_hub.explain.train.networks import train_network
+
 
 LABELS = ("NEG", "POS")
 SMALL = ("embedding_size=12", "hidden_size=12", "dropout=0", "patience=0", "monitor=loss")
 
 # labels alone: an encoder that learns by blind selections, and a generator that begins after it and goes on trying
 UNSUPERVISED = (
-    "learning_rate=0.01", "epochs=30", "batch_size=8", "sparsity=1", "contiguity=0", "draws=4", "free_epochs=5",
-    "entropy=0.01", "random_selections=true",
-)  # fmt: skip
+    "learning_rate=0.01",
+    "epochs=30",
+    "batch_size=8",
+    "sparsity=1",
+    "contiguity=0",
+    "draws=4",
+    "free_epochs=5",
+    "entropy=0.01",
+    "random_selections=true",
+)
 
 
 def token_f1(instances, predictions):
@@ -135,7 +151,7 @@ def test_an_lstm_over_an_encoder_is_trained_and_explained(planted, network, toke
 
 def test_lei_has_no_scores_but_a_rationale_of_its_own(planted, tmp_path):
     model, instances, _ = trained(planted, tmp_path, "lei-unsupervised", hyper=("epochs=1",))
-    with pytest.raises(DataError, match="--method attention: not possible with lei-unsupervised m; it allows random"):
+    with refused("unsupported", "--method attention", "lei-unsupervised m", "random"):
         explained(model, instances, method="attention")
     settings = settings_for("", "", model.has_embeddings, model.selects, kd=0.02)
     assert settings.method == "rationales" and "rationales:model" in settings.signature()
@@ -150,7 +166,7 @@ def test_lei_has_no_scores_but_a_rationale_of_its_own(planted, tmp_path):
 
 def test_a_model_that_selects_nothing_says_so(planted, tmp_path):
     model, instances, _ = trained(planted, tmp_path, "glove-lstm", hyper=("epochs=1",))
-    with pytest.raises(DataError, match="--rationales model: glove-lstm m selects no tokens"):
+    with refused("unsupported", "--rationales model", "glove-lstm m"):
         model.selections([model.encode(instances[0])])
 
 
@@ -159,10 +175,14 @@ def test_explain_erases_a_selector_s_own_rationale_unless_told_otherwise(hub, tm
     list(train_model(job, tmp_path / "m", "full", False, say=lambda words: None))
     assert selects(tmp_path / "m") and not selects(tmp_path)
     job = Job(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
-    for number, (more, options, whose) in enumerate((
-        ({}, {}, "rationales:model"), ({"rationales": "model"}, {"method": "rationales"}, "rationales:model"),
-        ({"rationales": "human"}, {"method": "rationales"}, "rationales:human"), ({}, {"method": "occlusion"}, "method:occlusion"),
-    )):  # fmt: skip
+    for number, (more, options, whose) in enumerate(
+        (
+            ({}, {}, "rationales:model"),
+            ({"rationales": "model"}, {"method": "rationales"}, "rationales:model"),
+            ({"rationales": "human"}, {"method": "rationales"}, "rationales:human"),
+            ({}, {"method": "occlusion"}, "method:occlusion"),
+        )
+    ):
         settings = settings_for("", "movies", False, True, **options)
         report = explain(replace(job, **more), settings, tmp_path / f"{number}.jsonl")
         assert report.signature.startswith(whose)

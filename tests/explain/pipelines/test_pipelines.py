@@ -24,11 +24,12 @@ from eraser_hub.explain.pipelines.sentences import (
     sentences_as_instances,
     to_classify,
     to_identify,
-)  # fmt: skip
+)
 from eraser_hub.explain.settings import settings_for
 from eraser_hub.metrics.tokens import sentences_of
-from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances as read_predictions
+
+from ...refusals import refused
 
 TEXT = "the film is long .\nit is splendid indeed .\nthe river was wide .\nnobody came"
 
@@ -73,9 +74,12 @@ def pipeline(number=1):
 
 def test_instances_know_their_sentences_and_keep_them_where_they_are_cut():
     row = {
-        "annotation_id": "a", "query": "", "classification": "POS", "evidences": [],
+        "annotation_id": "a",
+        "query": "",
+        "classification": "POS",
+        "evidences": [],
         "documents": [{"docid": "d", "text": TEXT + "\n\n"}, {"docid": "e", "text": "one"}],
-    }  # fmt: skip
+    }
     one = instance_of_eraser(row)
     assert one.sentences == ((5, 5, 5, 2), (1,))
     kept = np.ones(18, dtype=bool)
@@ -165,7 +169,7 @@ def test_the_classifier_reads_the_selection_and_nothing_else(sizes, data):
 
 def test_erasing_otherwise_than_by_removal_is_refused():
     model, _ = pipeline()
-    with pytest.raises(DataError, match="use --erase remove"):
+    with refused("unsupported", "--erase mask", "--erase remove"):
         model.encode(text()).view(np.ones(17, dtype=bool), "mask")
 
 

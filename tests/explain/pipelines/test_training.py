@@ -8,20 +8,28 @@ from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("torch")
 from eraser_hub.explain import explain_instances, open_model
 from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.networks.systems import hyper_of
 from eraser_hub.explain.open import selects
 from eraser_hub.explain.pipelines.sentences import sentence_bounds
 from eraser_hub.explain.settings import settings_for
-from eraser_hub.explain.train import pipelines
 from eraser_hub.explain.train.data import Data
 from eraser_hub.explain.train.recipe import Recipe
-from eraser_hub.records.errors import DataError
 from eraser_hub.samples.plant import CUES, FILLER
 
-from ..conftest import word_tokenizer
+from ...needs import needs
+from ...refusals import refused
+from ..conftest import told, word_tokenizer
+
+pytestmark = needs("torch")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global pipelines
+    from eraser_hub.explain.train import pipelines
+
 
 LABELS = ("NEG", "POS")
 SMALL = ("embedding_size=12", "hidden_size=12", "patience=0", "dropout=0", "learning_rate=0.02")
@@ -37,9 +45,15 @@ def encoder(tmp_path_factory):
     tokenizer = word_tokenizer([".", *FILLER, *CUES["NEG"], *CUES["POS"]], window=64)
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=64, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
     transformers.BertModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
@@ -139,7 +153,7 @@ def test_a_stopped_training_goes_on_after_the_stage_that_was_done(planted, tmp_p
     assert not (tmp_path / "again" / "m").exists()
     monkeypatch.setattr(pipelines, "train_network", real)
     again, _, words = train(planted, tmp_path / "again", "lehman", resume=True, **options)
-    assert "identifier: trained before the stop" in words
+    assert told(words, "identifier", "before the stop")
     assert explained(again, test) == explained(whole, test)
 
 
@@ -152,7 +166,7 @@ def test_the_best_of_a_grid_is_kept_by_the_whole_pipeline(planted, tmp_path, mon
     assert config["hyper"]["learning_rate"] == 0.02
     assert [one["settings"] for one in facts["grid"]] == [["learning_rate=1e-6"], ["learning_rate=0.02"]]
     worst, first = (one["accuracy"] for one in facts["grid"])
-    assert worst < first and f"--grid: learning_rate=0.02 is the best by accuracy: {first:.4f}" in words
+    assert worst < first and told(words, "--grid", "learning_rate=0.02", "best", f"accuracy: {first:.4f}")
 
     def stop(words):
         if words.startswith("--grid: 2 of 2"):
@@ -167,7 +181,7 @@ def test_the_best_of_a_grid_is_kept_by_the_whole_pipeline(planted, tmp_path, mon
         (tmp_path / "b").mkdir(exist_ok=True)
         with suppress(KeyboardInterrupt):
             pipelines.train_pipeline(recipe, data, {}, tmp_path / "c", tmp_path / "b", say, share=lambda: 0.02)
-    assert said.count("identifier: trained before the stop") == 1  # of the first combination alone
+    assert sum(told([line], "identifier", "before the stop") for line in said) == 1  # of the first combination alone
     for name in ("identifier", "classifier"):
         files = [tmp_path / folder / name / "weights.safetensors" for folder in ("a/m", "c")]
         assert files[0].read_bytes() == files[1].read_bytes()
@@ -177,21 +191,21 @@ def test_a_pipeline_s_grid_needs_something_to_choose_by(planted, tmp_path):
     data, _ = data_of(planted, 8)
     bare = Data(data.train, ([], []), LABELS, False)
     recipe = Recipe("d", None, "train", None, "lehman", grid=("clip=1,2",))
-    with pytest.raises(DataError, match="--grid: expected a validation split"):
+    with refused("option-missing", "--grid", "--eval-split"):
         pipelines.train_pipeline(recipe, bare, {}, tmp_path / "m", tmp_path, print, share=lambda: 0.1)
 
 
 def test_what_cannot_be_trained_is_refused(planted, tmp_path):
     for model in ("bert-to-bert", "fresh"):
-        with pytest.raises(DataError, match="needs one, a transformers folder"):
+        with refused("option-missing", "--encoder", model):
             hyper_of(model, "", {})
-    with pytest.raises(DataError, match="extractor: expected one of top-k, contiguous; found 'best'"):
+    with refused("option-value", "extractor", "top-k, contiguous", "'best'"):
         hyper_of("fresh", "x", {}, ["extractor=best"])
-    with pytest.raises(DataError, match="sentences: expected at least 1"):
+    with refused("option-value", "sentences", "1", "0"):
         hyper_of("lehman", "", {}, ["sentences=0"])
     data, _ = data_of(planted, 8)
     bare = Data(([one.rationale_only() for one in data.train[0]], data.train[1]), ([], []), LABELS, False)
-    with pytest.raises(DataError, match="from human rationales, found none in 8 instances"):
+    with refused("span-missing", "lehman", "8"):
         pipelines.train_pipeline(
             Recipe("d", None, "train", None, "lehman"), bare, {}, tmp_path / "m", tmp_path, print, share=lambda: 0.1
         )
@@ -200,7 +214,7 @@ def test_what_cannot_be_trained_is_refused(planted, tmp_path):
 def test_a_damaged_pipeline_is_said(planted, tmp_path):
     train(planted, tmp_path, "lehman", epochs=1.0, hyper=SMALL, size=8)
     (tmp_path / "m" / "config.json").write_text("{}")
-    with pytest.raises(DataError, match=r"expected a pipeline's config\.json"):
+    with refused("model", "'hyper'", file="config.json"):
         open_model(tmp_path / "m")
 
 

@@ -6,14 +6,17 @@ import json
 
 import pytest
 
-pytest.importorskip("transformers")
 from eraser_hub.explain.open import open_model
 from eraser_hub.explain.run import explain
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.train.recipe import Recipe
 from eraser_hub.explain.train.training import train_model
 from eraser_hub.explain.work import Job
-from eraser_hub.records.errors import DataError
+
+from ...needs import needs
+from ...refusals import refused
+
+pytestmark = needs("transformers")
 
 
 @pytest.mark.parametrize("train_on", ["full", "rationale"])
@@ -22,9 +25,18 @@ def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train
     network("BertModel").save_pretrained(base)
     tokenizer.save_pretrained(base)
     recipe = Recipe(
-        dataset=str(hub), config="movies", split="train", eval_split=None, model=str(base), max_steps=3, batch_size=4,
-        window=16, query=True, learning_rate=1e-3, paper="eraser" if train_on == "rationale" else "",
-    )  # fmt: skip
+        dataset=str(hub),
+        config="movies",
+        split="train",
+        eval_split=None,
+        model=str(base),
+        max_steps=3,
+        batch_size=4,
+        window=16,
+        query=True,
+        learning_rate=1e-3,
+        paper="eraser" if train_on == "rationale" else "",
+    )
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "model.json").write_text("{}")
     (tmp_path / "m" / "model.skops").write_text("an earlier baseline, which explain would open first")
@@ -57,17 +69,26 @@ def choice_hub(folder, answers=3):
     for number in range(24):
         offered = random.choice(words, answers, replace=False).tolist()
         right = int(random.integers(answers))
-        rows.append({
-            "annotation_id": str(number), "classification": right, "query": " [sep] ".join(offered),
-            "documents": [{"docid": f"d{number}", "text": f"the a {offered[right]} with"}],
-            "evidences": [[{"docid": f"d{number}", "start_token": 2, "end_token": 3}]],
-        })  # fmt: skip
+        rows.append(
+            {
+                "annotation_id": str(number),
+                "classification": right,
+                "query": " [sep] ".join(offered),
+                "documents": [{"docid": f"d{number}", "text": f"the a {offered[right]} with"}],
+                "evidences": [[{"docid": f"d{number}", "start_token": 2, "end_token": 3}]],
+            }
+        )
     text, place = datasets.Value("string"), datasets.Value("int32")
     evidences = datasets.List(datasets.List({"docid": text, "start_token": place, "end_token": place}))
-    features = datasets.Features({
-        "annotation_id": text, "classification": datasets.ClassLabel(names=["A", "B", "C"]), "query": text,
-        "documents": datasets.List({"docid": text, "text": text}), "evidences": evidences,
-    })  # fmt: skip
+    features = datasets.Features(
+        {
+            "annotation_id": text,
+            "classification": datasets.ClassLabel(names=["A", "B", "C"]),
+            "query": text,
+            "documents": datasets.List({"docid": text, "text": text}),
+            "evidences": evidences,
+        }
+    )
     (folder / "cose").mkdir(parents=True)
     datasets.Dataset.from_list(rows, features=features).to_parquet(str(folder / "cose" / "train.parquet"))
     (folder / "README.md").write_text(
@@ -83,9 +104,15 @@ def test_multiple_choice_is_trained_and_explained(network, tokenizer, tmp_path, 
     network("BertModel").save_pretrained(base)
     tokenizer.save_pretrained(base)
     recipe = Recipe(
-        dataset=str(hub), config="cose", split="train", eval_split="train", model=str(base), max_steps=4, batch_size=4,
+        dataset=str(hub),
+        config="cose",
+        split="train",
+        eval_split="train",
+        model=str(base),
+        max_steps=4,
+        batch_size=4,
         learning_rate=1e-3,
-    )  # fmt: skip
+    )
     words: list[str] = []
     figures = list(train_model(recipe, tmp_path / "m", train_on, False, say=words.append))
     assert words[0].startswith("24 questions of at most 32 sub-words from 24 instances")
@@ -110,17 +137,20 @@ def test_a_config_whose_queries_hold_no_answers_is_classified(network, tokenizer
     )
     list(train_model(recipe, tmp_path / "m", "full", False, say=lambda words: None))
     assert json.loads((tmp_path / "m" / "model.json").read_text())["task"] == "classification"
-    with pytest.raises(DataError, match="expected 3 answers between"):
+    with refused("length", "3", "[sep]", "2", instance="0", field="query"):
         list(
             train_model(replace(recipe, task="multiple-choice"), tmp_path / "n", "full", False, say=lambda words: None)
         )
     for name in ("bilstm", "logistic-regression"):
-        with pytest.raises(DataError, match=f"--task multiple-choice: transformers models alone .*, not {name}"):
+        with refused("unsupported", "--task multiple-choice", name):
             list(
                 train_model(
-                    replace(recipe, model=name, task="multiple-choice"), tmp_path / "n", "full", False,
+                    replace(recipe, model=name, task="multiple-choice"),
+                    tmp_path / "n",
+                    "full",
+                    False,
                     say=lambda words: None,
                 )
-            )  # fmt: skip
-    with pytest.raises(DataError, match="--task: expected one of auto"):
+            )
+    with refused("option-value", "--task", "auto", "'ner'"):
         list(train_model(replace(recipe, task="ner"), tmp_path / "n", "full", False, say=lambda words: None))

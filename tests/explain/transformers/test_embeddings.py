@@ -1,4 +1,4 @@
-"""DeepLIFT by captum (exact where every module has its rule, refused where it cannot follow); masked numbers of embeddings."""
+"""DeepLIFT by captum (exact where every module has its rule, refused where it cannot follow); masked embeddings."""
 
 from __future__ import annotations
 
@@ -9,38 +9,24 @@ from eraser_hub.explain.engine import explain_instances
 from eraser_hub.explain.labels import align_labels
 from eraser_hub.explain.settings import ExplainSettings
 from eraser_hub.explain.transformers.sequence_model import SequenceModel
-from eraser_hub.records.errors import DataError
 
+from ...needs import needs
+from ...refusals import refused
 from ..conftest import CLOSE, instance
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-pytest.importorskip("captum")
+pytestmark = needs("torch", "transformers", "captum")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global torch, transformers, Bag
+    import torch
+    import transformers
+
+    from .bag import Bag
+
 
 TEXT = "the good film with a bad scene"
-
-
-class Bag(transformers.PreTrainedModel):
-    """A classifier of the mean embedding through one rectified layer; ``again`` uses its rectifier twice."""
-
-    config_class = transformers.BertConfig
-    again = False
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.embedding = torch.nn.Embedding(config.vocab_size, 8)
-        self.hidden, self.bend, self.out = torch.nn.Linear(8, 6), torch.nn.ReLU(), torch.nn.Linear(6, 2)
-        self.embedding.weight.data[:4] = 0  # padding and special tokens say nothing
-
-    def get_input_embeddings(self):
-        return self.embedding
-
-    def forward(self, input_ids=None, attention_mask=None, **more):
-        mean = (self.embedding(input_ids) * attention_mask[..., None]).sum(dim=1)
-        hidden = self.bend(self.hidden(mean))
-        return transformers.modeling_outputs.SequenceClassifierOutput(
-            logits=self.out(self.bend(hidden) if self.again else hidden)
-        )
 
 
 @pytest.fixture
@@ -85,12 +71,12 @@ def test_a_network_with_attention_says_its_delta(network, tokenizer):
 
 def test_a_module_that_is_used_twice_is_refused(bag):
     bag.network.again = True
-    with pytest.raises(DataError, match="--method deeplift: Bag does not allow it"):
+    with refused("unsupported", "--method deeplift", "Bag"):
         list(explain_instances(bag, [instance(TEXT)], ExplainSettings(method="deeplift")))
 
 
 def test_numbers_of_embeddings_are_masked(bag, network, tokenizer):
-    """All kept is the whole input, none kept the text of zeros; a draw at a half lies within the network's own values."""
+    """All kept is the whole input, none kept the text of zeros; a draw at a half lies in the network's own values."""
     (one,) = [bag.encode(instance(TEXT))]
     whole, nothing = (
         bag.masked_elements(one, 1, np.full(7, share), 2, np.random.default_rng(0)) for share in (1.0, 0.0)
@@ -113,7 +99,7 @@ def test_models_without_embeddings_mask_none_of_their_numbers():
 
     from ..conftest import CountingModel
 
-    with pytest.raises(DataError, match="--soft-masks elements: CountingModel has no embeddings"):
+    with refused("unsupported", "--soft-masks elements", "CountingModel"):
         explain_texts(CountingModel(), [TEXT], soft_draws=2, soft_masks="elements")
-    with pytest.raises(DataError, match="--soft-masks: expected --soft-draws beside it"):
+    with refused("option-value", "--soft-masks", "--soft-draws", "'elements'"):
         ExplainSettings(soft_masks="elements")
