@@ -7,22 +7,27 @@ BIN    := $(VENV)/bin
 TORCH  ?= torch==2.13.0
 AXE    ?= axe-core@4.14.1
 JOBS   ?= 2
-PACKAGES := eraser_hub metrics papers records conversion datasets_scripts publishing scoring explain asking experiments reports samples
+SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
+PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
-.PHONY: help quickstart test test-fast bench bench-inference matrix lint explain-table reference browser screenshots attack clean
+.PHONY: help quickstart test unit quick slow test-fast test-changed lint types bench bench-inference matrix explain-table \
+        reference browser screenshots attack mutation clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make quickstart     install, build the bundled samples and the metrics into hub/, load and score them"
 	@echo "make test           install what the tests need and run them all"
-	@echo "make test-fast      the same without the tests marked slow"
+	@echo "make unit           the tests that need neither torch, transformers, datasets nor evaluate (under a minute)"
+	@echo "make quick          all tests but those marked slow (minutes)"
+	@echo "make test-changed   the quick tests that a change can reach (BASE=main: since main; else what is not committed)"
+	@echo "make lint types     ruff, mypy --strict and pyright: what continuous integration asks for before the tests"
 	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
 	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (five minutes)"
 	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
 	@echo "make reference      docs/reference.md out of the docstrings"
 	@echo "make screenshots    pictures of every page, for looking at (build/screenshots) and for the cards"
 	@echo "make matrix         the wheel on every Python at hand (PYTHONS), with the newest and the oldest dependencies"
-	@echo "make lint           ruff and mypy"
+	@echo "make mutation       small faults in the metrics' kernels, and whether their tests find them"
 	@echo "make attack N=5000  hostile input for every verb and module, kills, requests to serve; findings in attack.md"
 
 $(BIN)/python:
@@ -55,20 +60,32 @@ browser:
 
 # build/screenshots: report, board and Spaces at 1280 and 390 pixels, light and dark; the cards' own pictures are taken anew
 screenshots: $(VENV)/.installed-test browser
-	$(BIN)/python docs/pictures.py build/screenshots
+	$(BIN)/python -m tools.pictures build/screenshots
 
 # Two passes, so that the few long tests (installations, Ray, browsers) do not stand behind one another at the end.
-test: $(VENV)/.installed-test browser
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" -q
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m slow -q
+test: quick slow
 
-test-fast: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" -q
+unit: $(VENV)/.installed-test
+	$(PYTEST) -m "unit and not slow"
+
+quick: $(VENV)/.installed-test browser
+	$(PYTEST) -m "not slow"
+
+slow: $(VENV)/.installed-test browser
+	$(PYTEST) -m slow
+
+# the name of 2.0
+test-fast: quick
+
+BASE ?= HEAD
+test-changed: $(VENV)/.installed-test
+	@files=$$($(BIN)/python -m tools.changed_tests --base $(BASE)) && \
+	if [ -n "$$files" ]; then $(PYTEST) -m "not slow" $$files; else echo "no test can reach what changed since $(BASE)"; fi
 
 # PYTHONS: the oldest first, which is tried with the oldest dependencies too
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
 matrix: $(VENV)/.installed-test
-	ERASER_PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest tests/publishing/test_wheel.py -q -rs -m slow
+	ERASER_PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest tests/test_wheel.py -q -rs -m slow
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
@@ -80,24 +97,36 @@ explain-table: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.explain_table
 
 reference: $(VENV)/.installed-test
-	$(BIN)/python docs/reference.py
+	$(BIN)/python -m tools.reference
 
-# mypy sees the folders as the package that they are: build/typing/eraser_hub/X -> X
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@rm -rf build/typing && mkdir -p build/typing/eraser_hub
-	@for file in $(CURDIR)/eraser_hub/*; do ln -s $$file build/typing/eraser_hub/; done
-	@for name in $(filter-out eraser_hub,$(PACKAGES)); do ln -s $(CURDIR)/$$name build/typing/eraser_hub/$$name; done
-	MYPYPATH=build/typing $(BIN)/mypy -p eraser_hub
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/*_*.yml
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.citation-file-format --force-filetype yaml CITATION.cff
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy -p eraser_hub
+	$(BIN)/basedpyright
 
 clean:
 	rm -rf build dist hub report *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# Hostile input, judged by the input policy: N cases, KILLS of each verb that writes, REQUESTS to serve; the same for the same SEED.
+# The long campaign: N cases, KILLS of each verb that writes, REQUESTS to serve; the same for the same SEED. The tests run a sample.
 N        ?= 5000
 KILLS    ?= 10
-REQUESTS ?= 200
-SEED     ?= 0
+REQUESTS ?= 300
+SEED     ?= 20
 attack: $(VENV)/.installed-test
 	$(BIN)/python -m tests.attack --cases $(N) --kills $(KILLS) --requests $(REQUESTS) --seed $(SEED) --findings attack.md
+
+# Small faults in the metrics' kernels, and whether their tests find them; AGAINST: an earlier result to compare with.
+MUTANTS ?= 40
+AGAINST ?=
+mutation: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet "cosmic-ray>=8.4"
+	@mkdir -p build
+	$(BIN)/python -m tools.mutation --checkout . --count $(MUTANTS) --seed 0 --out build/mutation.json \
+	  $(if $(AGAINST),--against $(AGAINST))
