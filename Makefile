@@ -19,8 +19,9 @@ help:
 	@echo "make test           install what the tests need and run them all"
 	@echo "make unit           the tests that need neither torch, transformers, datasets nor evaluate (under a minute)"
 	@echo "make quick          all tests but those marked slow (minutes)"
+	@echo "make slow           those marked slow: installations of the wheel, pages as typed, browsers, Ray"
 	@echo "make test-changed   the quick tests that a change can reach (BASE=main: since main; else what is not committed)"
-	@echo "make lint types     ruff, mypy --strict and pyright: what continuous integration asks for before the tests"
+	@echo "make lint types     ruff, the schemas of workflows; mypy --strict, pyright: what CI asks for before the tests"
 	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
 	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (five minutes)"
 	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
@@ -34,7 +35,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml
+$(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml eraser_hub/version.py
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
@@ -66,7 +67,7 @@ screenshots: $(VENV)/.installed-test browser
 test: quick slow
 
 unit: $(VENV)/.installed-test
-	$(PYTEST) -m "unit and not slow"
+	$(PYTEST) -m "unit and not slow and not browser"
 
 quick: $(VENV)/.installed-test browser
 	$(PYTEST) -m "not slow"
@@ -80,7 +81,7 @@ test-fast: quick
 BASE ?= HEAD
 test-changed: $(VENV)/.installed-test
 	@files=$$($(BIN)/python -m tools.changed_tests --base $(BASE)) && \
-	if [ -n "$$files" ]; then $(PYTEST) -m "not slow" $$files; else echo "no test can reach what changed since $(BASE)"; fi
+	if [ -n "$$files" ]; then $(PYTEST) -m "not slow" $$files || [ $$? -eq 5 ]; else echo "no test can reach what changed since $(BASE)"; fi
 
 # PYTHONS: the oldest first, which is tried with the oldest dependencies too
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14

@@ -72,8 +72,8 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     # Only the verb that is asked for is imported, unless it is the help of all.
     asked = [word for word in sys.argv[1:] if not word.startswith("-")]
-    _register((asked[0],) if asked and asked[0] in VERBS else VERBS)
     try:
+        _register((asked[0],) if asked and asked[0] in VERBS else VERBS)
         app()
     except DataError as error:
         typer.echo(str(error), err=True)

@@ -84,17 +84,15 @@ class Offences(list[Offence]):
         super().__init__()
         self.sides = {} if sides is None else sides
 
-    def say(self, side: str, row: int, field: str, message: str, rule: str = "input") -> None:
+    def say(self, side: str, row: int, field: str, message: str, rule: str) -> None:
         """Tell an offence of a row by the row's number."""
         self.repeat(self._offence(side, int(row), field, message, rule))
 
-    def say_of(self, side: str, name: object, field: str, message: str, rule: str = "input") -> None:
+    def say_of(self, side: str, name: object, field: str, message: str, rule: str) -> None:
         """Tell an offence of a row by the row's id; a number is the place of a row without one."""
         self.repeat(Offence(side, -1, field, message, cut(name), name if isinstance(name, str) else None, rule))
 
-    def say_all(
-        self, side: str, rows: np.ndarray, field: str, message: str | Callable[[int], str], rule: str = "input"
-    ) -> None:
+    def say_all(self, side: str, rows: np.ndarray, field: str, message: str | Callable[[int], str], rule: str) -> None:
         """Tell one offence per row; ``message`` is a text, or a function of the position in ``rows`` that gives it."""
         for position in range(min(rows.size, max(MOST_TOLD - len(self), 0))):
             text = message(position) if callable(message) else message

@@ -43,7 +43,8 @@ HEAVY = ("torch", "transformers", "datasets", "evaluate")
 
 def only_unit(config: pytest.Config) -> bool:
     """Whether the tests are selected by ``-m unit`` (or ``-m "unit and .."``)."""
-    return str(config.getoption("markexpr")).split(" ")[0] == "unit"
+    words = str(config.getoption("markexpr")).split()
+    return words[:1] == ["unit"] and "or" not in words
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -43,7 +43,7 @@ def refused(
         yield seen
     error: Any = caught.value
     seen.error = error
-    offences = getattr(error, "errors", None) or getattr(error, "offences", None) or [error]
+    offences = getattr(error, "errors", None) or [error]
     seen.first = first = offences[0]
     assert getattr(first, "rule", None) == rule, f"{getattr(first, 'rule', None)}: {error}"
     if file is not None:

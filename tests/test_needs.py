@@ -25,6 +25,13 @@ def test_a_refused_import_is_no_missing_package():
     assert importlib.import_module(ABSENT).__name__ == ABSENT
 
 
+def test_a_refused_package_that_is_not_installed_is_missing_still():
+    with refused_imports(["no_such_package"], "not now"):
+        assert needs("no_such_package").args == (True,)
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module("no_such_package")
+
+
 def test_what_is_loaded_already_stays():
     with refused_imports(["json"], "not now"):
         assert importlib.import_module("json").loads("1") == 1

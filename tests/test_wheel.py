@@ -111,7 +111,7 @@ VERBS = {
     "serve": "--dir hub --port 0",
 }
 # these end in one line without the extra that they need
-NEEDING = {"train": "explain", "explain": "explain", "ask": "llm", "roar": "explain", "reproduce": "explain"}
+NEEDING = {"train": "explain", "explain": "explain", "ask": "llm", "roar": "explain"}
 
 
 class Ended(NamedTuple):

@@ -186,6 +186,9 @@ def open_page(browser: Any, url: str) -> None:
 _SCORED = """
 const trackers = [...document.querySelectorAll('[data-testid=status-tracker]')];
 const spinner = trackers.some((node) => node.checkVisibility() && node.innerText.trim());
+// what is shown anew fades in
+for (let node = document.querySelector('#tokens mark'); node; node = node.parentElement)
+  if (getComputedStyle(node).opacity !== '1') return false;
 const scores = document.querySelector('#scores')?.innerText ?? '';
 return !spinner && /value[^]*[0-9]/.test(scores) && document.querySelector('#tokens mark') !== null;
 """

@@ -23,6 +23,8 @@ LINKED = ("metrics", "conversion", "datasets_scripts", "samples")
 EVERYTHING = ("subprocess", "CliRunner", "runpy", "walk_packages", "importlib", "evaluate.load", "source_copy")
 # a change of one of these can reach every test
 COMMON = {"setup.cfg", "pyproject.toml", "Makefile", "tests/conftest.py"}
+# these name what they guard, and run nothing
+GUARDS = ("tests.conftest", "tests.needs")
 
 
 def git(*words: str) -> list[str]:
@@ -93,16 +95,23 @@ def reached(test: Path) -> set[str]:
     """Return the names of the modules that a test file reaches, its own and its conftests' included."""
     todo = [module_name(test)]
     todo += [name for folder in test.parents if (name := module_name(folder / "conftest.py")) in modules()]
-    source = (ROOT / test).read_text(encoding="utf-8")
-    if any(word in source for word in EVERYTHING):
-        todo += _package()
     seen = set[str]()
     while todo:
         name = todo.pop()
         if name not in seen:
             seen.add(name)
             todo += imports(name)
+            todo += _package() if _runs_everything(name) else ()
     return seen
+
+
+@cache
+def _runs_everything(name: str) -> bool:
+    """Return whether a test, or what it imports of tests/, has one of the words of `EVERYTHING`."""
+    if not name.startswith("tests.") or name in GUARDS:
+        return False
+    source = (ROOT / modules()[name]).read_text(encoding="utf-8")
+    return any(word in source for word in EVERYTHING)
 
 
 def changed_modules(paths: list[str]) -> set[str]:
@@ -129,11 +138,13 @@ def selected(paths: list[str]) -> list[str]:
         paths: relative to the root, of files that changed, were added, or are gone.
     """
     tests = sorted(path for path in modules().values() if path.parts[0] == "tests" and path.name.startswith("test_"))
-    if COMMON & set(paths) or any(not (ROOT / path).exists() and path.endswith(".py") for path in paths):
+    gone = any(path.endswith(".py") and not (ROOT / path).exists() for path in paths)
+    # fixtures lead to the samples, which no import names
+    if gone or COMMON & set(paths) or any(path.startswith("samples/") for path in paths):
         return [path.as_posix() for path in tests]
     changed = changed_modules(paths)
-    # pages are typed and compared by tests that no import leads to
-    pages = any((path.endswith(".md") and "/" not in path) or path.startswith("docs/") for path in paths)
+    # pages and the repository's own files are read by tests that no import leads to
+    pages = any("/" not in path or path.startswith(("docs/", ".")) for path in paths)
     return [
         path.as_posix()
         for path in tests
@@ -146,7 +157,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--base", default="HEAD", help="the commit to compare with; by default what is not committed")
     base = parser.parse_args().base
-    paths = [*git("diff", "--name-only", "--no-renames", base), *git("ls-files", "-o", "--exclude-standard")]
+    (start,) = git("merge-base", base, "HEAD")
+    paths = [*git("diff", "--name-only", "--no-renames", start), *git("ls-files", "-o", "--exclude-standard")]
     print("\n".join(selected(paths)))
 
 

@@ -32,7 +32,7 @@ def need(*packages: str) -> None:
 def missing_packages(modules: list[str]) -> DataError:
     """Return the error for modules that cannot be imported: their packages, and the extra that brings them."""
     names = ", ".join("scikit-learn" if name == "sklearn" else name for name in modules)
-    extra = next((extra for extra, brought in EXTRAS.items() if set(brought) & set(modules)), "explain")
+    extra = next(extra for extra, brought in EXTRAS.items() if set(brought) & set(modules))
     return DataError(
         f"missing package {names}: install the extra with  pip install 'eraser-hub[{extra}]'", rule="extra-missing"
     )
@@ -40,6 +40,7 @@ def missing_packages(modules: list[str]) -> DataError:
 
 def missing_extra(error: ModuleNotFoundError) -> DataError | None:
     """Return the error that names the extra, where it is an extra's package that cannot be imported."""
-    module = (error.name or "").partition(".")[0]
+    # a module that is missing inside an installed package has the package's name before it, and is another fault
+    module = error.name or ""
     known = any(module in brought for brought in EXTRAS.values())
     return missing_packages([module]) if known else None

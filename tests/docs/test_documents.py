@@ -27,7 +27,8 @@ from tools.changed_tests import module_name
 
 from ..source_copy import ROOT, copy_source
 
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
+PAGES = (*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md")))
 BLOCK = re.compile(r"(?:^`([\w./-]+)`:\n\n)?^(````?)(\w+)\n(.*?)^\2$", re.MULTILINE | re.DOTALL)
 PLACE = re.compile(r"`((?:\w+/)+\w+\.py)(?::(\w+))?`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -14,11 +14,10 @@ from tools.pictures import SHOWN, card_picture, open_file
 
 from ..refusals import refused
 
-pytestmark = pytest.mark.unit
-
 CARDS = files("eraser_hub.datasets_scripts").joinpath("cards")
 
 
+@pytest.mark.unit
 def test_each_dataset_that_is_shown_has_a_small_picture_beside_its_card():
     assert set(SHOWN) <= set(HUB_DATASETS)
     for name in SHOWN:
