@@ -46,7 +46,7 @@ class Shape:
 
     def instances(self) -> list[Any]:
         """Instances a little unlike in length."""
-        from eraser_hub.explain.instances import Instance
+        from eraser_hub.attribution.instances import Instance
 
         vocabulary = [*FRAME, *common_words()[: self.rare]]
         random = np.random.default_rng(0)
@@ -151,7 +151,7 @@ def transformer(which: str, shape: Shape) -> tuple[Any, Single]:
     """The adapter, and the bare model on one input of one or two texts."""
     import torch
 
-    from eraser_hub.explain.transformers.sequence_model import SequenceModel
+    from eraser_hub.attribution.transformers.sequence_model import SequenceModel
 
     network, tokenizer = network_and_tokenizer(which)
     model = SequenceModel(network, tokenizer, window=shape.window, device="cpu")
@@ -170,8 +170,8 @@ def transformer(which: str, shape: Shape) -> tuple[Any, Single]:
 
 def linear(shape: Shape) -> tuple[Any, Single]:
     """Logistic regression over counted words, and the bare pipeline on one input."""
-    from eraser_hub.explain.models.sklearn_model import PipelineModel
-    from eraser_hub.explain.train.baselines import pipeline_for, text_of
+    from eraser_hub.attribution.models.sklearn_model import PipelineModel
+    from eraser_hub.systems.train.baselines import pipeline_for, text_of
 
     texts = [text_of(one) for one in shape.instances()]
     pipeline = pipeline_for("logistic-regression", "words", 1.0, 1).fit(texts, ["NEG", "POS"] * (len(texts) // 2))
@@ -202,10 +202,10 @@ def bare_linear(model: Any, batches: list[Any], clock: Callable[[], float]) -> f
 
 def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], float], peak: float) -> dict[str, Any]:
     """Ratios of the rates of the three ways on the same inputs, from medians of several rounds."""
-    from eraser_hub.explain.engine import explain_chunk
-    from eraser_hub.explain.labels import align_labels
-    from eraser_hub.explain.runner import Runner
-    from eraser_hub.explain.settings import ExplainSettings
+    from eraser_hub.attribution.engine import explain_chunk
+    from eraser_hub.attribution.labels import align_labels
+    from eraser_hub.attribution.runner import Runner
+    from eraser_hub.attribution.settings import ExplainSettings
 
     model, single = linear(shape) if which == "logistic regression" else transformer(which, shape)
     align_labels(model, ("NEG", "POS"))
@@ -298,8 +298,8 @@ def integrated(which: str, shape: Shape, clock: Callable[[], float], steps: int 
     """Integrated gradients: whole against forward and backward passes alone, and against one point at a time."""
     import torch
 
-    from eraser_hub.explain.labels import align_labels
-    from eraser_hub.explain.transformers.gradients import FULL_LENGTH_ROWS
+    from eraser_hub.attribution.labels import align_labels
+    from eraser_hub.attribution.transformers.gradients import FULL_LENGTH_ROWS
 
     model, _ = transformer(which, shape)
     align_labels(model, ("NEG", "POS"))

@@ -64,12 +64,12 @@ def label_of(model: Model, inputs: Any) -> int:
 
 def ours(model: Model, method: str) -> Explain:
     """`explain` without the erased inputs that it makes of the scores."""
-    from eraser_hub.explain import erasure
-    from eraser_hub.explain.attribution import attribute
-    from eraser_hub.explain.instances import Instance
-    from eraser_hub.explain.runner import Runner
-    from eraser_hub.explain.settings import ExplainSettings
-    from eraser_hub.explain.transformers.sequence_model import SequenceModel
+    from eraser_hub.attribution import erasure
+    from eraser_hub.attribution.attribution import attribute
+    from eraser_hub.attribution.instances import Instance
+    from eraser_hub.attribution.runner import Runner
+    from eraser_hub.attribution.settings import ExplainSettings
+    from eraser_hub.attribution.transformers.sequence_model import SequenceModel
 
     adapter = SequenceModel(model.network, model.tokenizer, precision="float32", device="cpu")
     # of kernel SHAP the text with all its words and with none come beside its samples: captum counts them in

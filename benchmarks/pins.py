@@ -524,7 +524,7 @@ for name, given in (
 """,
     "python-explain": """
 import numpy as np
-from eraser_hub.explain import explain_texts
+from eraser_hub.attribution import explain_texts
 class Lexicon:
     label_names = ("NEG", "POS")
     weights = {"warm": 1.0, "funny": 2.0, "dull": -2.0, "long": -0.5}

@@ -28,21 +28,21 @@ from eraser_hub.records.splits import dataset_split, release_split
 from .version import __version__
 
 if TYPE_CHECKING:
+    from eraser_hub.attribution.alignment import Collator, align, collate, mask, tokens
+    from eraser_hub.attribution.api import explain_texts
+    from eraser_hub.attribution.other_libraries.scores import token_scores, write_scores
     from eraser_hub.conversion.importing.corpus import Columns, import_corpus
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
     from eraser_hub.datasets_scripts.eraser import Eraser
     from eraser_hub.datasets_scripts.human_rationales import HumanRationales
-    from eraser_hub.explain.alignment import Collator, align, collate, mask, tokens
-    from eraser_hub.explain.api import explain_texts
-    from eraser_hub.explain.other_libraries.scores import token_scores, write_scores
     from eraser_hub.reports.highlight import highlight
     from eraser_hub.scoring.comparison import compare
 
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
-    "explain.alignment": "tokens mask align Collator collate",
-    "explain.other_libraries.scores": "token_scores write_scores",
-    "explain.api": "explain_texts",
+    "attribution.alignment": "tokens mask align Collator collate",
+    "attribution.other_libraries.scores": "token_scores write_scores",
+    "attribution.api": "explain_texts",
     "reports.highlight": "highlight",
     "datasets_scripts.eraser": "Eraser",
     "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",

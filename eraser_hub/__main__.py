@@ -16,7 +16,7 @@ from eraser_hub.records.extras import missing_extra
 
 from .version import __version__
 
-# each verb is a module in eraser_hub.commands, with a function of its name; `import` is a word of Python's
+# each verb is a module in eraser_hub.cli, with a function of its name; `import` is a word of Python's
 _WORDS = (
     "import build check stats export score compare train explain ask reproduce benchmark-scores roar report "
     "highlight board publish serve quickstart"
@@ -60,8 +60,16 @@ def _register(names: tuple[str, ...] = VERBS) -> None:
     for verb in names:
         if verb not in present:
             function = "import_corpus" if verb == "import" else verb.replace("-", "_")
-            module = importlib.import_module(f"eraser_hub.commands.{function}")
+            module = importlib.import_module(f"eraser_hub.cli.{function}")
             app.command(name=verb)(getattr(module, function))
+
+
+def _spellings(verb: str) -> dict[str, str]:
+    """Return how a verb spells the arguments of the Python call: options with their dashes, others in capitals."""
+    command = typer.main.get_command(app)
+    command = getattr(command, "commands", {}).get(verb, command)
+    named = {p.name: p.opts[0] if p.opts[0].startswith("-") else p.make_metavar(None) for p in command.params if p.name}
+    return {**named, **{name.removesuffix("_"): spelling for name, spelling in named.items()}}
 
 
 def main() -> None:
@@ -76,7 +84,7 @@ def main() -> None:
         _register((asked[0],) if asked and asked[0] in VERBS else VERBS)
         app()
     except DataError as error:
-        typer.echo(str(error), err=True)
+        typer.echo(error.text(_spellings(asked[0]) if asked else {}), err=True)
         sys.exit(1)
     except ModuleNotFoundError as error:
         if (lacking := missing_extra(error)) is None:

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from eraser_hub.explain import explain_texts
+from eraser_hub.attribution import explain_texts
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ def refused(
     line: int | None = None,
     instance: object | None = None,
     field: str | None = None,
+    argument: str | None = None,
     total: int | None = None,
     type: type[BaseException] = ValueError,
 ) -> Iterator[Caught]:
@@ -34,7 +35,7 @@ def refused(
         rule: one of `eraser_hub.records.rules.Rule`.
         mentions: values of the data that the message has to show, such as an option, an id or what was found.
         file: the file that is named, or the end of its path.
-        line, instance, field: the other fields, compared where they are given.
+        line, instance, field, argument: the other fields, compared where they are given.
         total: how many offences there are.
         type: the error's class.
     """
@@ -48,7 +49,8 @@ def refused(
     assert getattr(first, "rule", None) == rule, f"{getattr(first, 'rule', None)}: {error}"
     if file is not None:
         assert str(first.file) == str(file) or Path(str(first.file)).match(str(file)), error
-    for name, expected in (("line", line), ("instance", instance), ("field", field)):
+    places = {"line": line, "instance": instance, "field": field, "argument": argument}
+    for name, expected in places.items():
         if expected is not None:
             assert getattr(first, name) == expected, f"{name} {getattr(first, name)!r}: {error}"
     if total is not None:

@@ -19,12 +19,12 @@ pytestmark = pytest.mark.unit
 ROOT = Path(__file__).resolve().parent.parent
 # lowest first; the door, eraser_hub/, uses them all
 LOWER = ("metrics", "papers", "records", "conversion", "datasets_scripts", "publishing")
-LAYERS = (*LOWER, "scoring", "explain", "asking", "experiments", "reports")
+LAYERS = (*LOWER, "scoring", "attribution", "systems", "asking", "experiments", "reports")
 MOST_FILES = 20
 MOST_LINES = 70
 # a number, files and how they are written; whoever wants them may have them
 BASE = ("eraser_hub.version", "eraser_hub.samples", "eraser_hub.samples.plant")
-LISTS = ("metrics", "commands")  # `evaluate` wants its modules flat; a file a verb
+LISTS = ("metrics", "cli")  # `evaluate` wants its modules flat; a file a verb
 
 
 @cache

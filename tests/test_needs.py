@@ -67,6 +67,6 @@ def test_a_module_that_imports_a_heavy_library_is_an_error(tmp_path, marks, body
 
 
 def test_unit_reads_no_other_files():
-    done = pytest_of("-m", "unit", "--collect-only", "tests/explain/networks", "tests/metrics/test_spans.py")
+    done = pytest_of("-m", "unit", "--collect-only", "tests/systems/networks", "tests/metrics/test_spans.py")
     files = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
     assert files == {"tests/metrics/test_spans.py"}

@@ -8,6 +8,7 @@ import re
 import socket
 import tarfile
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, get_args
@@ -63,8 +64,8 @@ def score(*predictions: object, gold: Any = (annotation(),)) -> None:
 
 def explain(*predictions: object) -> None:
     """``explain --rationales`` for one instance, as far as it looks at the file of rationales."""
-    from eraser_hub.explain import Instance
-    from eraser_hub.explain.given import GivenRationales
+    from eraser_hub.attribution import Instance
+    from eraser_hub.attribution.given import GivenRationales
 
     instance = Instance("posR_161", (), ("posR_161",), (("a", "fine", "film", ",", "and", "short"),))
     GivenRationales(write("ours.jsonl", *predictions)).check([instance], partly=False)
@@ -105,7 +106,7 @@ def verify(name: str, **written: str) -> None:
 
 
 def write_over_a_folder() -> None:
-    from eraser_hub.explain.outputs import check_format
+    from eraser_hub.attribution.outputs import check_format
 
     Path("ours.jsonl").mkdir()
     check_format(Path("ours.jsonl"))
@@ -145,7 +146,7 @@ def unpack_a_file_beside_the_folder() -> None:
 
 def explain_another_way(**settings: Any) -> None:
     """``explain`` with these settings, as far as these are looked at."""
-    from eraser_hub.explain.settings import ExplainSettings
+    from eraser_hub.attribution.settings import ExplainSettings
 
     ExplainSettings(**settings).for_kind("eraser")
 
@@ -159,6 +160,13 @@ def open_without_a_default() -> None:
     assert open_built("hub/eraser").default_config
 
 
+def load_a_plug_in_of_another_sort() -> None:
+    method = type("Method", (), {})
+    methods = of("records.registry:Registry")("eraser_hub.methods", "method", method)
+    methods._plugins = {"pi": EntryPoint("pi", "math:pi", "eraser_hub.methods")}
+    methods["pi"]
+
+
 def need_what_is_not_installed() -> None:
     from eraser_hub.records.extras import need
 
@@ -168,8 +176,8 @@ def need_what_is_not_installed() -> None:
 
 
 def run_out_of_memory() -> None:
-    from eraser_hub.explain.adapter import Notes
-    from eraser_hub.explain.memory import in_halves
+    from eraser_hub.attribution.adapter import Notes
+    from eraser_hub.attribution.memory import in_halves
 
     in_halves(lambda texts: [bytes(1 << 62) for _ in texts], ["a long text"], Notes())
 
@@ -182,7 +190,7 @@ def run_twice_at_a_time() -> None:
 
 
 def resume_with_another_seed() -> None:
-    from eraser_hub.explain.outputs import Partial
+    from eraser_hub.attribution.outputs import Partial
 
     for seed in (1, 2):
         Partial(Path("ours.jsonl"), {"settings": {"seed": seed}}, resume=True).close(remove=False)
@@ -245,7 +253,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "remove the folder and build it anew",
     ),
     "file-name": (
-        lambda: of("explain.outputs:check_format")(Path("ours.txt")),
+        lambda: of("attribution.outputs:check_format")(Path("ours.txt")),
         "--out: expected a file ending in .jsonl or .parquet, found 'ours.txt'",
     ),
     "file-twice": (
@@ -387,16 +395,20 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         need_what_is_not_installed,
         "missing package openai: install the extra with  pip install 'eraser-hub[llm]'",
     ),
+    "plug-in": (
+        load_a_plug_in_of_another_sort,
+        "eraser_hub.methods: math:pi: expected a class that extends Method, found 3.141592653589793",
+    ),
     "unsupported": (
-        lambda: of("explain.models.plain_model:erase_tokens")(["a", "film"], [True, False], "mask", None, None),
+        lambda: of("attribution.models.plain_model:erase_tokens")(["a", "film"], [True, False], "mask", None, None),
         "--erase mask: the model has no mask token; use --erase remove",
     ),
     "model": (
-        lambda: of("explain.models.plain_model:PlainModel")(object()),
+        lambda: of("attribution.models.plain_model:PlainModel")(object()),
         "expected a model with predict_proba(token lists), found object",
     ),
     "model-output": (
-        lambda: of("explain.runner:check_probabilities")([[0.3, 0.9]], ["posR_161"], 2, "MyModel"),
+        lambda: of("attribution.runner:check_probabilities")([[0.3, 0.9]], ["posR_161"], 2, "MyModel"),
         "instance 'posR_161': MyModel: expected non-negative probabilities that sum to 1, found a row that sums to 1.2",
     ),
     "device": (run_out_of_memory, "out of memory with a single input; a shorter --window needs less"),

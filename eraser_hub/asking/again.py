@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.explain.erasure import generator, shifted_rationale
+from eraser_hub.attribution.erasure import generator, shifted_rationale
 from eraser_hub.metrics.tokens import mask, sentences_of
 
 from .alignment import Quote

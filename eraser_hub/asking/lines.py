@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from eraser_hub.explain.erasure import ranking
-from eraser_hub.explain.instances import Instance
+from eraser_hub.attribution.erasure import ranking
+from eraser_hub.attribution.instances import Instance
 from eraser_hub.metrics.fields import SCORE_FIELDS
 
 from .alignment import Quote

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from eraser_hub.explain.dataset import Split
-from eraser_hub.explain.instances import READERS, Instance
+from eraser_hub.attribution.dataset import Split
+from eraser_hub.attribution.instances import READERS, Instance
 from eraser_hub.metrics.token_rows import runs_of_mask
 from eraser_hub.records.errors import DataError
 

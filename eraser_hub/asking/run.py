@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from eraser_hub.explain.dataset import Split, open_split
-from eraser_hub.explain.outputs import Partial, check_format, refuse_other, write_predictions
+from eraser_hub.attribution.dataset import Split, open_split
+from eraser_hub.attribution.outputs import Partial, check_format, refuse_other, write_predictions
 from eraser_hub.metrics.fields import AGAIN_FIELD
 from eraser_hub.records.errors import MOST_SHOWN, DataError, shown
 from eraser_hub.records.run_record import write_run

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.explain.games.stability import perturbed_sets, sensitivity_max
-from eraser_hub.explain.instances import Instance
+from eraser_hub.attribution.games.stability import perturbed_sets, sensitivity_max
+from eraser_hub.attribution.instances import Instance
 
 Scores = NDArray[np.float64]
 Maker = Callable[[NDArray[np.bool_], str, np.random.Generator], Scores]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.explain.outputs import differences
+from eraser_hub.attribution.outputs import differences
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import strict_object

@@ -9,16 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.attribution.dataset import open_split
+from eraser_hub.attribution.open import UNFINISHED
+from eraser_hub.attribution.run import draw_path, explain_draws, settings_for_job
+from eraser_hub.attribution.settings import HUMAN as HUMAN_RATIONALES
+from eraser_hub.attribution.work import Job
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
-from eraser_hub.explain.dataset import open_split
-from eraser_hub.explain.networks.systems import SYSTEMS
-from eraser_hub.explain.open import UNFINISHED
-from eraser_hub.explain.run import draw_path, explain_draws, settings_for_job
-from eraser_hub.explain.settings import HUMAN as HUMAN_RATIONALES
-from eraser_hub.explain.train.baselines import BASELINES
-from eraser_hub.explain.train.recipe import Recipe
-from eraser_hub.explain.train.training import train_model
-from eraser_hub.explain.work import Job
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import open_built
@@ -27,6 +23,10 @@ from eraser_hub.records.predictions import plain_rows
 from eraser_hub.scoring.result import nested, run_signature, write_scores
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.settings import Inputs, ScoreSettings
+from eraser_hub.systems.networks.systems import SYSTEMS
+from eraser_hub.systems.train.baselines import BASELINES
+from eraser_hub.systems.train.recipe import Recipe
+from eraser_hub.systems.train.training import train_model
 
 from . import fast as sizes
 from .plan import ReproducePlan

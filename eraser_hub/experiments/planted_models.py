@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.explain.instances import Instance, instance_of_eraser
+from eraser_hub.attribution.instances import Instance, instance_of_eraser
 from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, planted
 
 LOGIT = 3.0

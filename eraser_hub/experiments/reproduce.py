@@ -16,11 +16,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.explain.dataset import open_split
-from eraser_hub.explain.train.training import has_labels
+from eraser_hub.attribution.dataset import open_split
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Table, Tables
+from eraser_hub.systems.train.training import has_labels
 
 from . import fast as sizes
 from .folder import kept

@@ -15,17 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.explain.dataset import Split, open_split, queries_differ
-from eraser_hub.explain.erasure import generator, top
-from eraser_hub.explain.given import GivenScores
-from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.labels import align_labels
-from eraser_hub.explain.open import UNFINISHED, open_model
-from eraser_hub.explain.run import explain, settings_for_job
-from eraser_hub.explain.train.evaluation import guesses_of
-from eraser_hub.explain.train.recipe import Recipe
-from eraser_hub.explain.train.training import train_model
-from eraser_hub.explain.work import Job
+from eraser_hub.attribution.dataset import Split, open_split, queries_differ
+from eraser_hub.attribution.erasure import generator, top
+from eraser_hub.attribution.given import GivenScores
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.open import UNFINISHED, open_model
+from eraser_hub.attribution.run import explain, settings_for_job
+from eraser_hub.attribution.work import Job
 from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.atomic import atomic_write
@@ -33,6 +30,9 @@ from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.leaks import document_clusters, interval_of_share
+from eraser_hub.systems.train.evaluation import guesses_of
+from eraser_hub.systems.train.recipe import Recipe
+from eraser_hub.systems.train.training import train_model
 
 from .folder import kept
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from eraser_hub.explain.adapter import Adapter
-from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.labels import align_labels
-from eraser_hub.explain.train.data import Data, Labelled
-from eraser_hub.explain.train.evaluation import guesses_of
-from eraser_hub.explain.train.recipe import Recipe
+from eraser_hub.attribution.adapter import Adapter
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.labels import align_labels
 from eraser_hub.records.extras import need
 from eraser_hub.samples.plant import LABELS
+from eraser_hub.systems.train.data import Data, Labelled
+from eraser_hub.systems.train.evaluation import guesses_of
+from eraser_hub.systems.train.recipe import Recipe
 
 from .planted_models import planted_instances, planted_rows
 
@@ -82,8 +82,8 @@ def learned(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) ->
         DataError: packages of the extra ``explain`` are missing.
     """
     need("torch", "transformers")
-    from eraser_hub.explain.networks.network_model import NetworkModel
-    from eraser_hub.explain.train.networks import fit_network
+    from eraser_hub.systems.networks.network_model import NetworkModel
+    from eraser_hub.systems.train.networks import fit_network
 
     whole, labels = _texts(kind, "train", texts, seed)
     alone = [one.rationale_only() for one in whole]

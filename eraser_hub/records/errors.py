@@ -6,9 +6,11 @@ is a ValueError.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
+from typing import Any
 
 from .rules import Rule
 
@@ -64,6 +66,11 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+_AS_THEY_ARE: Mapping[str, str] = {}
+_ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")  # in a message
+_PLACE = ("instance", "field", "argument")
+
+
 class DataError(ValueError):
     """One offence in the input.
 
@@ -74,6 +81,8 @@ class DataError(ValueError):
         line: the 1-based line in that file.
         instance: the annotation id, where it is known.
         field: the path of the field, e.g. ``evidences[0][2].start_token``.
+        argument: the argument of the Python call that is wrong, e.g. ``kd``. A message names further arguments in
+            backquotes: ``"`method` 'lime' takes no `steps`"``.
     """
 
     def __init__(
@@ -85,12 +94,22 @@ class DataError(ValueError):
         line: int | None = None,
         instance: object | None = None,
         field: str | None = None,
+        argument: str | None = None,
     ) -> None:
         self.message, self.file, self.line, self.instance, self.field = message, file, line, instance, field
+        self.argument = argument
         self.rule: Rule = rule
         super().__init__(message)
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, spellings: Mapping[str, str] = _AS_THEY_ARE) -> str:
+        """Return the error in words.
+
+        Args:
+            spellings: argument -> its spelling, as the command line has it: ``{"kd": "--kd"}``.
+        """
         parts = []
         if self.file is not None:
             parts.append(str(self.file) if self.line is None else f"{self.file}:{self.line}")
@@ -98,21 +117,26 @@ class DataError(ValueError):
             parts.append(f"instance {shown(self.instance)}")
         if self.field is not None:
             parts.append(self.field)
-        return printable(": ".join([*parts, self.message]))
+        if self.argument is not None:
+            parts.append(spellings.get(self.argument, self.argument))
+        message = _ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), self.message)
+        return printable(": ".join([*parts, message]))
 
     def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
         """The same offence with the place that holds it, for who knows that while its finder did not."""
-        return DataError(self.message, rule=self.rule, file=file, line=line, instance=self.instance, field=self.field)
+        return DataError(self.message, rule=self.rule, file=file, line=line, **self._of(*_PLACE))
 
     def __reduce__(self) -> tuple[object, ...]:  # keyword-only arguments do not survive the default pickling
-        fields = {name: getattr(self, name) for name in ("rule", "file", "line", "instance", "field")}
-        return partial(type(self), **fields), (self.message,)
+        return partial(type(self), **self._of("rule", "file", "line", *_PLACE)), (self.message,)
+
+    def _of(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
 
 
-def summary(errors: Sequence[DataError], total: int | None = None) -> str:
+def summary(errors: Sequence[DataError], total: int | None = None, spellings: Mapping[str, str] = _AS_THEY_ARE) -> str:
     """At most ten offenders, one a line, and their number."""
     total = len(errors) if total is None else total
-    lines = [str(error) for error in errors[:MOST_SHOWN]]
+    lines = [error.text(spellings) for error in errors[:MOST_SHOWN]]
     if total > len(lines):
         lines.append(f"… and {total - len(lines)} more ({total} in all)")
     return "\n".join(lines)
@@ -129,6 +153,9 @@ class DataErrors(DataError):
     def __init__(self, errors: Sequence[DataError], total: int | None = None) -> None:
         self.errors, self.total = list(errors), len(errors) if total is None else total
         super().__init__(summary(self.errors, self.total), rule=self.errors[0].rule if self.errors else "input")
+
+    def text(self, spellings: Mapping[str, str] = _AS_THEY_ARE) -> str:
+        return printable(summary(self.errors, self.total, spellings))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.errors, self.total)

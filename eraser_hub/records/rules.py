@@ -55,6 +55,7 @@ Rule: TypeAlias = Literal[
     "option-missing",
     # models and machines
     "extra-missing",
+    "plug-in",
     "unsupported",
     "model",
     "model-output",

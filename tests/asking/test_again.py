@@ -15,7 +15,7 @@ from eraser_hub.asking.again import changed, erased_fields, flags_of, random_fla
 from eraser_hub.asking.alignment import Quote
 from eraser_hub.asking.probabilities import label_probabilities
 from eraser_hub.asking.questions import Question
-from eraser_hub.explain.instances import Instance
+from eraser_hub.attribution.instances import Instance
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 

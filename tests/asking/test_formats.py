@@ -18,8 +18,8 @@ from eraser_hub.asking.prompts import open_prompt
 from eraser_hub.asking.questions import Question, examples
 from eraser_hub.asking.run import AskJob, dry_run
 from eraser_hub.asking.settings import AskSettings
-from eraser_hub.explain.dataset import open_split
-from eraser_hub.explain.instances import Instance
+from eraser_hub.attribution.dataset import open_split
+from eraser_hub.attribution.instances import Instance
 
 from ..refusals import refused
 from .scripted_server import completion

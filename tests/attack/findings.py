@@ -14,14 +14,14 @@ VERBS = {
     "scoring": "score compare",
     _SHOWN: "report board highlight",
     _BUILT: "build export check stats import",
-    "explain/train": "explain train",
+    "systems/train": "explain train",
     "publishing/serve": "publish serve",
 }
 FOLDERS = {
     "metrics/modules": "metrics",
     "scoring": "scoring",
     _SHOWN: "reports",
-    "explain/train": "explain",
+    "systems/train": "explain",
     _BUILT: "conversion datasets_scripts",
     "publishing/serve": "publishing",
     "door": "eraser_hub",

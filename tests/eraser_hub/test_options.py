@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from eraser_hub.commands.usage import chosen, takes
+from eraser_hub.cli.usage import chosen, takes
 
 pytestmark = pytest.mark.unit
 

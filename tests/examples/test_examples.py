@@ -134,6 +134,6 @@ def test_masked_input_trains_a_model_that_explain_takes(hub: Path, encoder: Path
     options = ["--model", encoder, "--out", "masked", "--steps", "2"]
     printed = run("train_on_masked_input.py", *options, folder=hub.parent)
     assert re.search(r"accuracy on rationales \d\.\d{3}", printed)
-    from eraser_hub.explain import open_model
+    from eraser_hub.attribution import open_model
 
     assert tuple(open_model(str(hub.parent / "masked")).label_names) == ("NEG", "POS")

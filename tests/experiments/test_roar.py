@@ -10,12 +10,12 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+from eraser_hub.attribution.dataset import open_split
+from eraser_hub.attribution.instances import Instance
 from eraser_hub.experiments import roar as module
 from eraser_hub.experiments.roar import RoarPlan, reduced, roar, roar_tables, without_top
-from eraser_hub.explain.dataset import open_split
-from eraser_hub.explain.instances import Instance
-from eraser_hub.explain.train.recipe import Recipe
 from eraser_hub.samples.plant import planted
+from eraser_hub.systems.train.recipe import Recipe
 
 from ..refusals import refused
 

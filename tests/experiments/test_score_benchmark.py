@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from eraser_hub.attribution.erasure import generator
 from eraser_hub.experiments import score_benchmark
 from eraser_hub.experiments.candidates import CANDIDATES, PADDING, PERTURBED, deciding_of, sensitivity, true
 from eraser_hub.experiments.planted_models import LOGIT, PlantedModel, planted_instances, planted_rows
@@ -28,7 +29,6 @@ from eraser_hub.experiments.score_benchmark import (
     verdict,
 )
 from eraser_hub.experiments.trained_models import LEARNED, SYSTEM, Learned, accuracy_on, learned, said_of
-from eraser_hub.explain.erasure import generator
 from eraser_hub.samples.plant import KINDS, LABELS
 
 from ..refusals import refused
@@ -178,7 +178,7 @@ def test_the_judgement_of_every_score():
 def test_the_command_prints_json(monkeypatch):
     import typer
 
-    from eraser_hub.commands.benchmark_scores import benchmark_scores
+    from eraser_hub.cli.benchmark_scores import benchmark_scores
 
     monkeypatch.setattr(score_benchmark, "FAST", replace(TINY, kinds=("word",)))
     app = typer.Typer()

@@ -25,11 +25,19 @@ def test_says_where(where, text):
     assert str(DataError("expected a list, found 3", **where)) == text
 
 
+def test_arguments_are_spelled_as_the_caller_has_them():
+    error = DataError("expected a share from 0 to 1 with `method` 'lime', found `2`", argument="kd")
+    assert str(error) == "kd: expected a share from 0 to 1 with `method` 'lime', found `2`"
+    spelled = "--kd: expected a share from 0 to 1 with --method 'lime', found `2`"
+    assert error.text({"kd": "--kd", "method": "--method"}) == spelled
+    assert DataErrors([error, error]).text({"kd": "--kd", "method": "--method"}) == f"{spelled}\n{spelled}"
+
+
 @pytest.mark.parametrize("kind", [DataError, BusyError])
 def test_pickles_with_every_part(kind):
-    error = pickle.loads(pickle.dumps(kind("m", file="f", line=2, instance="i", field="x")))
+    error = pickle.loads(pickle.dumps(kind("m", file="f", line=2, instance="i", field="x", argument="a")))
     assert type(error) is kind
-    assert str(error) == "f:2: instance 'i': x: m"
+    assert str(error) == "f:2: instance 'i': x: a: m"
 
 
 def test_ten_offenders_and_their_number():

@@ -24,7 +24,7 @@ def test_a_link_and_its_folder_are_one_module():
         # a file that is no module goes with its folder
         ("eraser_hub/papers/presets.json", "tests/papers/test_papers.py", "tests/metrics/test_spans.py"),
         (".github/workflows/tests.yml", "tests/test_repository.py", "tests/metrics/test_spans.py"),
-        ("eraser_hub/commands/board.py", "tests/attack/test_attack.py", "tests/metrics/test_spans.py"),
+        ("eraser_hub/cli/board.py", "tests/attack/test_attack.py", "tests/metrics/test_spans.py"),
         ("docs/faq.md", "tests/docs/test_documents.py", "tests/metrics/test_spans.py"),
         ("tests/asking/scripted_server.py", "tests/asking/test_client.py", "tests/metrics/test_spans.py"),
     ],
@@ -35,12 +35,12 @@ def test_a_change_selects_what_it_can_reach(path, inside, outside):
 
 
 def test_imports_inside_functions_and_the_packages_around_count():
-    found = imports("eraser_hub.commands.train")
-    assert {"eraser_hub.explain.train.training", "eraser_hub.explain.train", "eraser_hub"} <= found
+    found = imports("eraser_hub.cli.train")
+    assert {"eraser_hub.systems.train.training", "eraser_hub.systems.train", "eraser_hub"} <= found
 
 
 def test_a_test_that_starts_processes_reaches_the_whole_package():
-    assert "eraser_hub.explain.networks.lei" in reached(Path("tests/eraser_hub/test_command_line.py"))
+    assert "eraser_hub.systems.networks.lei" in reached(Path("tests/eraser_hub/test_command_line.py"))
 
 
 def test_who_asks_the_door_for_a_name_reaches_what_it_names():

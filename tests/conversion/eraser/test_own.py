@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eraser_hub
+from eraser_hub.attribution.dataset import kd_of, open_split
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.own import own_config, own_config_of, own_folders
 from eraser_hub.conversion.eraser.release import configs_of
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
-from eraser_hub.explain.dataset import kd_of, open_split
 from eraser_hub.records.built import open_built, read_card
 
 from ...refusals import refused

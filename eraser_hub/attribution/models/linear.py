@@ -1,0 +1,150 @@
+"""Attribution for linear models over counted words or n-grams, in closed form.
+
+With x the feature vector of the input and z_c = w_c · x + b_c, a token's coefficient score is its share of w_c · x:
+each feature's contribution w_c,f x_f is divided equally over its occurrences, and within an n-gram over its tokens. For
+single words without weighting that is w_c,t itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.attribution.adapter import Notes
+from eraser_hub.attribution.attribution import points_of
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.papers.presets import Choices
+from eraser_hub.records.errors import DataError
+
+
+class LinearPipeline(Protocol):
+    """What the scores need of an adapter around a vectoriser and a linear classifier.
+
+    Attributes:
+        steps: the pipeline's steps: a fitted vectoriser first, an estimator with coefficients last.
+        joiner: what stands between tokens.
+    """
+
+    steps: list[Any]
+    joiner: str
+    uses_query: bool
+    choices: Choices
+    notes: Notes
+
+
+def occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator[tuple[int, Sequence[int]]]:
+    """Each counted feature of the text with the token positions it covers.
+
+    Args:
+        vectoriser: a fitted CountVectorizer or TfidfVectorizer with analyzer ``word`` (split on blanks) or ``char``.
+
+    Raises:
+        DataError: another analyzer, whose features cannot be traced to tokens.
+    """
+    vocabulary = vectoriser.vocabulary_
+    low, high = vectoriser.ngram_range
+    lowered = [token.lower() if vectoriser.lowercase else token for token in tokens]
+    if vectoriser.analyzer == "word" and vectoriser.token_pattern == "[^ ]+" and joiner == " ":
+        places: Sequence[int] = range(len(lowered))
+        pieces: Sequence[str] = lowered
+        between = " "
+    elif vectoriser.analyzer == "char":
+        text = joiner.join(lowered)
+        owner: list[int] = []
+        for place, token in enumerate(lowered):
+            # the joiner belongs to the token before it
+            owner.extend([place] * (len(token) + (len(joiner) if place < len(lowered) - 1 else 0)))
+        # the analyzer folds runs of white space into one blank
+        keep = [at for at, character in enumerate(text) if not (character.isspace() and at and text[at - 1].isspace())]
+        pieces = [" " if text[at].isspace() else text[at] for at in keep]
+        places = [owner[at] for at in keep]
+        between = ""
+    else:
+        raise DataError(
+            "coefficients: expected a vectoriser of words split on blanks or of characters, "
+            f"found analyzer {vectoriser.analyzer!r} with token_pattern {vectoriser.token_pattern!r}",
+            rule="unsupported",
+        )
+    for size in range(low, high + 1):
+        for start in range(len(pieces) - size + 1):
+            feature = vocabulary.get(between.join(pieces[start : start + size]))
+            if feature is not None:
+                yield feature, places[start : start + size]
+
+
+def weights_of(model: LinearPipeline, column: int) -> NDArray[np.float64]:
+    """w_c for an output column; a binary model keeps one row of coefficients, for its second class."""
+    coefficients = np.asarray(model.steps[-1].coef_, dtype=np.float64)
+    row: NDArray[np.float64] = coefficients[0 if len(coefficients) == 1 else column]
+    return -row if len(coefficients) == 1 and column != 1 else row
+
+
+def coefficient_scores(
+    model: LinearPipeline, instance: Instance, column: int, method: str = "coefficients", steps: int = 0
+) -> NDArray[np.float64]:
+    """Each document token's share of w_c · x, shape (tokens,)."""
+    query = list(instance.query) if model.uses_query else []
+    tokens = [*query, *instance.tokens]
+    features = model.steps[0].transform([model.joiner.join(tokens)])
+    for step in model.steps[1:-1]:
+        features = step.transform(features)
+    weights = weights_of(model, column)
+    row = features.tocsr()
+    value = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
+    places_of: dict[int, list[Sequence[int]]] = defaultdict(list)
+    for feature, places in occurrences(model.steps[0], tokens, model.joiner):
+        places_of[feature].append(places)
+    scores = np.zeros(len(tokens))
+    for feature, all_places in places_of.items():
+        share = weights[feature] * value.get(feature, 0.0) / len(all_places)
+        for places in all_places:
+            for place in places:
+                scores[place] += share / len(places)
+    return scores[len(query) :]
+
+
+def gradient_scores(
+    model: LinearPipeline, instance: Instance, column: int, method: str, steps: int
+) -> NDArray[np.float64]:
+    """Gradient methods where each token is one unit of its word's count: d p_c / d x_t, shape (tokens,).
+
+    ``input-x-gradient`` equals ``gradient`` up to sign (a token's own input is 1; ``gradient`` is its magnitude).
+    Integrated gradients follow the straight line from no tokens to all with ``steps`` Gauss-Legendre points
+    (Sundararajan et al., 2017, equation 1); the baseline is the all-zero count vector, the query's words included. The
+    convergence delta, the difference between their sum and p(x) - p(baseline), is kept in the model's notes.
+    """
+    query = list(instance.query) if model.uses_query else []
+    tokens = [*query, *instance.tokens]
+    estimator = model.steps[-1]
+    row = model.steps[0].transform([model.joiner.join(tokens)])
+    weights = np.stack([weights_of(model, c) for c in range(len(estimator.classes_))])
+    raw = np.asarray(estimator.decision_function(row), dtype=np.float64).reshape(-1)
+    bias = np.asarray(estimator.intercept_, dtype=np.float64).reshape(-1)
+    if len(raw) == 1:  # one logit z for two classes: probabilities sigmoid(-z), sigmoid(z) = softmax(0, z)
+        weights = np.stack([np.zeros_like(weights[1]), weights[1]])
+        raw, bias = np.array([0.0, raw[0]]), np.array([0.0, bias[0]])
+
+    def probabilities(at: NDArray[np.float64]) -> NDArray[np.float64]:
+        logits = bias + at[:, None] * (raw - bias)
+        exp = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(exp / exp.sum(axis=1, keepdims=True))
+
+    integrated = method == "integrated-gradients"
+    at, shares = points_of(steps, model.choices.integral) if integrated else (np.ones(1), np.ones(1))
+    p = probabilities(at)
+    # d p_c / d z_j = p_c ([c = j] - p_j), averaged over the path
+    slope = shares @ (p[:, [column]] * ((np.arange(p.shape[1]) == column) - p))
+    scores = np.zeros(len(tokens))
+    for feature, places in occurrences(model.steps[0], tokens, model.joiner):
+        gain = float(slope @ weights[:, feature])
+        for place in places:
+            scores[place] += gain / len(places)
+    if integrated:
+        ends = probabilities(np.asarray([0.0, 1.0]))[:, column]
+        model.notes.largest("largest convergence delta", abs(float(scores.sum() - (ends[1] - ends[0]))))
+    scores = scores[len(query) :]
+    return np.abs(scores) if method == "gradient" else scores

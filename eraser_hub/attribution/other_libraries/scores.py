@@ -1,0 +1,167 @@
+"""Token scores out of other libraries' results, and the file that ``explain --scores`` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from eraser_hub.attribution.adapter import array_of
+from eraser_hub.attribution.alignment import instance_of_row
+from eraser_hub.attribution.given import SOFT, with_scores
+from eraser_hub.metrics.tokens import tokens_of
+from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.errors import DataError, shown
+
+from .matching import Span, places_of, places_of_pieces, summed
+from .results import Label, read_result
+
+Words = str | Sequence[str] | Sequence[Sequence[str]]
+
+
+def token_scores(
+    result: Any,
+    text: Words,
+    *,
+    label: Label = None,
+    tokenizer: Any = None,
+    query: Words = (),
+    missing: float | None = None,
+) -> list[float]:
+    """What another library's attribution says of each token of a text: for ``explain_texts(scores=..)``.
+
+    A token's score is the sum of its sub-words' scores; a feature of several tokens (a sentence) is shared among them
+    in equal parts, so sums stay what they were. lime's weight of a word counts wherever the word stands, and what lime
+    did not select weighs 0. Tokens of control characters alone, which tokenizers drop, have 0.
+
+    Args:
+        result: of captum (``attribute``'s tensor for one text, with ``tokenizer``; an ``LLMAttributionResult``), ferret
+            (an ``Explanation``), inseq, interpreto (an ``AttributionOutput``), lime, shap (an ``Explanation``: one
+            text's, ``values[0]``), or transformers-interpret (the list of pairs).
+        text: the text that was explained: a string (cut at blanks and line ends, as documents are), tokens, or the
+            tokens of each document, as ``eraser_hub.tokens(row)`` gives them.
+        label: the label whose scores are wanted, by number, or by name where the result has names; None where it holds
+            one.
+        tokenizer: of transformers, the model's: needed where a result holds numbers alone, as captum's.
+        query: what stood before the text in the model's input; its scores are left out.
+        missing: the score of tokens that the result says nothing of (cut off by the model's window); None: an error.
+
+    Returns:
+        A float for each token of the text.
+
+    Raises:
+        DataError: a result of none of these libraries, of several texts, of another text, or of a part of it.
+
+    >>> token_scores([("[CLS]", 0.0), ("play", 0.25), ("##s", 0.5), ("well", -1.0)], "plays well")
+    [0.75, -1.0]
+    """
+    before, tokens = _flat(query), _flat(text)
+    scored = read_result(result, label)
+    if len(scored.values) != len(scored.pieces or scored.spans or scored.values):
+        pieces = len(scored.pieces or scored.spans)
+        raise DataError(f"expected a score for each of {pieces} pieces, found {len(scored.values)}", rule="length")
+    if not np.isfinite(scored.values).all():
+        words = f"expected finite scores, found {np.count_nonzero(~np.isfinite(scored.values))} that are not"
+        raise DataError(words, rule="range")
+    if scored.raw:
+        spans, places = list[Span | None](scored.spans), places_of([*before, *tokens], scored.raw)
+    elif tokenizer is not None and getattr(tokenizer, "is_fast", False):
+        spans, places = _cut_again(tokenizer, len(scored.values), before, tokens)
+    elif scored.pieces or not len(scored.values):
+        spans, places = places_of_pieces(scored.pieces, [*before, *tokens])
+    else:
+        words = f"expected a tokenizer to say what the {len(scored.values)} numbers stand for, found none"
+        raise DataError(words, rule="option-missing")
+    scores, bare = summed(spans, scored.values.tolist(), places)
+    bare = [at - len(before) for at in bare if at >= len(before)]
+    if bare and missing is None and not scored.whole:
+        raise DataError(
+            f"expected scores of all {len(tokens)} tokens, found none of {len(bare)}, the first of them token "
+            f"{bare[0]}, {shown(tokens[bare[0]])}: was the text cut off? missing=0.0 says what such tokens have",
+            rule="score-missing",
+        )
+    scores = scores[len(before) :]
+    for at in bare:
+        scores[at] = float(missing or 0.0)
+    return scores
+
+
+def _flat(text: Words) -> list[str]:
+    if isinstance(text, str):
+        return tokens_of(text)
+    tokens = list[str]()
+    for part in text:
+        tokens += [part] if isinstance(part, str) else part
+    return tokens
+
+
+def _cut_again(tokenizer: Any, size: int, before: list[str], tokens: list[str]) -> tuple[list[Span | None], list[Span]]:
+    """Places of a tokenizer's sub-words; ``size`` says how it was asked (special tokens or none, cut or padded)."""
+    texts = [" ".join(part) for part in (before, tokens) if part] or [""]
+    shift = len(texts[0]) + 1 if len(texts) > 1 else 0
+    plain = tokenizer(*texts, add_special_tokens=False, verbose=False)["input_ids"]
+    more: dict[str, Any] = {"truncation": True, "padding": "max_length", "max_length": size}
+    if tokenizer.pad_token is None:
+        more.pop("padding")
+    more = {"add_special_tokens": False} if len(plain) == size else more
+    encoded = tokenizer(*texts, return_offsets_mapping=True, verbose=False, **more)
+    offsets, owners = encoded["offset_mapping"], encoded.sequence_ids()
+    if len(offsets) != size:
+        words = f"expected a score for each of {len(offsets)} sub-words of the tokenizer, found {size}"
+        raise DataError(words, rule="length")
+    spans = [
+        None if owner is None else (start + owner * shift, end + owner * shift)
+        for (start, end), owner in zip(offsets, owners, strict=True)
+    ]
+    return spans, places_of([*before, *tokens], " ".join(texts))
+
+
+def write_scores(
+    path: str | Path,
+    rows: Iterable[Mapping[str, Any]],
+    scores: Iterable[Sequence[float] | NDArray[np.float64]],
+) -> int:
+    """Write token scores of a dataset's rows as the file that ``eraser-hub explain --scores`` takes.
+
+    Args:
+        path: ending in ``.jsonl``; it is new or as it was.
+        rows: of ``eraser``, ``bilingual_perturbation`` or ``human_rationales``.
+        scores: for each row a number for each token of all its documents, one document after the other
+            (:func:`token_scores` of ``eraser_hub.tokens(row)``); lists, numpy arrays or torch tensors.
+
+    Returns:
+        How many rows were written.
+
+    Raises:
+        DataError: another ending, another number of rows than of scores, of scores than of tokens, numbers that are not
+            finite.
+    """
+    if Path(path).suffix != ".jsonl":
+        raise DataError(f"expected a file ending in .jsonl, found {shown(Path(path).name)}", rule="file-name")
+    lines = list[bytes]()
+    parts = iter(scores)
+    for row in rows:
+        instance = instance_of_row(row)
+        try:
+            values = array_of(next(parts))
+        except StopIteration:
+            words = "expected scores for each row, found none"
+            raise DataError(words, rule="score-missing", instance=instance.id) from None
+        except (TypeError, ValueError):
+            raise DataError("expected numbers", rule="type", instance=instance.id, field="scores") from None
+        bounds = instance.bounds
+        if values.shape != (bounds[-1],):
+            words = f"expected {bounds[-1]} scores, one a token, found shape {values.shape}"
+            raise DataError(words, rule="length", instance=instance.id, field="scores")
+        one = with_scores(instance, [values[start:end] for start, end in pairwise(bounds)])
+        rationales = [{"docid": name, SOFT: list(part)} for name, part in zip(one.names, one.scores or (), strict=True)]
+        lines.append(orjson.dumps({"annotation_id": one.id, "rationales": rationales}) + b"\n")
+    if next(parts, None) is not None:
+        raise DataError(f"expected scores for {len(lines)} rows, found more", rule="length")
+    atomic_write(Path(path), b"".join(lines))
+    return len(lines)

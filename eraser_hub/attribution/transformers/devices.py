@@ -1,0 +1,125 @@
+"""Where a network runs and in which precision: chosen by itself, or clear words about what cannot be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eraser_hub.attribution.memory import out_of_memory
+from eraser_hub.records.errors import DataError, first_line, shown
+
+PRECISIONS = ("auto", "float32", "bfloat16", "float16")
+
+
+def device_for(name: str | None) -> Any:
+    """The torch device asked for, or cuda where there is one, else the processor.
+
+    Raises:
+        DataError: no such device, or not on this machine.
+    """
+    import torch
+
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device).cpu()
+    except Exception as error:  # torch raises errors of many types, by device
+        words = f"--device: expected a device of this machine, found {shown(name)}: {first_line(error)}"
+        raise DataError(words, rule="device") from error
+    return device
+
+
+def runs_bf16(device: Any) -> bool:
+    """Whether the device itself computes in bf16: older GPUs only imitate it, slower than float32."""
+    import torch
+
+    if device.type != "cuda":
+        return False
+    with torch.cuda.device(device):
+        try:
+            return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+        except TypeError:  # torch before 2.6 knows no imitation
+            return bool(torch.cuda.is_bf16_supported())
+
+
+def half_type(precision: str, device: Any) -> Any:
+    """The torch type of forward passes in half precision (autocast), None in float32; ``auto``: see :func:`runs_bf16`.
+
+    Raises:
+        DataError: an unknown precision.
+    """
+    import torch
+
+    if precision not in PRECISIONS:
+        words = f"--precision: expected one of {', '.join(PRECISIONS)}; found {shown(precision)}"
+        raise DataError(words, rule="option-value")
+    if precision == "auto":
+        return torch.bfloat16 if runs_bf16(device) else None
+    return {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision)
+
+
+def half_words(half: Any, device: Any) -> str:
+    """What a run says of its half precision."""
+    return f"forward passes in {str(half).removeprefix('torch.')} on {device}; --precision float32 for more digits"
+
+
+def whole(values: Any) -> Any:
+    """A tensor's values in float32, those of a float64 network as they are."""
+    import torch
+
+    return values if values.dtype == torch.float64 else values.float()
+
+
+def doubled(values: Any) -> Any:
+    """A tensor's values in float64; on the processor where the device (mps) has no such numbers."""
+    return (values.cpu() if values.device.type == "mps" else values).double()
+
+
+def placed(network: Any, device: Any) -> Any:
+    """The network on the device, for evaluation, its weights in float32.
+
+    A checkpoint may hold half-precision weights, which ``transformers`` keeps: gradients and the differences of
+    probabilities that faithfulness is made of need float32; where half precision is wanted autocast makes it.
+
+    Raises:
+        DataError: it does not fit into the device's memory.
+    """
+    import torch
+
+    try:
+        if any(weights.dtype in (torch.float16, torch.bfloat16) for weights in network.parameters()):
+            network = network.float()
+        return network.to(device).eval()
+    except RuntimeError as error:
+        if not out_of_memory(error):
+            raise
+        raise DataError(f"--device {device}: out of memory while the model was moved there", rule="device") from error
+
+
+def heads_in_float32(network: Any, kind: str) -> None:
+    """Let everything behind the encoder (the classification head) compute in float32 under autocast.
+
+    bf16 has eight binary digits: logits near 4 would be multiples of 1/64, and most occlusion scores ties; float16 has
+    eleven.
+    """
+    encoder = getattr(network, "base_model", network)
+    if encoder is network:
+        return
+    for part in network.children():
+        if part is not encoder:
+            _outside_autocast(part, kind)
+
+
+def _outside_autocast(part: Any, kind: str) -> None:
+    import torch
+
+    inner = part.forward
+
+    def widened(value: Any) -> Any:
+        return whole(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+    def forward(*values: Any, **named: Any) -> Any:
+        with torch.autocast(kind, enabled=False):
+            return inner(*map(widened, values), **{name: widened(value) for name, value in named.items()})
+
+    part.forward = forward

@@ -1,0 +1,474 @@
+"""Gradients, integrated gradients and attention of a transformers model, over word tokens.
+
+Scores of sub-words are summed to words. Where a text has several windows its probability is their mean, so the
+gradient with respect to a sub-word is the sum over the windows that hold it, divided by the number of windows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.attribution.adapter import Notes
+from eraser_hub.attribution.attribution import points_of
+from eraser_hub.attribution.memory import in_halves, out_of_memory
+from eraser_hub.papers.presets import Choices
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.extras import need
+
+from .devices import doubled, whole
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from .pieces import Pieces, Window, WindowModel
+
+# scores of a window's places, by its key and the explained column
+Known: TypeAlias = dict[tuple[bytes, int], NDArray[np.float64]]
+PLAIN = ("gradient", "simple-gradient", "input-x-gradient")  # methods of one backward pass
+FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass keeps every layer's values
+
+
+class Differentiable(Protocol):
+    """What gradients need of a model: its network, and what an adapter has besides."""
+
+    network: Any
+    notes: Notes
+    choices: Choices
+    description: str
+
+
+def batches(model: WindowModel, windows: Sequence[Window]) -> Iterator[list[int]]:
+    """Window numbers in batches of like length, longest first."""
+    return model.batches([len(window.code) for window in windows], FULL_LENGTH_ROWS)
+
+
+def whole_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
+    """Every window of every text with nothing erased, and the number of the text that it belongs to."""
+    pairs = [(window, number) for number, one in enumerate(encoded) for window in one.whole()]
+    return [window for window, _ in pairs], [number for _, number in pairs]
+
+
+def embedding_scores(
+    model: Differentiable,
+    probability: Callable[..., Any],
+    embedded: Any,
+    method: str,
+    steps: int,
+    rows: int,
+    more: tuple[Any, ...] = (),
+    baseline: Any = None,
+    ends: tuple[float, float] | None = None,
+) -> NDArray[np.float64]:
+    """Scores of every place of ``embedded`` (inputs, .., places, width), shape (inputs, .., places).
+
+    The width is summed away. Each input's probability depends on its own embeddings alone, so one backward pass gives
+    all gradients.
+
+    Args:
+        probability: input embeddings (and ``more``) to the explained probability of each input, shape (inputs,).
+        rows: integration points that go through the model together; halved when memory runs out.
+        more: what ``probability`` takes besides: tensors of shape (inputs, ..).
+        baseline: embeddings from which integrated gradients start; None for zeros.
+        ends: what :func:`integrated_gradients` takes.
+    """
+    embedded = embedded.detach().requires_grad_()
+    if method == "integrated-gradients":
+        # what is halved is the number of points in one batch
+        scores = in_halves(
+            lambda points: (
+                [integrated_gradients(model, probability, embedded, steps, len(points), more, baseline, ends)]
+                * len(points)
+            ),
+            range(max(rows, 1)),
+            model.notes,
+            all_of=False,
+        )[0]
+    elif method == "deeplift":
+        scores = deeplift(model, probability, embedded, more)
+    else:
+        import torch
+
+        (gradients,) = torch.autograd.grad(probability(embedded, *more).sum(), embedded)
+        scores = _of_gradients(method, gradients, embedded)
+    numbers: NDArray[np.float64] = doubled(scores.detach()).cpu().numpy()
+    return numbers
+
+
+def _of_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
+    """The scores of one of `PLAIN`, the width summed away."""
+    if method == "gradient":
+        norms: Tensor = gradients.norm(dim=-1)
+        return norms
+    products = (gradients * embedded).sum(dim=-1)
+    return products.abs() if method == "simple-gradient" else products
+
+
+def output_of(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
+    """The network's output with ``embedded`` in the place of its input embeddings.
+
+    The ids go in as well, since a network may look at more in them than their embeddings: one that classifies at the
+    last token finds by them where padding begins.
+
+    Raises:
+        DataError: the network does not embed its input exactly once.
+    """
+    import torch
+
+    times = 0
+
+    def instead(module: Any, ids: Any, vectors: Any) -> Any:
+        nonlocal times
+        times += 1
+        if model.network.config.model_type == "xlnet":
+            return embedded.transpose(0, 1)  # it puts places before inputs
+        if vectors.numel() == embedded.numel():
+            return embedded.reshape(vectors.shape)
+        # a network that pads by itself (Longformer, to whole attention windows): its padding stays
+        rows = embedded.reshape(-1, *embedded.shape[-2:])
+        return torch.cat([rows, vectors[:, rows.shape[1] :]], dim=1)
+
+    hook = model.network.get_input_embeddings().register_forward_hook(instead)
+    try:
+        out = model.network(**inputs)
+    finally:
+        hook.remove()
+    if times != 1:
+        raise DataError(
+            f"{model.description}: gradients need a network that looks up its input embeddings once, found {times} "
+            "times; use occlusion or lime",
+            rule="unsupported",
+        )
+    return out
+
+
+def integrated_gradients(
+    model: Differentiable,
+    probability: Callable[..., Any],
+    embedded: Any,
+    steps: int,
+    rows: int,
+    more: tuple[Any, ...] = (),
+    baseline: Any = None,
+    ends: tuple[float, float] | None = None,
+) -> Any:
+    """Integrated gradients (Sundararajan et al., 2017, equation 1) of one input, by default from all-zero embeddings.
+
+    Our own and not captum's, which computes the integration points anew for every input; its values are the same.
+
+    Args:
+        embedded: shape (1, .., places, width).
+        rows: points in one batch.
+        baseline: embeddings of the same shape; None for zeros.
+        ends: probabilities of the input and of the baseline where they are known; None: a pass for each finds them out.
+
+    Returns:
+        A tensor of shape (1, .., places).
+    """
+    import torch
+
+    def values(points: Any) -> Any:
+        return probability(points, *(one.expand(len(points), *one.shape[1:]) for one in more))
+
+    start_at = torch.zeros_like(embedded) if baseline is None else baseline.detach().to(embedded)
+    way = embedded.detach() - start_at
+    alphas, weights = (torch.from_numpy(one).to(embedded) for one in points_of(steps, model.choices.integral))
+    shape = (-1, *(1 for _ in embedded.shape[1:]))
+    sums = torch.zeros_like(embedded)
+    for start in range(0, steps, rows):
+        alpha, weight = alphas[start : start + rows].view(shape), weights[start : start + rows].view(shape)
+        points = (start_at + way * alpha).requires_grad_()
+        (gradients,) = torch.autograd.grad(values(points).sum(), points)
+        sums += (gradients * weight).sum(dim=0, keepdim=True)
+    with torch.no_grad():
+        scores = (sums * way).sum(dim=-1)
+        of_input, of_baseline = values(torch.cat([embedded, start_at])).tolist() if ends is None else ends
+    model.notes.largest("largest convergence delta", abs(float(scores.sum()) - (of_input - of_baseline)))
+    return scores
+
+
+def deeplift(model: Differentiable, logit: Callable[..., Any], embedded: Any, more: tuple[Any, ...] = ()) -> Any:
+    """DeepLIFT (Shrikumar et al., 2017, the rescale rule) by captum, from the all-zero embeddings.
+
+    What is explained is the label's logit minus the mean of all labels' (their section 3.6), and not the probability:
+    captum's rule for a softmax mixes the inputs of a batch. Captum has the rule for ReLU, ELU, sigmoid, tanh and
+    softplus modules; whatever else bends (GELU, attention, layer normalisation) passes plain gradients on, and the
+    scores then miss the difference by the convergence delta, which is kept in the model's notes.
+
+    Returns:
+        A tensor of shape (inputs, .., places).
+
+    Raises:
+        DataError: the network uses one module twice, which captum cannot follow.
+    """
+    need("captum")
+    import captum.attr
+    import torch
+
+    class Whole(torch.nn.Module):
+        """The network, whose modules captum finds."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = model.network
+
+        def forward(self, vectors: Any, *values: Any) -> Any:
+            return logit(vectors, *values)
+
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Setting forward, backward hooks")
+            products, deltas = captum.attr.DeepLift(Whole()).attribute(
+                embedded, torch.zeros_like(embedded), additional_forward_args=more, return_convergence_delta=True
+            )
+    except (AssertionError, RuntimeError) as error:
+        if out_of_memory(error):
+            raise
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        words = f"--method deeplift: {model.description} does not allow it: {reason}"
+        raise DataError(words, rule="unsupported") from error
+    model.notes.largest("largest convergence delta", float(deltas.abs().max()))
+    return products.sum(dim=-1)
+
+
+def baseline_of(model: WindowModel, ids: Any) -> Any:
+    """Embeddings from which integrated gradients start, by the paper's choice; None for zeros.
+
+    ``pads``: padding between the first and the last token (paper 002's code), with the model's own ids in place of the
+    authors' fixed ones, which are those of Chinese BERT alone.
+    """
+    import torch
+
+    if model.choices.baseline == "zero":
+        return None
+    pads = torch.full_like(ids, model.words.pad)
+    pads[..., 0], pads[..., -1] = ids[..., 0], ids[..., -1]
+    with torch.no_grad():
+        return model.network.get_input_embeddings()(pads)
+
+
+def gradients_ahead(
+    model: WindowModel, encoded: Sequence[Pieces], columns: Sequence[int | None], method: str
+) -> tuple[dict[bytes, NDArray[np.float64]], Known]:
+    """Probabilities of whole windows out of the passes that their gradients take, and these gradients' scores.
+
+    Args:
+        columns: the output to explain of each instance; None for the one that each window has most of.
+        method: one of `PLAIN`.
+
+    Returns:
+        the output of each window by its key; the scores of its places by key and explained column.
+    """
+    import torch
+
+    windows, owner = whole_windows(encoded)
+    outputs, known = dict[bytes, NDArray[np.float64]](), Known()
+
+    def values_of(batch: list[int]) -> list[tuple[NDArray[np.float64], int, NDArray[np.float64]]]:
+        inputs = model.tensors([windows[number] for number in batch])
+        with torch.no_grad():
+            embedded = model.network.get_input_embeddings()(inputs["input_ids"])
+        embedded = embedded.detach().requires_grad_()
+        logits = whole(output_of(model, embedded, inputs).logits)
+        largest = logits.argmax(dim=-1).tolist()
+        wanted = [columns[owner[number]] for number in batch]
+        explained = [most if one is None else one for one, most in zip(wanted, largest, strict=True)]
+        at = torch.tensor(explained, device=logits.device)[:, None]
+        (gradients,) = torch.autograd.grad(torch.softmax(logits, dim=-1).gather(1, at).sum(), embedded)
+        scores = doubled(_of_gradients(method, gradients, embedded).detach()).cpu().numpy()
+        p = torch.softmax(doubled(logits.detach()), dim=-1).cpu().numpy()
+        return list(zip(p, explained, scores, strict=True))
+
+    for batch in batches(model, windows):
+        for number, (p, column, row) in zip(batch, in_halves(values_of, batch, model.notes), strict=True):
+            window = windows[number]
+            outputs[window.key], known[window.key, column] = p, row[model.inside(window, len(row))]
+    return outputs, known
+
+
+def gradient_scores(
+    model: WindowModel, encoded: Sequence[Pieces], targets: Sequence[int], method: str, steps: int, known: Known
+) -> list[NDArray[np.float64]]:
+    """Scores for the probability of each instance's explained class.
+
+    ``known`` has what `gradients_ahead` found out; the rest is computed.
+
+    ``gradient`` is the Euclidean norm of the gradient with respect to a sub-word's input embedding;
+    ``input-x-gradient`` the inner product of both; ``simple-gradient`` its absolute value (ERASER's);
+    ``integrated-gradients`` the inner product of embedding and mean gradient along the line from the baseline (by
+    default all-zero embeddings, ``steps`` Gauss-Legendre points). The convergence delta, the difference between the sum
+    of integrated gradients and p(x) - p(baseline), is kept in the model's notes.
+    """
+    import torch
+
+    windows, owner = whole_windows(encoded)
+    parts = np.bincount(owner, minlength=len(encoded))
+    scores = [np.zeros(len(one.instance.tokens)) for one in encoded]
+    columns = [model.column(target) for target in targets]
+    of_baselines: dict[tuple[bytes, int], float] = {}
+    embedding = model.network.get_input_embeddings()
+
+    def values_of(batch: list[int]) -> list[NDArray[np.float64]]:
+        inputs = model.tensors([windows[number] for number in batch])
+
+        def probability(embedded: Any, explained: Any, *values: Any) -> Any:
+            logits = whole(output_of(model, embedded, dict(zip(inputs, values, strict=True))).logits)
+            explainable = logits - logits.mean(dim=-1, keepdim=True) if centred else torch.softmax(logits, dim=-1)
+            return explainable.gather(1, explained)[:, 0]
+
+        with torch.no_grad():
+            embedded = embedding(inputs["input_ids"])
+        explained = torch.tensor([[columns[owner[number]]] for number in batch], device=embedded.device)
+        more = (explained, *inputs.values())
+        rows = model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
+        start_at = ends = None
+        if single:
+            start_at = baseline_of(model, inputs["input_ids"])
+            p = partial(probability, torch.zeros_like(embedded) if start_at is None else start_at, *more)
+            ends = ends_of(model, windows[batch[0]], targets[owner[batch[0]]], p, of_baselines)
+        return list(embedding_scores(model, probability, embedded, method, steps, rows, more, start_at, ends))
+
+    centred = method == "deeplift"  # logits, see `deeplift`
+    # the points of one integral fill a batch by themselves
+    single = method == "integrated-gradients"
+    keys = [(window.key, columns[owner[number]]) for number, window in enumerate(windows)] if known else []
+    rows = {number: known[key] for number, key in enumerate(keys) if key in known}
+    missing = [number for number in range(len(windows)) if number not in rows]
+    for batch in (
+        [[number] for number in missing] if single else batches(model, [windows[number] for number in missing])
+    ):
+        places = batch if single else [missing[at] for at in batch]
+        values = values_of(places) if single else in_halves(values_of, places, model.notes)
+        for number, row in zip(places, values, strict=True):
+            rows[number] = row[model.inside(windows[number], len(row))]
+    for number, row in sorted(rows.items()):
+        add_to_words(scores[owner[number]], encoded[owner[number]], windows[number], row / parts[owner[number]])
+    return scores
+
+
+def ends_of(
+    model: WindowModel,
+    window: Window,
+    target: int,
+    p_of_baseline: Callable[[], Any],
+    of_baselines: dict[tuple[bytes, int], float],
+) -> tuple[float, float] | None:
+    """Probabilities of a window and of its baseline without another pass for either, for `integrated_gradients`.
+
+    The window's is its prediction's. The baseline has none of its words, so one pass serves all windows of its length,
+    special tokens and query: ``of_baselines`` keeps them. None where predictions were made otherwise than gradients (in
+    half precision, or not yet).
+    """
+    import torch
+
+    if model.half or window.key not in model.outputs:
+        return None
+    key = np.where(window.piece < 0, window.code, -1).tobytes(), target
+    if key not in of_baselines:
+        with torch.no_grad():
+            of_baselines[key] = float(p_of_baseline())
+    return float(model.outputs[window.key][target]), of_baselines[key]
+
+
+def p_of_masked_elements(
+    model: WindowModel,
+    one: Pieces,
+    column: int,
+    keep: NDArray[np.float64],
+    draws: int,
+    random: np.random.Generator,
+) -> NDArray[np.float64]:
+    """p of an output column, (draws,), where each number of a sub-word's embedding stays with its token's probability.
+
+    Special tokens and the query stay whole; overlapping windows share a sub-word's mask, and p is the mean over
+    windows.
+    """
+    import torch
+
+    windows, embedding = one.whole(), model.network.get_input_embeddings()
+    p = np.zeros((len(windows), draws))
+    of_piece = keep[one.owner][:, None]
+    for draw in range(draws):
+        stays = random.random((len(one.ids), embedding.weight.shape[1])) < of_piece
+        for number, window in enumerate(windows):
+            inputs = model.tensors([window])
+            with torch.inference_mode():
+                embedded = embedding(inputs["input_ids"]).clone()
+                mask = np.ones(embedded.shape[1:], dtype=bool)
+                erasable = window.piece >= 0
+                mask[model.inside(window, len(mask))][erasable] = stays[window.piece[erasable]]
+                logits = output_of(model, embedded * torch.from_numpy(mask).to(embedded), inputs).logits
+                p[number, draw] = float(torch.softmax(doubled(logits), dim=-1)[0, column])
+    return np.asarray(p.mean(axis=0))
+
+
+def attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDArray[np.float64]]:
+    """Attention of the last layer from the CLS token to each sub-word, the mean over heads, summed to words.
+
+    A model without CLS token (one that classifies at the last token) gives the last token's attention. A sub-word in
+    several windows takes the mean of its windows.
+    """
+    import torch
+
+    windows, owner = whole_windows(encoded)
+    sums = [np.zeros(len(one.ids)) for one in encoded]  # of each sub-word over the windows that hold it
+    times = [np.zeros(len(one.ids)) for one in encoded]
+
+    def weights_of(batch: list[int]) -> list[NDArray[np.float64]]:
+        inputs = model.tensors([windows[number] for number in batch])
+        with torch.inference_mode():
+            layers = getattr(model.network(**inputs, output_attentions=True), "attentions", None)
+        places = inputs["input_ids"].shape[-1]
+        if not layers or layers[-1].ndim != 4 or tuple(layers[-1].shape[-2:]) != (places, places):
+            words = f"--method attention: {model.description} gives no attention weights of every place to every other"
+            raise DataError(words, rule="unsupported")
+        heads = doubled(layers[-1].mean(dim=1)).cpu().numpy()
+        return [_attention_of(model, windows[number], matrix) for number, matrix in zip(batch, heads, strict=True)]
+
+    before = model.network.config._attn_implementation
+    model.network.set_attn_implementation("eager")  # the fused kernels do not give their weights
+    try:
+        for batch in batches(model, windows):
+            for number, row in zip(batch, in_halves(weights_of, batch, model.notes), strict=True):
+                erasable = windows[number].piece >= 0
+                pieces = windows[number].piece[erasable]
+                sums[owner[number]][pieces] += row[erasable]
+                times[owner[number]][pieces] += 1
+    finally:
+        model.network.set_attn_implementation(before)
+    return [
+        np.bincount(one.owner, weights=total / np.maximum(count, 1), minlength=len(one.instance.tokens)).astype(float)
+        for one, total, count in zip(encoded, sums, times, strict=True)
+    ]
+
+
+def _attention_of(model: WindowModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The row of the CLS token, or of the last one, in a window's attention matrix, shape (places, places).
+
+    By paper 002's choice in reading comprehension: the mean of the question's rows, as shares of the passage's columns.
+    """
+    inside = model.inside(window, len(matrix))
+    if model.gives_answers and model.choices.question_to_passage:
+        passage, template = window.piece >= 0, model.words.pair
+        question = slice(len(template.before), int(passage.argmax()) - len(template.between))
+        return from_question(matrix[inside, inside], question, passage)
+    asking = 0 if window.ids[0] == model.tokenizer.cls_token_id else len(window.code) - 1
+    row: NDArray[np.float64] = matrix[inside, inside][asking]
+    return row
+
+
+def from_question(matrix: NDArray[np.float64], question: slice, passage: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Attention from the question to each place, the passage's divided by their sum."""
+    row = matrix[question].mean(axis=0) if question.stop > question.start else matrix[0]
+    return np.asarray(row / row[passage].sum())
+
+
+def add_to_words(scores: NDArray[np.float64], one: Pieces, window: Window, values: NDArray[np.float64]) -> None:
+    """Sum a window's values, one for each of its places, into its words' scores."""
+    erasable = window.piece >= 0
+    np.add.at(scores, one.owner[window.piece[erasable]], values[erasable])

@@ -1,0 +1,176 @@
+"""A masked language model that puts words in the places of erased ones (``--erase infill``).
+
+What removing, masking or padding leaves is no text that the explained model was trained on. Infilling leaves a text:
+each erased token becomes a mask, and a word is drawn for it from what a masked language model expects there (Kim et al.
+2020; Hase et al. 2021). The drawn words hang on the tokens that stay and on the seed, never on those that were erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.attribution.erasure import generator
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.memory import in_halves
+from eraser_hub.records.errors import DataError
+
+from .devices import doubled
+from .pieces import Pieces, Window
+from .sequence_model import SequenceModel
+from .words import load_tokenizer, not_opened, silence
+
+BATCH_SIZE = 8  # windows of full length at a time: their outputs have a number for each word of the vocabulary
+
+
+class Gap(NamedTuple):
+    """An erased token: its instance's number, its flat position, and the mask's place in its window."""
+
+    instance: int
+    token: int
+    place: int
+
+
+class Infiller(SequenceModel):
+    """Draws words for erased tokens.
+
+    A word is drawn for each by itself, in one pass: with probability softmax(logits at its mask) over the sub-words
+    that are words by themselves. The query is not read. A text longer than the model's window is read in overlapping
+    windows, each token where it stands farthest from an end.
+
+    Args:
+        seed: with an instance's id it makes one number from 0 to 1 for each of its tokens, by which words are drawn
+            (inverse distribution function): what else is erased changes a token's word only by changing what is
+            expected.
+
+    Raises:
+        DataError: a tokenizer without a mask, or none of whose sub-words is a word.
+    """
+
+    def __init__(self, network: Any, tokenizer: Any, seed: int, **how: Any) -> None:
+        super().__init__(network, tokenizer, **how)
+        self.seed, self.passes = seed, 0  # passes: windows that went through the network
+        mask = tokenizer.mask_token
+        if mask is None or self.words.cut([mask]) != [(tokenizer.mask_token_id,)]:
+            words = f"--infill: {self.description} has no mask token, expected a masked language model"
+            raise DataError(words, rule="model")
+        self.allowed, self.drawn = self._vocabulary()
+        if not len(self.allowed):
+            raise DataError(f"--infill: no sub-word of {self.description} is a word by itself", rule="model")
+
+    def _vocabulary(self) -> tuple[NDArray[np.int64], list[str]]:
+        """Ids of the sub-words that the tokenizer makes of one whole word, and these words."""
+        tokenizer, special = self.tokenizer, {*self.tokenizer.all_special_ids}
+        size = min(len(tokenizer), self.network.config.vocab_size)
+        ids = [number for number in range(size) if number not in special]
+        pieces = tokenizer.convert_ids_to_tokens(ids)
+        words = [tokenizer.convert_tokens_to_string([piece]).strip() for piece in pieces]
+        known = [number for number, word in enumerate(words) if word and not any(map(str.isspace, word))]
+        cut = tokenizer([[words[number]] for number in known], is_split_into_words=True, add_special_tokens=False)
+        whole = [number for number, one in zip(known, cut["input_ids"], strict=True) if list(one) == [ids[number]]]
+        return np.asarray([ids[number] for number in whole], dtype=np.int64), [words[number] for number in whole]
+
+    def _first_output(self, windows: Sequence[Window]) -> Any:
+        # one row of logits for each place: those of the first window's own places
+        logits = self.network(**self.tensors(windows)).logits[0]
+        return logits[self.inside(windows[0], len(logits))]
+
+    def fill(self, instances: Sequence[Instance], kept: Sequence[NDArray[np.bool_]]) -> list[Instance]:
+        """Each instance with a drawn word in the place of every token that is not kept.
+
+        Args:
+            kept: for each instance flags of the tokens that stay, shape (tokens,).
+        """
+        windows: list[tuple[Window, list[Gap]]] = []
+        for number, (one, flags) in enumerate(zip(instances, kept, strict=True)):
+            windows += self._masked(number, one, flags)
+        words = [list(one.tokens) for one in instances]
+        numbers = {number: generator(self.seed, one.id, "infill") for number, one in enumerate(instances)}
+        uniform = {number: random.random(len(words[number])) for number, random in numbers.items()}
+        for numbers_of_batch in self.batches([len(window.code) for window, _ in windows], BATCH_SIZE):
+            batch = [windows[number] for number in numbers_of_batch]
+            drawn = in_halves(lambda some: self._drawn(some, uniform), batch, self.notes)
+            self.passes += len(batch)
+            for (_, places), row in zip(batch, drawn, strict=True):
+                for place, word in zip(places, row, strict=True):
+                    words[place.instance][place.token] = self.drawn[word]
+        return [_with_tokens(one, tokens) for one, tokens in zip(instances, words, strict=True)]
+
+    def _masked(self, number: int, one: Instance, kept: NDArray[np.bool_]) -> list[tuple[Window, list[Gap]]]:
+        """The windows of a text with masks in place of what is erased, those that hold the best view of any mask."""
+        mask = str(self.tokenizer.mask_token)
+        tokens = tuple(token if stays else mask for token, stays in zip(one.tokens, kept, strict=True))
+        pieces: Pieces = self.encode(Instance(one.id, (), (one.id,), (tokens,)))
+        best: dict[int, tuple[int, int, int]] = {}  # token -> distance from the nearer end, window, place
+        windows = pieces.whole()
+        for at, window in enumerate(windows):
+            for place in np.flatnonzero(window.piece >= 0).tolist():
+                token = int(pieces.owner[window.piece[place]])
+                margin = min(place, len(window.code) - 1 - place)
+                if not kept[token] and margin > best.get(token, (-1, 0, 0))[0]:
+                    best[token] = margin, at, place
+        if len(best) < int(np.count_nonzero(~kept)):
+            raise DataError(f"--infill: {self.description} drops masks of this text", rule="model", instance=one.id)
+        chosen: dict[int, list[Gap]] = {}
+        for token, (_, at, place) in sorted(best.items()):
+            chosen.setdefault(at, []).append(Gap(number, token, place))
+        return [(windows[at], places) for at, places in sorted(chosen.items())]
+
+    def _drawn(
+        self, batch: Sequence[tuple[Window, list[Gap]]], uniform: dict[int, NDArray[np.float64]]
+    ) -> list[list[int]]:
+        """For each window the number of the word that is drawn at each of its masks."""
+        logits = self.logits(self.tensors([window for window, _ in batch]))
+        rows = []
+        for (window, places), row in zip(batch, logits, strict=True):
+            start = self.inside(window, len(row)).start
+            at = self.torch.tensor([start + one.place for one in places], device=row.device)
+            shares = self.torch.softmax(doubled(row[at][:, self.torch.from_numpy(self.allowed).to(row.device)]), dim=-1)
+            sums = shares.cpu().numpy().cumsum(axis=1)
+            rows.append(
+                [
+                    min(
+                        int(np.searchsorted(below, uniform[one.instance][one.token] * below[-1], side="right")),
+                        len(below) - 1,
+                    )
+                    for below, one in zip(sums, places, strict=True)
+                ]
+            )
+        return rows
+
+
+def _with_tokens(one: Instance, tokens: Sequence[str]) -> Instance:
+    """The instance with other tokens in the same documents."""
+    documents = tuple(tuple(tokens[start:end]) for start, end in pairwise(one.bounds))
+    return replace(one, documents=documents, rationale=None, scores=None)
+
+
+def open_infiller(name: str, seed: int, *, device: str | None, precision: str, trust_remote_code: bool) -> Infiller:
+    """Open a masked language model, a local folder or Hub id.
+
+    Raises:
+        DataError: it cannot be opened, or is no masked language model.
+    """
+    import transformers
+
+    silence()
+    try:
+        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
+        architecture = (config.architectures or ["an encoder without a task"])[0]
+        if not architecture.endswith(("ForMaskedLM", "ForPreTraining")):
+            words = f"--infill: expected a masked language model, found {architecture}"
+            raise DataError(words, rule="model", file=name)
+        tokenizer = load_tokenizer(name, trust_remote_code)
+        network = transformers.AutoModelForMaskedLM.from_pretrained(name, trust_remote_code=trust_remote_code)
+    except DataError:
+        raise
+    except Exception as error:  # transformers raises many kinds; its first line names what is missing
+        raise not_opened(error, name) from error
+    description = f"{architecture} {Path(name).name}"
+    return Infiller(network, tokenizer, seed, device=device, precision=precision, description=description)

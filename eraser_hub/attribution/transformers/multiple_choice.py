@@ -1,0 +1,133 @@
+"""Multiple choice (CoS-E): the query holds the answers, the document the question; each answer is scored with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.attribution.adapter import BLACK_BOX, Encoded, View
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.records.errors import DataError
+
+from .devices import doubled, whole
+from .gradients import FULL_LENGTH_ROWS, add_to_words, baseline_of, embedding_scores, output_of
+from .pieces import Pieces, Window, blank_window, window_of
+from .sequence_model import GRADIENT_METHODS, SequenceModel
+
+SEPARATOR = "[sep]"
+
+
+def answers_of(instance: Instance) -> list[list[str]]:
+    """The answers in a query, which stand between ``[sep]`` tokens."""
+    answers: list[list[str]] = [[]]
+    for token in instance.query:
+        if token == SEPARATOR:
+            answers.append([])
+        else:
+            answers[-1].append(token)
+    return answers
+
+
+@dataclass(slots=True)
+class CutChoices(Encoded):
+    """A question and its answers, cut into sub-words."""
+
+    instance: Instance
+    question: Pieces
+    answers: list[NDArray[np.int64]]
+
+    def windows(self, kept: NDArray[np.bool_], erase: str) -> list[Window]:
+        """One model input for each answer: (question, answer)."""
+        ids, places = self.question.remaining(kept, erase)
+        model = self.question.model
+        hidden = ~kept[self.question.owner[places]] if erase == "pad" else np.zeros(len(ids), dtype=bool)
+        template = model.words.pair
+        room = max(1, model.window - template.size - max(len(answer) for answer in self.answers))
+        windows = [
+            window_of(template, ids[:room], places[:room], answer, np.full(len(answer), -1), hidden[:room])
+            for answer in self.answers
+        ]
+        return [window if len(window.code) else blank_window(model.words) for window in windows]
+
+    def whole(self) -> list[Window]:
+        """The model's inputs with nothing erased."""
+        return self.windows(np.ones(self.question.bounds[-1], dtype=bool), "remove")
+
+    def view(self, kept: NDArray[np.bool_], erase: str) -> View:
+        windows = self.windows(kept, erase)
+        key = b"".join(len(window.code).to_bytes(4, "little") + window.key for window in windows)
+        return View((key,), (max(len(window.code) for window in windows),), windows)
+
+
+class ChoiceModel(SequenceModel):
+    """A multiple-choice model: one logit per answer, softmax over the answers.
+
+    The labels are the dataset's (A, B, ..), in the order of the answers; a question longer than the window is cut at
+    its end, and counted.
+    """
+
+    has_labels, has_states = False, False  # an input is as many texts as there are answers
+
+    def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
+        super().__init__(network, tokenizer, uses_query=True, **more)
+        self.label_names = ()
+
+    def encode(self, instance: Instance) -> CutChoices:  # type: ignore[override]
+        answers = answers_of(instance)
+        if self.label_names and len(answers) != len(self.label_names):
+            words = f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}"
+            raise DataError(words, rule="length", instance=instance.id, field="query")
+        question = super().encode(instance.without_query())
+        cut = [
+            np.asarray([piece for word in self.words.cut(answer) for piece in word], dtype=np.int64)
+            for answer in answers
+        ]
+        if len(question.ids) + max(map(len, cut)) + self.words.pair.size > self.window:
+            self.notes.count("questions cut at their end")
+        return CutChoices(instance, question, cut)
+
+    def rows_for(self, size: int, batch_size: int) -> int:
+        return max(1, super().rows_for(size, batch_size) // max(len(self.label_names), 1))
+
+    def start(self, units: Sequence[tuple[View, int]]) -> Any:
+        windows = [window for view, _ in units for window in view.data]
+        inputs = {name: tensor.view(len(units), -1, tensor.shape[-1]) for name, tensor in self.tensors(windows).items()}
+        return self.torch.softmax(doubled(self.logits(inputs)), dim=-1)
+
+    def _first_output(self, windows: Sequence[Window]) -> Any:
+        return self.network(**{name: rows.unsqueeze(1) for name, rows in self.tensors(windows).items()}).logits[0]
+
+    def supports(self, method: str) -> bool:
+        return method in ("random", *BLACK_BOX, *GRADIENT_METHODS)
+
+    def scores(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
+    ) -> list[NDArray[np.float64]]:
+        """Gradient methods over the question's sub-words, summed over the pairs (question, answer)."""
+        torch = self.torch
+        rows = []
+        embedding = self.network.get_input_embeddings()
+        choices = [one for one in encoded if isinstance(one, CutChoices)]
+        for one, target in zip(choices, targets, strict=True):
+            windows = one.whole()
+            inputs = self.tensors(windows)
+            with torch.no_grad():
+                embedded = embedding(inputs["input_ids"]).unsqueeze(0)
+
+            def probability(batch: Any, inputs: dict[str, Any] = inputs, column: int = self.column(target)) -> Any:
+                more = {name: value.expand(len(batch), *value.shape).contiguous() for name, value in inputs.items()}
+                return torch.softmax(whole(output_of(self, batch, more).logits), dim=-1)[:, column]
+
+            points = self.rows_for(embedded.shape[-2], FULL_LENGTH_ROWS)
+            start_at = baseline_of(self, inputs["input_ids"])
+            start_at = None if start_at is None else start_at.unsqueeze(0)
+            (pieces,) = embedding_scores(self, probability, embedded, method, steps, points, baseline=start_at)
+            scores = np.zeros(len(one.instance.tokens))
+            for window, row in zip(windows, pieces, strict=True):
+                add_to_words(scores, one.question, window, row[self.inside(window, len(row))])
+            rows.append(scores)
+        return rows

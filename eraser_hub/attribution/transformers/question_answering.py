@@ -1,0 +1,146 @@
+"""Extractive question answering: scores of the passage's tokens for the predicted answer span (rankings for MAP).
+
+What is explained is p(start) · p(end) of the model's best span. Erased inputs change which spans there are, so there
+are no comprehensiveness and sufficiency for this task (paper 002, Table 6), and methods that erase are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.attribution.adapter import Encoded, View
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.records.errors import DataError
+
+from .devices import doubled, whole
+from .gradients import FULL_LENGTH_ROWS, add_to_words, attention_scores, baseline_of, embedding_scores, output_of
+from .pieces import Pieces, Window
+from .sequence_model import GRADIENT_METHODS, SequenceModel
+
+LONGEST_ANSWER = 30
+
+
+def best_span(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[int, int, float]:
+    """First and last place of the answer of largest p(start) p(end), at most :data:`LONGEST_ANSWER` places, and that p.
+
+    >>> best_span(np.array([0.1, 0.9]), np.array([0.6, 0.4]))
+    (1, 1, 0.36000000000000004)
+    """
+    pairs = np.outer(start, end)
+    pairs = np.triu(pairs) - np.triu(pairs, LONGEST_ANSWER)
+    first, last = np.unravel_index(int(np.argmax(pairs)), pairs.shape)
+    return int(first), int(last), float(start[first] * end[last])
+
+
+def no_probabilities(description: str) -> DataError:
+    """The error of asking for probabilities of labels."""
+    return DataError(
+        f"{description}: question answering gives spans, not label probabilities: rankings only "
+        "(--method random, gradient, input-x-gradient, integrated-gradients or attention)",
+        rule="unsupported",
+    )
+
+
+@dataclass(slots=True)
+class Passage(Pieces):
+    """A question and its passage, and the best answer once it was looked for."""
+
+    best: tuple[Window, int, int, float] | None = None
+
+
+def passage_of(encoded: Encoded) -> Passage:
+    """What :meth:`AnswerModel.encode` gave."""
+    assert isinstance(encoded, Passage)
+    return encoded
+
+
+class AnswerModel(SequenceModel):
+    """An extractive question-answering model: (question, passage) in, the best span out."""
+
+    has_labels = False
+    gives_answers = True
+
+    def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
+        super().__init__(network, tokenizer, uses_query=True, **more)
+        self.label_names = ()
+
+    def start(self, units: Sequence[tuple[View, int]]) -> Any:
+        raise no_probabilities(self.description)
+
+    def _first_output(self, windows: Sequence[Window]) -> Any:
+        logits = self.network(**self.tensors(windows)).start_logits[0]
+        return logits[self.inside(windows[0], len(logits))]
+
+    def supports(self, method: str) -> bool:
+        return method in ("random", "attention", *GRADIENT_METHODS)
+
+    def encode(self, instance: Instance) -> Passage:
+        one = super().encode(instance)
+        return Passage(one.instance, one.model, one.query, one.ids, one.owner, one.first, one.split)
+
+    def answer(self, one: Passage) -> tuple[Window, int, int, float]:
+        """The best span of a passage: its window, its first and last place there, and p(start) · p(end)."""
+        if one.best is not None:
+            return one.best
+        best: tuple[Window, int, int, float] | None = None
+        for window in one.whole():
+            with self.torch.inference_mode():
+                out = self.network(**self.tensors([window]))
+            start = self.torch.softmax(doubled(out.start_logits), dim=-1)[0].cpu().numpy()
+            end = self.torch.softmax(doubled(out.end_logits), dim=-1)[0].cpu().numpy()
+            inside = window.piece >= 0
+            first, last, p = best_span(start * inside, end * inside)
+            if not np.isfinite(p):
+                words = f"{self.description}: its output holds NaN or infinite values"
+                raise DataError(words, rule="model-output", instance=one.instance.id)
+            if best is None or p > best[3]:
+                best = (window, first, last, p)
+        if best is None:
+            raise DataError("the passage is empty: nothing to answer from", rule="empty", instance=one.instance.id)
+        one.best = best
+        return best
+
+    def answer_text(self, encoded: Encoded) -> tuple[str, float]:
+        """The answer's words, blank between, and its probability."""
+        one = passage_of(encoded)
+        window, first, last, p = self.answer(one)
+        pieces = window.piece[first : last + 1]
+        words = sorted({int(one.owner[piece]) for piece in pieces if piece >= 0})
+        return " ".join(one.instance.tokens[word] for word in words), p
+
+    def scores(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
+    ) -> list[NDArray[np.float64]]:
+        passages = list(map(passage_of, encoded))
+        if method == "attention":
+            return attention_scores(self, passages)
+        return [self._gradient(one, method, steps) for one in passages]
+
+    def _gradient(self, one: Passage, method: str, steps: int) -> NDArray[np.float64]:
+        torch = self.torch
+        window, first, last, _ = self.answer(one)
+        inputs = self.tensors([window])
+        integrated = method == "integrated-gradients"
+        of_logits = integrated and self.choices.signed_sum
+        with torch.no_grad():
+            embedded = self.network.get_input_embeddings()(inputs["input_ids"])
+
+        def probability(batch: Any) -> Any:
+            out = output_of(self, batch, {name: value.expand(len(batch), -1) for name, value in inputs.items()})
+            if of_logits:
+                return (whole(out.start_logits)[:, first] + whole(out.end_logits)[:, last]) / 2
+            start, end = (torch.softmax(whole(logits), dim=-1) for logits in (out.start_logits, out.end_logits))
+            return start[:, first] * end[:, last]
+
+        rows = self.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)
+        start_at = baseline_of(self, inputs["input_ids"]) if integrated else None
+        (pieces,) = embedding_scores(self, probability, embedded, method, steps, rows, baseline=start_at)
+        scores = np.zeros(len(one.instance.tokens))
+        add_to_words(scores, one, window, pieces)
+        # with the sum's own sign, as in the authors' code: a negative one reverses the ranking
+        return scores / scores.sum() if of_logits else scores

@@ -1,0 +1,227 @@
+"""``transformers`` models: word tokens in, sub-words inside, probabilities out.
+
+Each word is cut into sub-words once; erased inputs are cut from the sub-word arrays (:mod:`pieces`). A text longer than
+the model's window goes in as overlapping windows whose probabilities are averaged; how many did is counted and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.attribution.adapter import Encoded, View
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.records.errors import DataError
+
+from .devices import device_for, doubled, half_type, half_words, heads_in_float32, placed, whole
+from .gradients import PLAIN, Known, attention_scores, gradient_scores, gradients_ahead, p_of_masked_elements
+from .pieces import Pieces, Window, WindowModel, padded, window_of
+from .words import CutWords
+
+PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
+GRADIENT_METHODS = (*PLAIN, "integrated-gradients")
+
+
+class SequenceModel(WindowModel):
+    """A sequence classifier.
+
+    With a query the input is the pair (query, documents); without one, two documents (premise and hypothesis, two
+    sentences to compare) are the pair, and any other number is one text.
+
+    On a GPU forward passes run in bfloat16 where it has it (autocast; the head behind the encoder, softmax, gradients
+    and attention in float32 or better), and inputs go over from pinned memory; chosen by itself, and said.
+    """
+
+    has_embeddings = has_states = True
+
+    def __init__(
+        self,
+        network: Any,
+        tokenizer: Any,
+        *,
+        uses_query: bool = False,
+        query_last: bool = False,
+        window: int | None = None,
+        device: str | None = None,
+        precision: str = "auto",
+        description: str = "",
+    ) -> None:
+        import torch
+
+        super().__init__()
+        self.torch = torch
+        self.device = device_for(device)
+        self.half = half_type(precision, self.device)
+        self.network = placed(network, self.device)
+        if self.half:
+            heads_in_float32(self.network, self.device.type)
+            self.notes.say(half_words(self.half, self.device))
+        self.tokenizer, self.words, self.uses_query = tokenizer, CutWords(tokenizer), uses_query
+        self.query_last = query_last
+        self.description = description or type(network).__name__
+        names = getattr(network.config, "id2label", None) or {}
+        self.label_names = tuple(str(names[number]) for number in sorted(names, key=int))
+        longest = longest_input(network.config, tokenizer)
+        if window is not None and not self.words.pair.size + 2 <= window <= longest:
+            words = f"--window: expected {self.words.pair.size + 2} to {longest} sub-words, found {window}"
+            raise DataError(words, rule="option-value")
+        self.window = window or longest
+        self._known: Known = {}
+        if network.config.pad_token_id is None:
+            network.config.pad_token_id = self.words.pad
+        # XLNet and its like classify at the last place, whatever stands there
+        self._pads_at_start = getattr(network.config, "summary_type", None) == "last"
+        self.pads = not self._sees_padding()
+        if not self.pads:
+            self.notes.say(f"{self.description} sees its padding: only inputs of one length go together")
+
+    def _sees_padding(self) -> bool:
+        """Whether an input's outputs change when a longer one stands beside it (convolutions and Fourier layers)."""
+        (word,) = self.words.cut(["a"])
+        short, long = (
+            window_of(self.words.single, (), (), word * times, np.arange(len(word) * times))
+            for times in (2, max(2, min(12, (self.window - self.words.single.size) // len(word))))
+        )
+        try:
+            with self.torch.inference_mode():
+                alone, beside = (self._first_output(some).float() for some in ([short], [short, long]))
+        except Exception:  # what a network cannot take is said when it is asked in earnest
+            return False
+        return bool((alone - beside).abs().max() > PADDING_SEEN * (1 + alone.abs().max()))
+
+    def _first_output(self, windows: Sequence[Window]) -> Any:
+        """What the network puts out for the first of several windows."""
+        return self.network(**self.tensors(windows)).logits[0]
+
+    def encode(self, instance: Instance) -> Pieces:
+        pieces = self.words.cut(instance.tokens)
+        counts = np.asarray([len(word) for word in pieces], dtype=np.int64)
+        owner = np.repeat(np.arange(len(pieces)), counts)
+        ids = np.asarray([piece for word in pieces for piece in word], dtype=np.int64)
+        first = np.ones(len(owner), dtype=bool)
+        first[1:] = owner[1:] != owner[:-1]
+        query = [piece for word in self.words.cut(instance.query) for piece in word] if self.uses_query else []
+        split = 0
+        if not query and len(instance.documents) == 2:
+            split = int(np.searchsorted(owner, len(instance.documents[0])))
+        encoded = Pieces(instance, self, np.asarray(query, dtype=np.int64), ids, owner, first, split)
+        windows = len(encoded.whole())
+        if windows > 1:
+            self.notes.count("texts longer than the window", 1)
+            self.notes.count("windows of those texts", windows)
+        if (len(query) or split) > (self.window - self.words.pair.size) // 2:
+            self.notes.count("queries or first texts cut to half the window")
+        return encoded
+
+    def rows_for(self, size: int, batch_size: int) -> int:
+        # as many sub-words as batch_size inputs of full length (512, if that is less) have; on a processor an eighth
+        # of that, since larger matrices leave its caches and go slower
+        longest = min(self.window, 512 if self.device.type == "cuda" else 64)
+        return max(1, min(batch_size * longest // max(size, 1), 32 * batch_size))
+
+    def tensors(self, windows: Sequence[Window]) -> dict[str, Any]:
+        """Padded model inputs on the device."""
+        ids, types, visible = padded(windows, self.words.pad, self._pads_at_start)
+        arrays = {"input_ids": ids, "attention_mask": visible}
+        if "token_type_ids" in self.tokenizer.model_input_names:
+            arrays["token_type_ids"] = types
+        return {name: self._move(array) for name, array in arrays.items()}
+
+    def inside(self, window: Window, places: int) -> slice:
+        """Where a window stands in a padded row of so many places."""
+        size = len(window.code)
+        return slice(places - size, places) if self._pads_at_start else slice(0, size)
+
+    def _move(self, array: NDArray[Any]) -> Any:
+        tensor = self.torch.from_numpy(array)
+        if self.device.type == "cuda":
+            return tensor.pin_memory().to(self.device, non_blocking=True)
+        return tensor.to(self.device)
+
+    def logits(self, inputs: dict[str, Any]) -> Any:
+        """The network's logits, in float32 or better."""
+        with self.torch.inference_mode(), self._cast():
+            return whole(self.network(**inputs).logits)
+
+    def _cast(self) -> AbstractContextManager[object]:
+        return self.torch.autocast(self.device.type, dtype=self.half) if self.half else nullcontext()
+
+    def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        return self.finish(self.start(units))
+
+    def start(self, units: Sequence[tuple[View, int]]) -> Any:
+        logits = self.logits(self.tensors([view.data[number] for view, number in units]))
+        return self.torch.softmax(doubled(logits), dim=-1)
+
+    def finish(self, outputs: Any) -> NDArray[np.float64]:
+        probabilities: NDArray[np.float64] = outputs.cpu().numpy()
+        return probabilities
+
+    def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        """The encoder's last states, their mean over the places that attention may fall on."""
+        torch, windows = self.torch, [view.data[number] for view, number in units]
+        inputs = self.tensors(windows)
+        with torch.inference_mode(), self._cast():
+            last = self.network(**inputs, output_hidden_states=True).hidden_states[-1]
+        if last.shape[:2] != inputs["attention_mask"].shape:
+            words = f"--distribution: {self.description} has no state for each place of its input"
+            raise DataError(words, rule="unsupported")
+        weights = doubled(inputs["attention_mask"])[..., None]
+        # a text of which nothing is visible has no state of its own: zeros
+        means = (doubled(last) * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1))
+        states: NDArray[np.float64] = means.cpu().numpy()
+        return states
+
+    def supports(self, method: str) -> bool:
+        return method in (*GRADIENT_METHODS, "deeplift", "attention") or super().supports(method)
+
+    def scores(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
+    ) -> list[NDArray[np.float64]]:
+        pieces = [one for one in encoded if isinstance(one, Pieces)]
+        if method == "attention":
+            return attention_scores(self, pieces)
+        known, self._known = self._known, {}
+        return gradient_scores(self, pieces, targets, method, steps, known)
+
+    def ahead(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
+    ) -> dict[bytes, NDArray[np.float64]]:
+        self._known = {}
+        # another kind of model has passes of its own, and in half precision passes are not those of the gradient
+        if self.half or method not in PLAIN or type(self).scores is not SequenceModel.scores:
+            return {}
+        pieces = [one for one in encoded if isinstance(one, Pieces)]
+        columns = [None if target is None else self.column(target) for target in targets]
+        outputs, self._known = gradients_ahead(self, pieces, columns, method)
+        return outputs
+
+    def masked_elements(
+        self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
+    ) -> NDArray[np.float64]:
+        if not isinstance(encoded, Pieces):
+            return super().masked_elements(encoded, target, keep, draws, random)
+        return p_of_masked_elements(self, encoded, self.column(target), keep, draws, random)
+
+
+def longest_input(config: Any, tokenizer: Any) -> int:
+    """The longest input in sub-words that both the tokenizer and the position embeddings allow."""
+    limits = [tokenizer.model_max_length] if tokenizer.model_max_length < 1_000_000 else []
+    positions = getattr(config, "max_position_embeddings", None)
+    if isinstance(positions, int) and positions > 0:
+        # RoBERTa and its kin number positions from the padding index on
+        offset = config.model_type in (
+            "roberta",
+            "xlm-roberta",
+            "camembert",
+            "mpnet",
+            "longformer",
+            "xlm-roberta-xl",
+            "data2vec-text",
+        )
+        limits.append(positions - (config.pad_token_id or 0) - 1 if offset else positions)
+    return int(min(limits)) if limits else 512

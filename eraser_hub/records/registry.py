@@ -1,0 +1,115 @@
+"""Registries: parts of one sort that describe themselves, found in the package's folders and in installed plug-ins.
+
+A part is a class in a module of its own. Adding one to the package means adding its module; a third party's
+distribution names its class as an entry point of the registry's group.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+from .errors import DataError, shown
+
+Part = TypeVar("Part")
+
+
+class Registry(Mapping[str, type[Part]], Generic[Part]):
+    """The parts of one sort by name; a part's module is imported when the part is first asked for.
+
+    A module's name is its part's name, with ``_`` for ``-``. Modules whose names begin with ``_`` hold no part.
+
+    Args:
+        group: the entry points' group of third parties, such as ``eraser_hub.methods``.
+        noun: what one part is called in messages, such as "method".
+        base: the class that every part extends.
+        folders: packages whose modules hold a part each, by name, so that a lower layer may name a higher one's.
+
+    Raises:
+        DataError: a plug-in's name is one of the package's or of another plug-in's; a module or an entry point that
+            holds no class of the sort.
+    """
+
+    def __init__(self, group: str, noun: str, base: type[Part], *folders: str) -> None:
+        self.group, self.noun, self.base, self.folders = group, noun, base, folders
+
+    @cached_property
+    def _modules(self) -> dict[str, str]:
+        """The package's parts: name -> module."""
+        return {
+            found.name.replace("_", "-"): f"{folder}.{found.name}"
+            for folder in self.folders
+            for found in pkgutil.iter_modules(importlib.import_module(folder).__path__)
+            if not found.name.startswith("_")
+        }
+
+    @cached_property
+    def _plugins(self) -> dict[str, EntryPoint]:
+        """Third parties' parts: name -> entry point."""
+        plugins: dict[str, EntryPoint] = {}
+        for point in entry_points(group=self.group):
+            other = self._modules.get(point.name) or getattr(plugins.get(point.name), "value", None)
+            if other and other != point.value:
+                message = f"expected a {self.noun} of a new name, found {point.name!r} in {other} and {point.value}"
+                raise DataError(message, rule="plug-in", field=self.group)
+            plugins[point.name] = point
+        return plugins
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({**self._modules, **self._plugins}))
+
+    def __len__(self) -> int:
+        return len({**self._modules, **self._plugins})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules or name in self._plugins
+
+    def __getitem__(self, name: str) -> type[Part]:
+        """Return the part of that name; a KeyError where there is none (see :meth:`find`)."""
+        if name in self._modules:
+            module = importlib.import_module(self._modules[name])
+            own = [each for each in vars(module).values() if self._is_part(each, module.__name__)]
+            if len(own) != 1:
+                message = f"expected one public {self.base.__name__}, found {len(own)}"
+                raise DataError(message, rule="plug-in", field=module.__name__)
+            return own[0]
+        if name not in self._plugins:
+            raise KeyError(name)
+        point = self._plugins[name]
+        part = point.load()
+        if not self._is_part(part):
+            message = f"expected a class that extends {self.base.__name__}, found {shown(part)}"
+            raise DataError(message, rule="plug-in", field=f"{self.group}: {point.value}")
+        return part  # type: ignore[no-any-return]
+
+    def _is_part(self, value: object, module: str = "") -> bool:
+        return (
+            isinstance(value, type)
+            and issubclass(value, self.base)
+            and (not module or (value.__module__ == module and not value.__name__.startswith("_")))
+        )
+
+    def find(self, name: str, argument: str = "") -> type[Part]:
+        """Return the part of that name.
+
+        Args:
+            argument: the argument that an error names; by default the noun.
+
+        Raises:
+            DataError: there is none; names those there are.
+        """
+        if not isinstance(name, str) or name not in self:
+            message = f"expected one of {', '.join(self)}; found {shown(name)}"
+            raise DataError(message, rule="option-value", argument=argument or self.noun)
+        return self[name]
+
+    def origin(self, name: str) -> str:
+        """Return where a part comes from: a plug-in's distribution and version, or ``eraser-hub``."""
+        point = self._plugins.get(name)
+        if point is None or point.dist is None:
+            return "eraser-hub"
+        return f"{point.dist.name} {point.dist.version}"

@@ -1,0 +1,185 @@
+"""A network over words as a model of ``explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.memory import in_halves
+from eraser_hub.attribution.transformers.devices import device_for, doubled, half_type, half_words, placed
+from eraser_hub.attribution.transformers.gradients import FULL_LENGTH_ROWS, embedding_scores
+from eraser_hub.attribution.transformers.sequence_model import GRADIENT_METHODS
+
+from .embedders import EncoderEmbedder
+from .readings import PaddedReadings, Reading, ReadInstance, batch_of, read
+from .token_network import TokenNetwork
+
+Work = Callable[[Sequence[Encoded]], list[NDArray[np.float64]]]
+FULL_LENGTH = 512  # words; of shorter inputs more go through together
+
+
+class NetworkModel(Adapter):
+    """One of the papers' networks.
+
+    A network that selects its rationale reads each input, erased ones too, as what it selects there. It has no token
+    scores of its own, and gradients of what it decides by end at the selection: such methods are refused.
+
+    On a GPU an encoder's forward passes run in bfloat16 where it has it; all else in float32.
+    """
+
+    def __init__(
+        self,
+        network: TokenNetwork,
+        label_names: Sequence[str],
+        *,
+        uses_query: bool = False,
+        device: str | None = None,
+        precision: str = "auto",
+        description: str = "",
+    ) -> None:
+        super().__init__()
+        self.device = device_for(device)
+        self.network: TokenNetwork = placed(network, self.device)
+        self.label_names, self.uses_query = tuple(label_names), uses_query
+        self.description = description or type(network).__name__
+        self.selects, self.has_embeddings = network.selects, not network.selects
+        half = half_type(precision, self.device)
+        if half and self._encoders():
+            for embedder in self._encoders():
+                embedder.half_type = half
+            self.notes.say(half_words(half, self.device))
+
+    def _encoders(self) -> list[EncoderEmbedder]:
+        return [module for module in self.network.modules() if isinstance(module, EncoderEmbedder)]
+
+    def encode(self, instance: Instance) -> ReadInstance:
+        return read(instance, self.network.embedder.lexicon, self.uses_query, self.network.shape.apart)
+
+    def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
+        return self.finish(self.start(units))
+
+    def start(self, units: Sequence[tuple[View, int]]) -> Tensor:
+        with torch.inference_mode():
+            logits = self.network(batch_of([view.data for view, _ in units], self.device))
+            return torch.softmax(doubled(logits), dim=-1)
+
+    def finish(self, outputs: Tensor) -> NDArray[np.float64]:
+        return outputs.cpu().numpy()
+
+    def rows_for(self, size: int, batch_size: int) -> int:
+        return max(1, min(batch_size * FULL_LENGTH // max(size, 1), 32 * batch_size))
+
+    def supports(self, method: str) -> bool:
+        if method == "attention":
+            return self.network.attends
+        return (method in GRADIENT_METHODS and not self.selects) or super().supports(method)
+
+    def scores(
+        self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
+    ) -> list[NDArray[np.float64]]:
+        columns = [self.column(target) for target in targets]
+        with self._exact():
+            if method == "attention":
+                return self._by_batch(encoded, self._attention)
+            if method == "integrated-gradients":  # the points of one integral fill a batch by themselves
+                return [
+                    self._gradients([one], [column], method, steps)[0]
+                    for one, column in zip(encoded, columns, strict=True)
+                ]
+            of = dict(zip(map(id, encoded), columns, strict=True))
+            return self._by_batch(
+                encoded, lambda some: self._gradients(some, [of[id(one)] for one in some], method, steps)
+            )
+
+    def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
+        if not self.selects:
+            return super().selections(encoded)
+
+        def selected(some: Sequence[Encoded]) -> list[NDArray[np.float64]]:
+            with torch.inference_mode():
+                return self._of_tokens(some, self.network.selected(self._batch(some)))
+
+        return [Selection(np.flatnonzero(row)) for row in self._by_batch(encoded, selected)]
+
+    @contextmanager
+    def _exact(self) -> Iterator[None]:
+        """Encoders in float32; and no fused LSTM, which has no gradient outside of training."""
+        halves = [(embedder, embedder.half_type) for embedder in self._encoders()]
+        try:
+            for embedder, _ in halves:
+                embedder.half_type = None
+            with torch.backends.cudnn.flags(enabled=False):
+                yield
+        finally:
+            for embedder, half in halves:
+                embedder.half_type = half
+
+    def _by_batch(self, encoded: Sequence[Encoded], work: Work) -> list[NDArray[np.float64]]:
+        """``work`` on instances of like length together, in their order."""
+        order = sorted(range(len(encoded)), key=lambda number: -len(reading_of(encoded[number]).words))
+        rows: dict[int, NDArray[np.float64]] = {}
+        start = 0
+        while start < len(order):
+            size = len(reading_of(encoded[order[start]]).words)
+            some = order[start : start + self.rows_for(size, FULL_LENGTH_ROWS)]
+            values = in_halves(work, [encoded[number] for number in some], self.notes)
+            rows.update(zip(some, values, strict=True))
+            start += len(some)
+        return [rows[number] for number in range(len(encoded))]
+
+    def _batch(self, encoded: Sequence[Encoded]) -> PaddedReadings:
+        return batch_of([reading_of(one) for one in encoded], self.device)
+
+    def _of_tokens(self, encoded: Sequence[Encoded], values: Tensor) -> list[NDArray[np.float64]]:
+        """The values of each instance's tokens, from those of a batch's places."""
+        rows = []
+        for one, row in zip(encoded, doubled(values).cpu().numpy(), strict=True):
+            token = reading_of(one).token
+            scores = np.zeros(one.instance.bounds[-1])
+            scores[token[token >= 0]] = row[: len(token)][token >= 0]
+            rows.append(scores)
+        return rows
+
+    def _attention(self, encoded: Sequence[Encoded]) -> list[NDArray[np.float64]]:
+        batch = self._batch(encoded)
+        with torch.inference_mode():
+            return self._of_tokens(encoded, self.network.attention(self.network.embedder(batch), batch))
+
+    def explained_places(self, encoded: Sequence[Encoded], columns: Sequence[int]) -> list[tuple[int, ...]]:
+        """Of each instance, what of the network's output is explained."""
+        return [(column,) for column in columns]
+
+    def explained_output(self, logits: Tensor, places: Tensor, method: str) -> Tensor:
+        """What gradients are taken of, (rows,), from logits and :meth:`explained_places`: a label's probability."""
+        return torch.softmax(logits, dim=-1).gather(1, places)[:, 0]
+
+    def _gradients(
+        self, encoded: Sequence[Encoded], columns: Sequence[int], method: str, steps: int
+    ) -> list[NDArray[np.float64]]:
+        """Along the embedder's vectors: for an encoder its last states, as in the code of paper 000."""
+        batch = self._batch(encoded)
+        with torch.no_grad():
+            vectors = self.network.embedder(batch)
+
+        def probability(embedded: Tensor, explained: Tensor, *values: Tensor) -> Tensor:
+            return self.explained_output(self.network.logits(embedded, PaddedReadings(*values)), explained, method)
+
+        explained = torch.tensor(self.explained_places(encoded, columns), device=self.device)
+        more = (explained, *(getattr(batch, field.name) for field in fields(batch)))
+        rows = self.rows_for(vectors.shape[1], FULL_LENGTH_ROWS)
+        values = embedding_scores(self, probability, vectors, method, steps, rows, more)
+        return self._of_tokens(encoded, torch.from_numpy(values))
+
+
+def reading_of(encoded: Encoded) -> Reading:
+    """What :meth:`NetworkModel.encode` gave."""
+    assert isinstance(encoded, ReadInstance)
+    return encoded.reading

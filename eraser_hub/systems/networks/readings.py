@@ -1,0 +1,188 @@
+"""Instances as networks over words read them, and batches of these.
+
+A *place* holds one word: of a document, of the query, or a separator. Documents stand one after the other, the query
+behind them, each with a separator behind it (ERASER's "document [SEP] query [SEP]"). Networks that read two texts apart
+(premise and hypothesis, question and passage) tell them by their *segment*.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eraser_hub.attribution.adapter import Encoded, View
+from eraser_hub.attribution.instances import Instance
+
+from .vocabulary import PAD, SEPARATOR, UNKNOWN, Lexicon
+
+STAYS = -1  # in place of a token's number: a separator or a word of the query
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One text as a network reads it; all arrays have a value for each place.
+
+    Attributes:
+        words: the number of each place's word in the network's lexicon.
+        token: the number of the instance's token at each place; :data:`STAYS` for what cannot be erased.
+        segment: 0 or 1: which of two texts a place belongs to.
+        visible: False where a token was erased by padding: no attention falls there.
+    """
+
+    words: NDArray[np.int64]
+    token: NDArray[np.int64]
+    segment: NDArray[np.int64]
+    visible: NDArray[np.bool_]
+
+    @property
+    def key(self) -> bytes:
+        """Bytes that are equal exactly when a network's inputs are."""
+        digest = hashlib.blake2b(self.words.tobytes(), digest_size=16)
+        digest.update(self.segment.tobytes() + self.visible.tobytes())
+        return digest.digest()
+
+    def only(self, places: NDArray[np.bool_] | NDArray[np.int64]) -> Reading:
+        """The reading of some places alone."""
+        return Reading(self.words[places], self.token[places], self.segment[places], self.visible[places])
+
+
+@dataclass(slots=True)
+class ReadInstance(Encoded):
+    """An instance with its reading; erased ones are cut from it."""
+
+    instance: Instance
+    reading: Reading
+
+    def view(self, kept: NDArray[np.bool_], erase: str) -> View:
+        reading = erased(self.reading, kept, erase)
+        return View((reading.key,), (len(reading.words),), reading)
+
+
+def read(instance: Instance, lexicon: Lexicon, uses_query: bool, apart: bool) -> ReadInstance:
+    """Read an instance.
+
+    Args:
+        uses_query: the query is read too.
+        apart: two segments and no separators: the documents and the query, or two documents where there is no query;
+            else one segment with separators.
+    """
+    parts, start = [], 0
+    for document in instance.documents:
+        parts.append((lexicon.numbers(document), np.arange(start, start + len(document))))
+        start += len(document)
+    if uses_query:
+        query = lexicon.numbers(instance.query)
+        parts.append((query, np.full(len(query), STAYS)))
+    segments = [0] * len(parts)
+    if apart and len(parts) > 1:
+        segments[-1] = 1
+    elif not apart:
+        end = (np.asarray([SEPARATOR]), np.asarray([STAYS]))
+        parts = [(np.append(words, end[0]), np.append(token, end[1])) for words, token in parts]
+    none = np.zeros(0, np.int64)
+    words = np.concatenate([none, *(words for words, _ in parts)])
+    segment = np.repeat(np.asarray(segments, np.int64), [len(words) for words, _ in parts])
+    token = np.concatenate([none, *(token for _, token in parts)])
+    return ReadInstance(instance, Reading(words, token, segment, np.ones(len(words), dtype=bool)))
+
+
+def erased(reading: Reading, kept: NDArray[np.bool_], erase: str) -> Reading:
+    """The reading with the tokens that are not ``kept`` removed, or in their places the unknown word (``mask``) or an
+    invisible nothing (``pad``).
+
+    Args:
+        kept: flags of the instance's tokens, shape (tokens,).
+    """
+    stays = np.append(kept, True)[reading.token]  # STAYS is the last
+    if erase == "remove":
+        return reading.only(stays)
+    words = np.where(stays, reading.words, UNKNOWN if erase == "mask" else PAD)
+    return replace(reading, words=words, visible=stays if erase == "pad" else reading.visible)
+
+
+@dataclass(frozen=True, slots=True)
+class PaddedReadings:
+    """Readings side by side, padded to the longest; shape (rows, places).
+
+    Attributes:
+        words, segment: as in :class:`Reading`.
+        inside: True where a row has a place, False for padding.
+        visible: True where attention may fall; never outside.
+        erasable: True at the documents' tokens.
+    """
+
+    words: Tensor
+    segment: Tensor
+    inside: Tensor
+    visible: Tensor
+    erasable: Tensor
+
+    @property
+    def lengths(self) -> Tensor:
+        """Places of each row, on the processor."""
+        return self.inside.sum(dim=1).cpu()
+
+    def repeat(self, times: int) -> PaddedReadings:
+        """All rows, one time after the other."""
+        return PaddedReadings(*(getattr(self, field.name).repeat(times, 1) for field in fields(self)))
+
+    def only(self, kept: Tensor) -> PaddedReadings:
+        """The batch with the places that are not ``kept`` cut out of each row: nothing of them is left."""
+        part = SelectedPlaces(kept & self.inside)
+        words, segment = part.gather(self.words), part.gather(self.segment)
+        visible, erasable = part.gather(self.visible), part.gather(self.erasable)
+        return PaddedReadings(words, segment, part.within, visible, erasable)
+
+
+class SelectedPlaces:
+    """Some places of each row, moved to the row's start in their order.
+
+    Attributes:
+        lengths: how many there are in each row, on the processor.
+        within: True at those places of the moved rows, shape (rows, the longest's length).
+    """
+
+    def __init__(self, kept: Tensor) -> None:
+        self.lengths = kept.sum(dim=1).cpu()
+        longest = max(1, int(self.lengths.max()))
+        self._order = (~kept).to(torch.uint8).argsort(dim=1, stable=True)[:, :longest]
+        self.within = (torch.arange(longest)[None] < self.lengths[:, None]).to(kept.device)
+
+    def gather(self, values: Tensor) -> Tensor:
+        """Values of the places, shape (rows, places) or (rows, places, width), moved; zeros behind the end."""
+        if values.ndim == 2:
+            return values.gather(1, self._order) * self.within
+        return values.gather(1, self._wide(values)) * self.within[..., None]
+
+    def scatter(self, values: Tensor, places: int) -> Tensor:
+        """Moved values, shape (rows, the longest's length, width), back at their places of so many; zeros elsewhere."""
+        whole = values.new_zeros((len(values), places, values.shape[-1]))
+        return whole.scatter(1, self._wide(values), values * self.within[..., None])
+
+    def _wide(self, values: Tensor) -> Tensor:
+        return self._order[..., None].expand(-1, -1, values.shape[-1])
+
+
+def batch_of(readings: Sequence[Reading], device: torch.device) -> PaddedReadings:
+    """Pad readings; a row without any place (everything is erased) gets one that is neither inside nor visible."""
+    longest = max(1, max((len(one.words) for one in readings), default=1))
+
+    def padded(rows: list[NDArray[np.int64]] | list[NDArray[np.bool_]], fill: int) -> Tensor:
+        whole = np.full((len(rows), longest), fill, dtype=rows[0].dtype)
+        for row, values in zip(whole, rows, strict=True):
+            row[: len(values)] = values
+        return torch.from_numpy(whole).to(device)
+
+    return PaddedReadings(
+        padded([one.words for one in readings], PAD),
+        padded([one.segment for one in readings], 0),
+        padded([np.ones(len(one.words), dtype=bool) for one in readings], 0),
+        padded([one.visible for one in readings], 0),
+        padded([one.token != STAYS for one in readings], 0),
+    )

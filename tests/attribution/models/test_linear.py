@@ -1,0 +1,348 @@
+"""scikit-learn models: closed forms, safe opening, fast counting equal to the pipeline's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+from eraser_hub.attribution.engine import explain_instances
+from eraser_hub.attribution.erasure import full, only, without
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.models.sklearn_model import MASK, PipelineModel, load_pipeline
+from eraser_hub.attribution.open import open_model
+from eraser_hub.attribution.runner import Runner
+from eraser_hub.attribution.settings import ExplainSettings
+from eraser_hub.records.errors import DataError
+from eraser_hub.systems.train import baselines as training
+
+from ...refusals import refused
+from ..conftest import CLOSE, instance
+
+pytestmark = pytest.mark.unit
+
+TEXTS = [
+    "good warm film",
+    "good plot good",
+    "bad dull film",
+    "grey bad plot a",
+    "warm a the",
+    "the dull grey",
+    "film film",
+]
+LABELS = ["POS", "POS", "NEG", "NEG", "POS", "NEG", "NEG"]
+DOCUMENT = "Good film good unknown bad the \u200b plot"
+
+
+def fitted(features: str = "words", baseline: str = "logistic-regression", size: float = 1.0, labels=LABELS):
+    return training.pipeline_for(baseline, features, size, 1).fit(TEXTS, labels)
+
+
+def opened(pipeline, **more) -> PipelineModel:
+    adapter = PipelineModel(pipeline, **more)
+    align_labels(adapter, sorted(set(adapter.label_names)))
+    return adapter
+
+
+def scores_of(adapter, one: Instance, method: str, **more):
+    (found,) = explain_instances(adapter, [one], ExplainSettings(method=method, bins=(), **more))
+    parts = [np.array(part["soft_rationale_predictions"]) for part in found["rationales"]]
+    return found, np.concatenate(parts)
+
+
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+@pytest.fixture
+def closed():
+    """Weights of the document's tokens for the predicted label, its logit and the bias."""
+    pipeline = fitted()
+    vectoriser, estimator = pipeline[0], pipeline[-1]
+    one = instance(DOCUMENT)
+    weights = np.array(
+        [
+            estimator.coef_[0][vectoriser.vocabulary_[t.lower()]] if t.lower() in vectoriser.vocabulary_ else 0.0
+            for t in one.tokens
+        ]
+    )
+    bias = estimator.intercept_[0]
+    z = bias + weights.sum()
+    sign = 1 if z > 0 else -1
+    return opened(pipeline), one, sign * weights, sign * z, sign * bias
+
+
+def test_coefficients_are_the_weights(closed):
+    adapter, one, weights, _, _ = closed
+    _, found = scores_of(adapter, one, "coefficients")
+    np.testing.assert_allclose(found, weights, atol=1e-9)
+
+
+def test_occlusion_is_the_difference_of_sigmoids(closed):
+    adapter, one, weights, z, _ = closed
+    _, found = scores_of(adapter, one, "occlusion")
+    np.testing.assert_allclose(found, sigmoid(z) - sigmoid(z - weights), atol=1e-8)
+
+
+def test_integrated_gradients_share_the_difference_in_proportion_to_the_weights(closed):
+    adapter, one, weights, z, bias = closed
+    _, found = scores_of(adapter, one, "integrated-gradients")
+    np.testing.assert_allclose(found, weights * (sigmoid(z) - sigmoid(bias)) / (z - bias), atol=1e-8)
+    assert abs(found.sum() - (sigmoid(z) - sigmoid(bias))) < 1e-8  # completeness
+    assert 0 <= adapter.notes.maxima["largest convergence delta"] < 1e-12
+
+
+def test_gradient_is_the_slope_of_the_sigmoid(closed):
+    adapter, one, weights, z, _ = closed
+    slope = sigmoid(z) * (1 - sigmoid(z))
+    np.testing.assert_allclose(scores_of(adapter, one, "input-x-gradient")[1], weights * slope, atol=1e-8)
+    np.testing.assert_allclose(scores_of(adapter, one, "gradient")[1], abs(weights * slope), atol=1e-8)
+
+
+def test_gradients_of_three_labels_agree_with_differences():
+    adapter = opened(fitted(labels=["a", "a", "b", "b", "c", "c", "b"]))
+    one = instance("good film bad plot")
+    found, gradient = scores_of(adapter, one, "input-x-gradient")
+    estimator, vectoriser = adapter.pipeline[-1], adapter.pipeline[0]
+    column = list(estimator.classes_).index(found["classification"])
+    row = vectoriser.transform(["good film bad plot"]).toarray().astype(float)
+    for place, token in enumerate(one.tokens):
+        step = np.zeros_like(row)
+        step[0, vectoriser.vocabulary_[token]] = 1e-6
+        slope = (estimator.predict_proba(row + step) - estimator.predict_proba(row - step))[0, column] / 2e-6
+        assert gradient[place] == pytest.approx(slope, abs=1e-6)
+
+
+def test_lime_ranks_a_linear_model_like_its_weights(closed):
+    adapter, one, weights, _, _ = closed
+    _, found = scores_of(adapter, one, "lime", lime_samples=2000, lime_tokens=0)
+    assert np.argmax(found) in np.flatnonzero(weights == weights.max())
+    assert np.argmin(found) == np.argmin(weights)
+    assert scores_of(adapter, one, "lime", lime_samples=50)[1] == pytest.approx(
+        scores_of(adapter, one, "lime", lime_samples=50)[1], abs=0
+    )
+
+
+@pytest.mark.parametrize(("size", "keep"), [(6, 1), (6, 2), (6, 3), (6, 5), (40, 3)])
+def test_limes_sets_of_one_size_are_equally_likely(size, keep):
+    from math import comb
+
+    from eraser_hub.attribution.attribution import sets_of_size
+
+    number = 200 * comb(size, keep)
+    sets = sets_of_size(np.random.default_rng(3), number, size, keep)
+    assert sets.shape == (number, keep) and sets.min() >= 0 and sets.max() < size
+    assert (np.diff(sets, axis=1) > 0).all()
+    times = np.unique(sets, axis=0, return_counts=True)[1]
+    assert len(times) == comb(size, keep)
+    # a multinomial count of mean 200 stays within six standard deviations
+    assert abs(times - 200).max() < 6 * np.sqrt(200)
+    assert sets_of_size(np.random.default_rng(3), 0, size, keep).shape == (0, keep)
+
+
+@pytest.mark.parametrize(("bounds", "kept"), [([0, 3, 9], 2), ([0, 3, 3, 9], 10), ([0, 1, 2], 0)])
+def test_lime_perturbs_one_sequence_of_a_pair_at_a_time(bounds, kept):
+    from eraser_hub.attribution.attribution import lime_sets_of_sequences
+
+    sets = lime_sets_of_sequences(np.random.default_rng(1), bounds, 12, kept)
+    assert len(sets) == 12 and sets[0].tolist() == list(range(bounds[-1]))
+    first, second = (set(range(bounds[0], bounds[1])), set(range(bounds[-2], bounds[-1])))
+    for number, places in enumerate(sets[1:]):
+        assert sorted(places.tolist()) == places.tolist()
+        changed, whole = (first, second) if number % 2 == 0 else (second, first)
+        assert whole <= set(places.tolist()) and len(changed & set(places.tolist())) < len(changed)
+        if 0 < kept < len(changed):
+            assert len(changed & set(places.tolist())) == kept
+
+
+def test_lime_of_a_pair_leaves_the_other_sequence_whole():
+    from ..conftest import CountingModel
+
+    two = Instance("x", (), ("sequence_0", "sequence_1"), (("good", "film", "the"), ("bad", "plot", "a", "scene")))
+    for kind in ("perturbation", "eraser"):
+        model = CountingModel()
+        adapter = open_model(model)
+        align_labels(adapter, ("NEG", "POS"))
+        settings = ExplainSettings(method="lime", lime_samples=40, lime_tokens=1, bins=())
+        list(explain_instances(adapter, [two], settings, kind))
+        lone = [t for t in model.asked if len(t) == 1]  # one token of both together; a pair's other sequence stays
+        assert len(lone) > 2 if kind == "eraser" else len(lone) <= 2
+
+
+def test_the_fit_of_lime_is_the_lime_packages():
+    base = pytest.importorskip("lime.lime_base")
+    from sklearn.linear_model import Ridge
+
+    random = np.random.default_rng(0)
+    present = (random.random((50, 6)) < 0.5).astype(float)
+    present[0] = 1
+    p = random.random((50, 2))
+    distance = 100 * (1 - np.sqrt(present.sum(1) / 6))
+    theirs = base.LimeBase(lambda d: np.sqrt(np.exp(-(d**2) / 25**2)))
+    _, weights, _, _ = theirs.explain_instance_with_data(present, p, distance, 1, 6, feature_selection="none")
+    ours = Ridge(alpha=1.0).fit(present, p[:, 1], sample_weight=np.sqrt(np.exp(-(distance**2) / 25**2))).coef_
+    np.testing.assert_allclose(ours, [dict(weights)[place] for place in range(6)], atol=1e-10)
+
+
+@pytest.mark.parametrize("baseline", ["logistic-regression", "random-forest"])
+@pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
+def test_counting_from_ids_equals_the_pipeline(baseline, erase):
+    pipeline = fitted(baseline=baseline, size=16)
+    adapter = opened(pipeline, uses_query=True)
+    assert adapter.vocabulary is not None
+    one = instance(DOCUMENT, query="Is the film warm ?")
+    encoded = [adapter.encode(one)]
+    kept = [[], [0], [1, 2, 5], list(range(8))]
+    found = Runner(adapter, erase, 4).run(encoded, [only(0, places) for places in kept])
+    fill = {"remove": [], "mask": [MASK], "pad": [MASK]}[erase]
+    texts = [
+        " ".join([*one.query, *(word for at, t in enumerate(one.tokens) for word in ([t] if at in places else fill))])
+        for places in kept
+    ]
+    np.testing.assert_array_equal(found, pipeline.predict_proba(texts))
+
+
+def test_character_ngrams_of_chinese():
+    texts = ["好电影", "真好", "坏电影", "真坏"]
+    pipeline = training.pipeline_for("logistic-regression", "characters", 1.0, 1).fit(texts, ["a", "a", "b", "b"])
+    adapter = opened(pipeline, joiner="")
+    one = Instance("x", (), ("s",), (("电", "影", "真", "好", "OK"),))
+    found, coefficients = scores_of(adapter, one, "coefficients")
+    assert found["classification"] == "a" and len(coefficients) == 5 and coefficients.argmax() == 3
+    # all features lie within the text: their shares sum to the logit without its bias
+    z = pipeline.decision_function(["电影真好OK"])[0] - pipeline[-1].intercept_[0]
+    assert coefficients.sum() == pytest.approx(-z, abs=1e-8)
+    encoded = [adapter.encode(one)]
+    got = Runner(adapter, "remove", 4).run(encoded, [without(0, [2])])
+    np.testing.assert_array_equal(got, pipeline.predict_proba(["电影好OK"]))
+
+
+def test_a_tfidf_pipeline_of_a_user(tmp_path):
+    import skops.io
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    pipeline = make_pipeline(TfidfVectorizer(token_pattern="[^ ]+"), LogisticRegression()).fit(TEXTS, LABELS)
+    skops.io.dump(pipeline, tmp_path / "own.skops")
+    adapter = open_model(tmp_path / "own.skops")
+    align_labels(adapter, ("NEG", "POS"))
+    one = instance("good film")
+    found, scores = scores_of(adapter, one, "coefficients")
+    z = pipeline.decision_function(["good film"])[0] - pipeline[-1].intercept_[0]
+    assert scores.sum() == pytest.approx(z if found["classification"] == "POS" else -z, abs=1e-8)
+    assert not adapter.supports("integrated-gradients")
+
+
+def test_a_pickle_is_not_opened_without_trust(tmp_path):
+    import joblib
+
+    joblib.dump(fitted(), tmp_path / "m.joblib")
+    with refused("option-missing", "--trust-pickle", file="m.joblib"):
+        open_model(tmp_path / "m.joblib")
+    assert open_model(tmp_path / "m.joblib", trust_pickle=True).label_names == ("NEG", "POS")
+
+
+def test_a_skops_file_with_code_is_not_opened(tmp_path):
+    import skops.io
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    pipeline = make_pipeline(CountVectorizer(analyzer=opened), LogisticRegression())
+    skops.io.dump(pipeline, tmp_path / "m.skops")
+    with refused("model", "test_linear.opened", file="m.skops"):
+        open_model(tmp_path / "m.skops")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04broken"])
+def test_a_broken_skops_file(tmp_path, content):
+    (tmp_path / "m.skops").write_bytes(content)
+    with refused("file-unreadable", file="m.skops"):
+        open_model(tmp_path / "m.skops")
+
+
+def test_a_forest_whose_nodes_point_outside(tmp_path):
+    import skops.io
+
+    pipeline = fitted(baseline="random-forest", size=2)
+    good = tmp_path / "good.skops"
+    skops.io.dump(pipeline, good)
+    assert hasattr(load_pipeline(good), "predict_proba")
+    tree = pipeline[-1].estimators_[0].tree_
+    inner = np.flatnonzero(tree.children_left != -1)[0]
+    tree.children_left[inner] = 10**6
+    skops.io.dump(pipeline, tmp_path / "bad.skops")
+    with pytest.raises(DataError) as caught:
+        load_pipeline(tmp_path / "bad.skops")
+    assert caught.value.rule in ("model", "file-unreadable") and caught.value.file == tmp_path / "bad.skops"
+
+
+@pytest.mark.parametrize("name", ["no/such/thing/at/all", "./nothing", "missing.skops"])
+def test_no_such_model(name):
+    with refused("file-missing", name.removeprefix("./")):
+        open_model(name)
+
+
+def test_a_folder_that_is_no_model(tmp_path):
+    with refused("file-missing", "model.skops", "config.json", file=tmp_path):
+        open_model(tmp_path)
+
+
+def test_a_model_of_another_kind(tmp_path):
+    (tmp_path / "m.txt").write_text("x")
+    with refused("file-name", ".skops", ".joblib", ".pkl", file="m.txt"):
+        open_model(tmp_path / "m.txt")
+    with refused("model", "object"):
+        open_model(object())  # type: ignore[arg-type]
+
+
+def test_a_missing_extra_is_named(monkeypatch, tmp_path):
+    from eraser_hub.records import extras
+
+    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda name: None)
+    (tmp_path / "config.json").write_text("{}")
+    with refused("extra-missing", "torch, transformers", "eraser-hub[explain]"):
+        open_model(tmp_path)
+
+
+def test_full_input_of_ten_thousand_tokens():
+    adapter = opened(fitted())
+    one = instance(" ".join(["good", "film"] * 5000))
+    runner = Runner(adapter, "remove", 32)
+    assert runner.run([adapter.encode(one)], [full(0)]).shape == (1, 2)
+    for method in ("random", "coefficients", "integrated-gradients"):
+        assert len(scores_of(adapter, one, method)[1]) == 10_000
+
+
+@pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
+@pytest.mark.parametrize("uses_query", [False, True])
+def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query):
+    from eraser_hub.attribution.models.sklearn_model import MASK, PAD, PipelineModel
+    from eraser_hub.systems.train.baselines import pipeline_for
+
+    fitted = pipeline_for("logistic-regression", "words", 1.0, 1).fit(
+        [f"the good film {MASK} {PAD}", "a bad bad film plot"], ["POS", "NEG"]
+    )
+    model = PipelineModel(fitted, uses_query=uses_query)
+    tokens = ("bad", "unseen", "the", "bad", "plot", "", "good")
+    one = model.encode(Instance("x", ("film", "unknown"), ("d",), (tokens,)))
+    random = np.random.default_rng(0)
+    by_alike: dict[tuple[bytes, bool], tuple[bytes, ...]] = {}
+    for _ in range(40):
+        chosen = np.flatnonzero(random.random(len(tokens)) < 0.4)
+        for keep in (True, False):
+            kept = np.full(len(tokens), not keep)
+            kept[chosen] = keep
+            view = one.view(kept, erase)
+            substitute = {"mask": MASK, "pad": PAD}.get(erase)
+            words = [t if stays else substitute for t, stays in zip(tokens, kept, strict=True) if stays or substitute]
+            text = " ".join([*(("film", "unknown") if uses_query else ()), *words])
+            np.testing.assert_allclose(model.forward([(view, 0)]), fitted.predict_proba([text]), rtol=0, atol=CLOSE)
+            assert by_alike.setdefault((one.alike(chosen), keep), view.keys) == view.keys
+
+
+def test_an_unknown_task_is_refused_before_anything_is_opened(tmp_path):
+    with refused("option-value", "auto", "'translation'", field="task"):
+        open_model(tmp_path / "none.skops", task="translation")

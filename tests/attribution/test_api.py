@@ -1,0 +1,98 @@
+"""``explain_texts``: texts in memory, the same predictions as the command line's."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from eraser_hub.attribution import ExplainSettings, Instance, explain_instances, explain_texts, open_model
+from eraser_hub.attribution.labels import align_labels
+
+from ..refusals import refused
+from .conftest import CountingModel
+
+pytestmark = pytest.mark.unit
+
+TEXTS = [
+    "the good film",
+    ["a", "bad", "good", "bad", "plot"],
+    "",
+    Instance("own", (), ("d", "e"), (("good",), ("bad",))),
+]
+
+
+def test_texts_tokens_and_instances_are_explained():
+    found = explain_texts(CountingModel(), TEXTS, method="occlusion", kd=0.3, bins=())
+    assert [one["annotation_id"] for one in found] == ["0", "1", "2", "own"]
+    assert [one["classification"] for one in found] == ["POS", "NEG", "NEG", "NEG"]
+    assert found[0]["rationales"][0]["hard_rationale_predictions"] == [{"start_token": 1, "end_token": 2}]
+    first = found[0]["classification_scores"]["POS"] - found[0]["comprehensiveness_classification_scores"]["POS"]
+    assert found[0]["rationales"][0]["soft_rationale_predictions"] == pytest.approx([0, first, 0])
+    assert [len(part["soft_rationale_predictions"]) for part in found[3]["rationales"]] == [1, 1]
+    json.dumps(found)
+
+
+def test_they_are_those_of_the_parts():
+    adapter = open_model(CountingModel())
+    align_labels(adapter, ())
+    instances = [Instance("0", (), ("0",), (("good", "film"),))]
+    expected = list(explain_instances(adapter, instances, ExplainSettings(method="lime", lime_samples=30)))
+    assert explain_texts(CountingModel(), ["good film"], method="lime", lime_samples=30) == expected
+
+
+def test_queries_are_shown_to_the_model():
+    model = CountingModel()
+    explain_texts(model, ["good film", "bad"], queries=["is it", ["is"]], bins=())
+    assert ["is", "it", "good", "film"] in model.asked and ["is"] in model.asked
+
+
+class Nameless:
+    def predict_proba(self, token_lists):
+        return np.full((len(token_lists), 2), 0.5)
+
+
+def test_the_default_method_is_occlusion_as_the_command_line_s():
+    assert explain_texts(CountingModel(), TEXTS) == explain_texts(CountingModel(), TEXTS, method="occlusion")
+
+
+def test_a_pipeline_over_strings_is_taken_as_it_is():
+    pytest.importorskip("sklearn")
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+
+    texts, labels = ["a good film", "a bad film", "good plot", "bad plot"], ["POS", "NEG"] * 2
+    strings = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, labels)
+    (one,) = explain_texts(strings, ["a good film"], kd=0.3)
+    assert one["classification"] == "POS"
+    assert one["rationales"][0]["hard_rationale_predictions"] == [{"start_token": 1, "end_token": 2}]
+    search = GridSearchCV(strings, {"logisticregression__C": [1.0]}, cv=2).fit(texts, labels)
+    assert explain_texts(search, ["a good film"], kd=0.3) == [one]
+    # one that splits nothing takes token lists, as any other object does
+    lists = make_pipeline(CountVectorizer(analyzer=list), LogisticRegression()).fit([t.split() for t in texts], labels)
+    assert explain_texts(lists, ["a good film"], kd=0.3)[0]["classification"] == "POS"
+
+
+def test_bad_input_is_refused():
+    model = CountingModel()
+    with refused("type", "'good film'", field="texts"):
+        explain_texts(model, "good film")
+    with refused("type", "'q'", field="queries"):
+        explain_texts(model, ["a"], queries="q")
+    with refused("length", "2", "1", field="queries"):
+        explain_texts(model, ["a", "b"], queries=["q"])
+    with refused("key-unknown", "paper, method", "'metod'"):
+        explain_texts(model, ["a"], metod="lime")
+    with refused("option-missing", "Nameless", field="label_names"):
+        explain_texts(Nameless(), ["a"])
+    assert explain_texts(Nameless(), ["a"], label_names=["x", "y"])[0]["classification"] == "x"
+    with refused("type", "token 1", "7", instance="1"):
+        explain_texts(model, ["a", ["b", 7]])
+    with refused("option-conflict", instance="own"):
+        explain_texts(model, [TEXTS[3]], queries=["q"])
+    with refused("option-value", "--kd", "2"):
+        explain_texts(model, ["a"], kd=2)
+    assert explain_texts(model, []) == []

@@ -1,0 +1,344 @@
+"""Predictions of a model in memory: their format, exact ends, hostile inputs and outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eraser_hub.attribution.engine import NEVER_FLIPPED, explain_instances
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.models.plain_model import PlainModel
+from eraser_hub.attribution.settings import ExplainSettings
+
+from ..refusals import refused
+from .conftest import CountingModel, instance
+
+
+def opened(model: object | None = None, labels: tuple[str, ...] = ("NEG", "POS")) -> PlainModel:
+    adapter = PlainModel(model or CountingModel())
+    align_labels(adapter, labels)
+    return adapter
+
+
+def explained(instances, model=None, **more):
+    return list(explain_instances(opened(model), instances, ExplainSettings(**{"lime_samples": 60, **more})))
+
+
+DOCUMENT = "the good film with a bad scene and a fine plot"
+
+
+@pytest.mark.parametrize("method", ["random", "occlusion", "lime"])
+@pytest.mark.parametrize("erase", ["remove", "mask"])
+def test_ends_are_exact(method, erase):
+    (found,) = explained([instance(DOCUMENT)], method=method, bins=(0.0, 0.5, 1.0), erase=erase, kd=1.0)
+    full = found["classification_scores"]
+    none, _, everything = found["thresholded_scores"]
+    assert none["comprehensiveness_classification_scores"] == full  # comprehensiveness at 0 % is 0
+    assert everything["sufficiency_classification_scores"] == full  # sufficiency at 100 % is 0
+    assert found["sufficiency_classification_scores"] == full
+    assert everything["comprehensiveness_classification_scores"] == found["null_classification_scores"]
+    assert none["sufficiency_classification_scores"] == found["null_classification_scores"]
+
+
+@pytest.mark.parametrize("method", ["random", "occlusion", "lime"])
+@pytest.mark.parametrize(
+    "text", ["", "\u200b", "good", "\u00a0 \u3000 \t", "好 电 影", " ".join(["film", "good"] * 5000)]
+)
+def test_odd_documents(method, text):
+    if method == "occlusion" and len(text) > 1000:
+        text = text[:800]
+    one = instance(text)
+    (found,) = explained([one], method=method, lime_samples=20)
+    assert len(found["rationales"][0]["soft_rationale_predictions"]) == len(one.tokens)
+    for scores in (value for key, value in found.items() if key.endswith("classification_scores")):
+        assert abs(sum(scores.values()) - 1) < 1e-9
+
+
+def test_no_documents_at_all():
+    (found,) = explained([Instance("none", (), (), ())])
+    assert found["rationales"] == [] and found["classification"] in ("NEG", "POS")
+
+
+def test_hard_rationales_are_the_top_tokens_merged():
+    (found,) = explained([instance(DOCUMENT)], method="occlusion", kd=2 / 11)
+    assert found["rationales"][0]["hard_rationale_predictions"] == [
+        {"start_token": 1, "end_token": 2},
+        {"start_token": 9, "end_token": 10},
+    ]
+
+
+def test_documents_keep_their_own_offsets():
+    two = Instance("x", (), ("a", "b"), (("the", "film"), ("good", "fine", "plot")))
+    (found,) = explained([two], method="occlusion", kd=0.4)
+    assert [one["docid"] for one in found["rationales"]] == ["a", "b"]
+    assert found["rationales"][0]["hard_rationale_predictions"] == []
+    assert found["rationales"][1]["hard_rationale_predictions"] == [{"start_token": 0, "end_token": 2}]
+    assert [len(one["soft_rationale_predictions"]) for one in found["rationales"]] == [2, 3]
+
+
+def test_equal_inputs_run_once():
+    model = CountingModel()
+    adapter = opened(model)
+    list(
+        explain_instances(
+            adapter, [instance(DOCUMENT, "a"), instance(DOCUMENT, "b")], ExplainSettings(method="occlusion")
+        )
+    )
+    asked = [tuple(tokens) for tokens in model.asked]
+    assert len(asked) == len(set(asked))
+
+
+def test_tokens_to_flip_is_the_first_change():
+    # two good words against one bad: without both good words the label is NEG; one is a tie, which is NEG's as well
+    (found,) = explained([instance(DOCUMENT)], method="occlusion", tokens_to_flip=True)
+    assert found["tokens_to_flip"] == 1
+    adapter = opened()
+    settings = ExplainSettings(method="occlusion", tokens_to_flip=True)
+    (never,) = explain_instances(adapter, [instance("bad dull film")], settings)
+    assert never["classification"] == "NEG" and never["tokens_to_flip"] == 3
+    # 3 is also what a change at the last token would give: that there was none is counted
+    assert adapter.notes.counts[NEVER_FLIPPED] == 1
+
+
+def test_tokens_to_flip_equals_the_plain_search():
+    random = np.random.default_rng(3)
+    words = ["good", "bad", "film", "the", "fine", "dull"]
+    documents = [instance(" ".join(words[i] for i in random.integers(0, 6, 60)), str(n)) for n in range(6)]
+    model = CountingModel()
+    for found, one in zip(explained(documents, method="random", tokens_to_flip=True), documents, strict=True):
+        scores = np.array(found["rationales"][0]["soft_rationale_predictions"])
+        order = np.argsort(-scores, kind="stable")
+        expected = len(order)
+        before = model.predict_proba([one.tokens])[0].argmax()
+        for count in range(1, len(order) + 1):
+            gone = set(order[:count].tolist())
+            left = [token for place, token in enumerate(one.tokens) if place not in gone]
+            if model.predict_proba([left])[0].argmax() != before:
+                expected = count
+                break
+        assert found["tokens_to_flip"] == expected
+
+
+@pytest.mark.parametrize("kind", ["tokens", "spans"])
+def test_random_rationales_are_drawn_by_seed(kind):
+    one = instance(DOCUMENT)
+    first, again = (explained([one], method="occlusion", random_draws=5, random_kind=kind, kd=0.3) for _ in range(2))
+    other = explained([one], method="occlusion", random_draws=5, random_kind=kind, kd=0.3, seed=2)
+    assert first == again
+    assert len(first[0]["random_rationales"]) == 5
+    assert first[0]["random_rationales"] != other[0]["random_rationales"]
+    assert set(first[0]["random_rationales"][0]) == {
+        "comprehensiveness_classification_scores",
+        "sufficiency_classification_scores",
+    }
+
+
+def test_fidelity_curves_end_at_nothing_and_begin_at_the_rationale():
+    (found,) = explained(
+        [instance(DOCUMENT)], method="occlusion", fidelity_trials=2, fidelity_rates=(0.0, 0.5, 1.0), kd=0.4
+    )
+    points, label = found["occluded_scores"], found["classification"]
+    assert [(one["occlusion_rate"], one["trial"]) for one in points] == [
+        (r, t) for r in (0.0, 0.5, 1.0) for t in (0, 1)
+    ]
+    for name in ("sufficiency_classification_scores", "comprehensiveness_classification_scores"):
+        assert points[0][name] == found[name]
+    nothing, whole = found["null_classification_scores"][label], found["classification_scores"][label]
+    assert points[-1]["sufficiency_classification_scores"][label] == nothing
+    assert points[-1]["comprehensiveness_classification_scores"][label] == whole
+
+
+def test_the_order_and_the_company_of_instances_do_not_matter():
+    documents = [instance(DOCUMENT + " good" * n, str(n)) for n in range(7)]
+    together = explained(documents, method="lime", random_draws=2, chunk=3)
+    apart = [explained([one], method="lime", random_draws=2)[0] for one in reversed(documents)]
+    assert together == apart[::-1]
+
+
+class Broken(CountingModel):
+    def __init__(self, change) -> None:
+        super().__init__()
+        self.change = change
+
+    def predict_proba(self, token_lists):
+        return self.change(super().predict_proba(token_lists))
+
+
+@pytest.mark.parametrize(
+    ("change", "mentions"),
+    [
+        (lambda p: np.where(p > 0.9, np.nan, p), ("NaN", "1 of 2")),
+        (lambda p: p * np.inf, ("NaN", "2 of 2")),
+        (lambda p: p[:, :1], ("2 labels", "1")),
+        (lambda p: np.concatenate([p, p], axis=1) / 2, ("2 labels", "4")),
+        (lambda p: p[:0], ("(2, 2)", "(0, 2)")),
+        (lambda p: p * 2, ("sum", "2")),
+        (lambda p: p * [[3, -1]], ("non-negative", "-0.")),
+        (lambda p: p.astype(str), ("ndarray",)),
+        (lambda p: p.astype(complex), ("ndarray",)),
+        (lambda p: [[0.5, 0.5], [1.0]] * len(p), ("list",)),
+        (lambda p: (row for row in p), ("generator",)),
+        (lambda p: None, ("NoneType",)),
+        (lambda p: p[:, 0], ("(2, 2)", "(2,)")),
+    ],
+)
+def test_a_broken_model_is_told_in_clear_words(change, mentions):
+    documents = [instance("the film", "calm"), instance("good fine warm bright", "loud")]
+    with refused("model-output", "Broken", *mentions, instance="loud"):
+        explained(documents, Broken(change))
+
+
+@pytest.mark.parametrize("change", ["lists", "float16", "objects", "tensor", "tensor that carries a gradient"])
+def test_outputs_of_many_kinds_are_taken(change):
+    def changed(p):
+        if change.startswith("tensor"):
+            return pytest.importorskip("torch").tensor(p, requires_grad="carries" in change)
+        return {"lists": p.tolist(), "float16": p.astype(np.float16), "objects": p.astype(object)}[change]
+
+    documents = [instance("the film", "calm"), instance("good fine warm bright", "loud")]
+    for one, other in zip(explained(documents, Broken(changed)), explained(documents), strict=True):
+        assert one["classification_scores"] == pytest.approx(
+            other["classification_scores"], abs=float(np.finfo(np.float16).eps)
+        )
+
+
+def test_a_model_without_names_for_a_dataset_without_names():
+    model = CountingModel()
+    model.label_names = ()
+    with refused("option-missing", "CountingModel", "--labels"):
+        opened(model, ())
+
+
+def test_the_offending_instance_is_named():
+    documents = [instance("the film", "calm"), instance("good fine warm bright", "loud")]
+    with refused("model-output", "1 of 2", instance="loud"):
+        explained(documents, Broken(lambda p: np.where(p > 0.9, np.nan, p)))
+
+
+class Small(CountingModel):
+    """Runs out of memory above a batch size."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def predict_proba(self, token_lists):
+        if len(token_lists) > self.most:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return super().predict_proba(token_lists)
+
+
+def test_out_of_memory_halves_the_batch_and_says_so():
+    adapter = opened(Small(5))
+    found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
+    assert found == explained([instance(DOCUMENT)], method="occlusion")
+    assert any("out of memory" in words and "halved" in words for words in adapter.notes.words)
+
+
+def test_out_of_memory_with_a_single_input_is_an_error():
+    with refused("device", "--window", instance="big"):
+        explained([instance(DOCUMENT, "big")], Small(0))
+
+
+def test_another_runtime_error_is_not_swallowed():
+    def fail(p):
+        raise RuntimeError("bug in the model")
+
+    with pytest.raises(RuntimeError, match="bug in the model"):
+        explained([instance(DOCUMENT)], Broken(fail))
+
+
+def test_no_mask_token():
+    with refused("unsupported", "--erase pad", "--erase remove"):
+        explained([instance(DOCUMENT)], erase="pad")
+
+
+@pytest.mark.parametrize("method", ["gradient", "attention", "coefficients", "integrated-gradients"])
+def test_a_method_that_the_model_does_not_allow(method):
+    with refused("unsupported", f"--method {method}", "CountingModel", "random, occlusion, lime"):
+        explained([instance(DOCUMENT)], method=method)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kd", 1.5),
+        ("kd", float("nan")),
+        ("bins", (2.0,)),
+        ("bins", (0.1, 0.1)),
+        ("method", "shap"),
+        ("erase", "drop"),
+        ("steps", 0),
+        ("lime_samples", 1),
+        ("seed", -1),
+        ("random_kind", "words"),
+        ("fidelity_rates", (1.2,)),
+    ],
+)
+def test_settings_are_checked(name, value):
+    with refused("option-value", f"--{name.replace('_', '-')}", repr(value)):
+        ExplainSettings(**{name: value})
+
+
+def test_labels_in_another_order_are_matched_by_name():
+    class Swapped(CountingModel):
+        label_names = ("POS", "NEG")
+
+        def predict_proba(self, token_lists):
+            return super().predict_proba(token_lists)[:, ::-1]
+
+    adapter = opened(Swapped())
+    align_labels(adapter, ("NEG", "POS"))  # twice is the same as once
+    found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
+    assert found == explained([instance(DOCUMENT)], method="occlusion")
+    assert any("another order" in words for words in adapter.notes.words)
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "rule", "mentions"),
+    [
+        (("a", "b", "c"), (), "length", ("2", "(NEG, POS)", "3", "(a, b, c)")),
+        (("no", "yes"), (), "label-unknown", ("NEG, POS", "no, yes", "--labels")),
+        (("no", "yes"), ("NEG",), "option-value", ("--labels", "2", "1")),
+        (("NEG", "NEG"), (), "label-unknown", ("NEG, NEG",)),
+        (lambda: ("NEG", "POS"), (), "model", ("CountingModel.label_names", "<lambda>")),
+        ("NP", (), "model", ("CountingModel.label_names", "'NP'")),
+    ],
+)
+def test_wrong_labels(names, given, rule, mentions):
+    model = CountingModel()
+    model.label_names = names
+    with refused(rule, *mentions):
+        align_labels(PlainModel(model), ("NEG", "POS"), given)
+
+
+def test_labels_stated_by_hand_and_generic_ones():
+    model = CountingModel()
+    model.label_names = ("0", "1")
+    adapter = PlainModel(model)
+    align_labels(adapter, ("NEG", "POS"), ("POS", "NEG"))
+    assert adapter.order.tolist() == [1, 0]
+    model.label_names = ("LABEL_0", "LABEL_1")
+    adapter = PlainModel(model)
+    align_labels(adapter, ("NEG", "POS"))
+    assert adapter.order.tolist() == [0, 1] and "say --labels" in adapter.notes.words[0]
+
+
+def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():
+    two = Instance("x", (), ("a", "b"), (("good", "film"), ("fine", "bad", "plot")), "POS", None, (1,))
+    (found,) = explained([two], method="occlusion", tokens_to_flip=True)
+    # good in the first document stands outside the gold evidence: fine goes first, then (of ties) the plot, then bad
+    assert found["classification"] == "POS" and 1 <= found["tokens_to_flip"] <= 3
+    everywhere = Instance("x", (), ("a", "b"), (("good",) * 9, ("fine",) * 2), "POS", None, (1,))
+    (never,) = explained([everywhere], method="occlusion", tokens_to_flip=True)
+    assert never["tokens_to_flip"] == 2
+    assert "flip:evidence-documents" in ExplainSettings(tokens_to_flip=True).signature()
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_inputs_that_do_not_wait_ready_made_give_the_same(monkeypatch, lazy):
+    model = CountingModel()
+    whole = explained([instance(DOCUMENT)], method="lime")
+    monkeypatch.setattr("eraser_hub.attribution.runner.KEPT_SIZE", 0 if lazy else 25)
+    assert explained([instance(DOCUMENT)], model, method="lime") == whole

@@ -1,0 +1,261 @@
+"""Token scores from elsewhere go through the same erasure as our own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+import typer
+
+pytest.importorskip("sklearn")
+from typer.testing import CliRunner
+
+from eraser_hub.attribution import Instance, explain_instances, explain_texts, open_model
+from eraser_hub.attribution.dataset import open_split
+from eraser_hub.attribution.given import GivenRationales, GivenScores, GoldRationales
+from eraser_hub.attribution.run import explain
+from eraser_hub.attribution.settings import ExplainSettings
+from eraser_hub.attribution.work import Job
+from eraser_hub.cli.explain import explain as explain_verb
+
+from ..refusals import refused
+from .conftest import CountingModel, told
+
+SETTINGS = ExplainSettings(method="occlusion", chunk=4, random_draws=2)
+
+
+@pytest.fixture
+def job(hub, linear):
+    return Job(dataset=str(hub), config="movies", split="val", model=str(linear))
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_the_scores_of_a_run_give_its_predictions_again(job, tmp_path, ending):
+    first = tmp_path / f"occlusion.{ending}"
+    explain(job, SETTINGS, first)
+    again = explain(replace(job, scores=first), SETTINGS, tmp_path / f"again.{ending}")
+    assert (tmp_path / f"again.{ending}").read_bytes() == first.read_bytes()
+    assert "method:given" in again.signature and f"scores:{GivenScores(first).digest}" in again.signature
+
+
+@pytest.mark.slow
+def test_ray_takes_them_as_well(job, tmp_path):
+    pytest.importorskip("ray")
+    explain(job, SETTINGS, tmp_path / "occlusion.jsonl")
+    given = replace(job, scores=tmp_path / "occlusion.jsonl")
+    explain(given, SETTINGS, tmp_path / "ray.jsonl", engine="ray", workers=2)
+    assert (tmp_path / "ray.jsonl").read_bytes() == (tmp_path / "occlusion.jsonl").read_bytes()
+
+
+def row(name="x", scores=(0.1, 0.2), docid="d", **more):
+    return {"annotation_id": name, "rationales": [{"docid": docid, "soft_rationale_predictions": list(scores)}], **more}
+
+
+@pytest.mark.parametrize(
+    ("lines", "rule", "where", "mentions"),
+    [
+        (["{"], "syntax", {"line": 1}, ()),
+        (["[]"], "type", {"line": 1}, ("list",)),
+        ([json.dumps({"annotation_id": "x"})], "span-missing", {"line": 1, "instance": "x"}, ("rationales",)),
+        (
+            [json.dumps({"annotation_id": "x", "rationales": [{"docid": "d"}]})],
+            "key-missing",
+            {"line": 1, "instance": "x", "field": "rationales[0].soft_rationale_predictions"},
+            ("scores",),
+        ),
+        ([json.dumps(row()), json.dumps(row())], "id-twice", {"line": 2, "instance": "x"}, ()),
+        ([json.dumps(row()), "", json.dumps(row())], "empty", {"line": 2}, ()),
+        (
+            [json.dumps(row(scores=["0.5", 1]))],
+            "type",
+            {"line": 1, "instance": "x", "field": "rationales[0].soft_rationale_predictions[0]"},
+            (),
+        ),
+        (
+            [json.dumps({**row(), "rationales": row()["rationales"] * 2})],
+            "document-twice",
+            {"line": 1, "instance": "x", "field": "rationales[1].docid"},
+            ("'d'",),
+        ),
+        ([json.dumps(row(name="other"))], "id-missing", {"instance": "x"}, ("scores",)),
+        (
+            [json.dumps(row(docid="other"))],
+            "document-unknown",
+            {"line": 1, "instance": "x", "field": "rationales"},
+            ("'d'", "'other'"),
+        ),
+        (
+            [json.dumps({"annotation_id": "x", "rationales": []})],
+            "document-missing",
+            {"line": 1, "instance": "x", "field": "rationales"},
+            ("soft_rationale_predictions", "'d'"),
+        ),
+        (
+            [json.dumps(row(scores=[1]))],
+            "length",
+            {"line": 1, "instance": "x", "field": "soft_rationale_predictions"},
+            ("2", "'d'", "1"),
+        ),
+        ([json.dumps(row()).replace("0.1", "1e999")], "range", {"line": 1}, ("64",)),
+    ],
+)
+def test_bad_files_are_refused_with_their_place(tmp_path, lines, rule, where, mentions):
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(lines), "utf-8")
+    with refused(rule, *mentions, file=path, **where):
+        GivenScores(path).put_on(Instance("x", (), ("d",), (("good", "film"),)))
+
+
+def test_a_document_without_tokens_needs_no_scores(tmp_path):
+    (tmp_path / "s.jsonl").write_text(json.dumps(row()) + "\n", "utf-8")
+    found = GivenScores(tmp_path / "s.jsonl").put_on(Instance("x", (), ("d", "e"), (("good", "film"), ())))
+    assert found.scores == ((0.1, 0.2), ())
+
+
+def test_a_missing_instance_is_told_before_anything_is_explained(job, tmp_path):
+    (tmp_path / "s.jsonl").write_text(json.dumps(row("none of these")) + "\n", "utf-8")
+    with refused("id-unknown", file="s.jsonl"):
+        explain(replace(job, scores=tmp_path / "s.jsonl"), SETTINGS, tmp_path / "p.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
+
+
+def test_all_that_is_missing_is_told_at_once(job, tmp_path):
+    explain(job, SETTINGS, tmp_path / "whole.jsonl")
+    lines = (tmp_path / "whole.jsonl").read_text().splitlines()
+    (tmp_path / "s.jsonl").write_text("\n".join(lines[15:]))
+    with refused("id-missing", "5", "15", file="s.jsonl", instance="doc100", total=15) as caught:
+        explain(replace(job, scores=tmp_path / "s.jsonl"), SETTINGS, tmp_path / "p.jsonl")
+    assert str(caught.error).count("\n") == 10
+    first = islice(open_split(job.dataset, "movies", "val").instances(), 20)
+    with refused("id-unknown", file="whole.jsonl", line=21, instance="doc120"):
+        GivenScores(tmp_path / "whole.jsonl").check(first, partly=False)
+    explain(replace(job, scores=tmp_path / "whole.jsonl", limit=4), SETTINGS, tmp_path / "p.jsonl")
+
+
+def test_the_command_line_takes_a_method_or_scores(job, tmp_path):
+    words = ["--dataset", job.dataset, "--config", "movies", "--split", "val", "--model", job.model, "--quiet"]
+    app = typer.Typer()
+    app.command()(explain_verb)
+    run = CliRunner().invoke
+    first, again = str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")
+    done = run(app, [*words, "--out", first])
+    assert done.exit_code == 0, done.output
+    assert run(app, [*words, "--scores", first, "--out", again]).exit_code == 0
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+    both = run(app, [*words, "--scores", first, "--method", "lime", "--out", again])
+    assert both.exit_code == 2 and "found both" in " ".join(both.output.replace("│", " ").split())
+    assert run(app, [*words, "--scores", str(tmp_path / "none.jsonl"), "--out", again]).exit_code != 0
+
+
+def test_scores_from_python():
+    own = explain_texts(CountingModel(), ["the good film"], method="occlusion", kd=0.3)
+    scores = [own[0]["rationales"][0]["soft_rationale_predictions"]]
+    assert explain_texts(CountingModel(), ["the good film"], scores=scores, kd=0.3) == own
+    other = explain_texts(CountingModel(), ["the good film"], scores=[[3, 2, 1]], kd=0.3)
+    assert other[0]["rationales"][0]["hard_rationale_predictions"] == [{"start_token": 0, "end_token": 1}]
+    with refused("length", "3", "'0'", "2", instance="0", field="soft_rationale_predictions"):
+        explain_texts(CountingModel(), ["the good film"], scores=[[1, 2]])
+    with refused("range", instance="0", field="soft_rationale_predictions"):
+        explain_texts(CountingModel(), ["the good"], scores=[[1, float("nan")]])
+    with refused("length", "1", "2", field="scores"):
+        explain_texts(CountingModel(), ["the good"], scores=[[1, 2], [1, 2]])
+    with refused("type", "['a', 2]", instance="0", field="scores"):
+        explain_texts(CountingModel(), ["the good"], scores=[["a", 2]])
+
+
+# --- rationales --------------------------------------------------------------------------------------------------
+
+SPANS_OF_HUMANS = ExplainSettings(
+    method="rationales", chunk=4, random_draws=1, fidelity_trials=1, fidelity_rates=(0.0, 1.0)
+)
+
+
+def spans_of(prediction):
+    return [tuple(span.values()) for part in prediction["rationales"] for span in part["hard_rationale_predictions"]]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_human_rationales_are_erased_as_they_are(job, hub, tmp_path, ending):
+    from eraser_hub.records.predictions import plain_rows
+
+    out = tmp_path / f"human.{ending}"
+    report = explain(replace(job, rationales="human"), SPANS_OF_HUMANS, out)
+    assert report.signature.startswith("rationales:human|erase:remove") and "bins" not in report.signature
+    gold = {one.id: one for one in open_split(hub, "movies", "val").instances()}
+    model = open_model(job.model)
+    for _, found in plain_rows(out):
+        one = gold[found["annotation_id"]]
+        (document,) = found["rationales"]
+        places = [at for start, end in spans_of(found) for at in range(start, end)]
+        assert places == [at for at, flag in enumerate(one.rationale[0]) if flag]
+        assert "soft_rationale_predictions" not in document and "thresholded_scores" not in found
+        alone = replace(one.without_query(), documents=(tuple(one.documents[0][at] for at in places),))
+        (expected,) = explain_instances(model, [alone], ExplainSettings(method="random", bins=()))
+        assert found["sufficiency_classification_scores"] == expected["classification_scores"]
+        points = found["occluded_scores"]
+        assert points[0]["sufficiency_classification_scores"] == found["sufficiency_classification_scores"]
+        assert points[1]["sufficiency_classification_scores"] == found["null_classification_scores"]
+        assert len(found["random_rationales"]) == 1
+
+
+def test_instances_without_a_human_rationale_are_left_out_and_counted(job, hub, tmp_path):
+    from .test_runs import changed
+
+    data = changed(hub, tmp_path / "hub", "validation", evidences=[])
+    with refused("span-missing", "--rationales human", "21"):
+        explain(replace(job, dataset=str(data), rationales="human"), SPANS_OF_HUMANS, tmp_path / "p.jsonl")
+    whole = open_split(hub, "movies", "val").instances()
+    some = [replace(one, rationale=None) if number % 3 else one for number, one in enumerate(whole)]
+    given = GoldRationales()
+    assert [one.id for one in given.put_on_all(some)] == [one.id for one in some[::3]]
+    assert told([given.check(some, partly=False)], "14 of 21")
+
+
+def test_the_rationales_of_a_file_are_erased(job, tmp_path):
+    first, again, out = (tmp_path / name for name in ("human.jsonl", "again.jsonl", "file.jsonl"))
+    explain(replace(job, rationales="human"), SPANS_OF_HUMANS, first)
+    report = explain(replace(job, rationales=str(first)), SPANS_OF_HUMANS, again)
+    assert first.read_bytes() == again.read_bytes()
+    assert f"rationales:{GivenRationales(first).digest}|" in report.signature
+    rows = [json.loads(line) for line in first.read_text().splitlines()]
+    rows[0]["rationales"][0]["hard_rationale_predictions"] = []  # a model may mark nothing
+    out.write_text("\n".join(map(json.dumps, rows)))
+    explain(replace(job, rationales=str(out)), SPANS_OF_HUMANS, again, force=True)
+    found = json.loads(again.read_text().splitlines()[0])
+    assert spans_of(found) == [] and found["sufficiency_classification_scores"] == found["null_classification_scores"]
+    for spans, rule in (
+        ([[0, 2], [1, 3]], "span-overlap"),
+        ([[3, 3]], "span-order"),
+        ([[-1, 2]], "span-order"),
+        ([[5, 99]], "span-bounds"),
+    ):
+        rows[0]["rationales"][0]["hard_rationale_predictions"] = [{"start_token": a, "end_token": b} for a, b in spans]
+        out.write_text("\n".join(map(json.dumps, rows)))
+        place = {"file": "file.jsonl", "line": 1, "instance": "doc100", "field": "hard_rationale_predictions"}
+        with refused(rule, "30", spans[-1], **place):
+            explain(replace(job, rationales=str(out)), SPANS_OF_HUMANS, again)
+
+
+def test_given_rationales_allow_no_ranking(job, tmp_path):
+    for more, option in (({"tokens_to_flip": True}, "--tokens-to-flip"), ({"target": "gold"}, "--target")):
+        with refused("option-conflict", option):
+            explain(replace(job, rationales="human"), replace(SPANS_OF_HUMANS, **more), tmp_path / "p.jsonl")
+
+
+def test_the_gold_label_or_any_other_is_explained(job, hub):
+    model, instances = open_model(job.model), list(open_split(hub, "movies", "val").instances())
+    by = {
+        target: list(explain_instances(model, instances, ExplainSettings(target=target, bins=())))
+        for target in ("predicted", "gold", "NEG", "POS")
+    }
+    for number, one in enumerate(instances):
+        soft = {name: rows[number]["rationales"][0]["soft_rationale_predictions"] for name, rows in by.items()}
+        assert soft["gold"] == soft[one.label] and soft["predicted"] == soft[by["gold"][number]["classification"]]
+        assert soft["NEG"] == pytest.approx([-score for score in soft["POS"]], abs=1e-12)
+    with refused("option-value", "--target neutral", "predicted, gold, NEG, POS", "'neutral'"):
+        list(explain_instances(model, instances, ExplainSettings(target="neutral")))
+    with refused("label-unknown", "--target gold", "None", instance="doc100"):
+        list(explain_instances(model, [replace(instances[0], label=None)], ExplainSettings(target="gold")))
+    assert "target:gold" in ExplainSettings(target="gold").signature()

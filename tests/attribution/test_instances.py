@@ -1,0 +1,258 @@
+"""Rows of the three datasets as instances, kd, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from eraser_hub.attribution.dataset import Split, kd_of, kind_of, open_split, queries_differ
+from eraser_hub.attribution.instances import instance_of_eraser, instance_of_perturbation, instance_of_tokens
+
+from ..refusals import refused
+from .conftest import made_row
+
+
+def test_eraser_rows():
+    one = instance_of_eraser(made_row(3), ("NEG", "POS"))
+    assert (one.id, one.label, one.names) == ("doc3", "POS", ("doc3",))
+    assert len(one.tokens) == 30 and sum(one.rationale[0]) == 4
+    assert one.query == ("Is", "it", "good", "?")
+    kept = one.rationale_only()
+    assert [t for t, m in zip(one.tokens, one.rationale[0], strict=True) if m] == kept.tokens
+
+
+def test_tokens_are_split_on_the_blank_alone():
+    row = {
+        "annotation_id": 7,
+        "documents": [{"docid": "d", "text": "a\u00a0b  c\n\u200b d"}],
+        "query": None,
+        "classification": None,
+    }
+    one = instance_of_eraser(row)
+    assert one.id == "7" and one.tokens == ["a\u00a0b", "c", "\u200b", "d"]
+    assert one.label is None and one.rationale is None and one.query == ()
+    with refused("span-missing", instance="7"):
+        one.rationale_only()
+
+
+@pytest.mark.parametrize("value", [2, -2, 1.5, ["POS"]])
+def test_a_label_that_is_none(value):
+    with refused("label-unknown", "0 to 1", value, instance="doc1", field="classification"):
+        instance_of_eraser({**made_row(1), "classification": value}, ("NEG", "POS"))
+    assert instance_of_eraser({**made_row(1), "classification": -1}, ("NEG",)).label is None
+
+
+def test_perturbation_rows():
+    row = {
+        "id": 4,
+        "tokens": [["好", "电影"], ["坏"]],
+        "question": "谁 ？",
+        "label": 1,
+        "rationale_ids": [[[0], [1]], []],
+        "sample_type": "ori",
+        "rel_ids": [9],
+    }
+    one = instance_of_perturbation(row, ("different", "same"))
+    assert one.documents == (("好", "电影"), ("坏",)) and one.names == ("sequence_0", "sequence_1")
+    assert one.rationale == ((True, True), (False,)) and one.label == "same" and one.query == ("谁", "？")
+
+
+def test_rows_of_one_text():
+    row = {"id": "s1", "tokens": ["a", "b"], "label": 0, "rationale_mask": [True, False]}
+    one = instance_of_tokens(row, ("negative", "positive"))
+    assert one.documents == (("a", "b"),) and one.names == ("s1",) and one.rationale == ((True, False),)
+    with refused("length", "2", "1", instance="s1", field="rationale_mask"):
+        instance_of_tokens({**row, "rationale_mask": [True]})
+
+
+def test_columns_tell_the_reader():
+    import datasets
+
+    text, many = datasets.Value("string"), datasets.List(datasets.Value("string"))
+    assert kind_of({"annotation_id": text, "documents": many}) == "eraser"
+    assert kind_of({"id": text, "tokens": datasets.List(many)}) == "perturbation"
+    assert kind_of({"id": text, "tokens": many}) == "tokens"
+    with refused("key-missing", "annotation_id", "human_rationales", "a, b"):
+        kind_of({"a": text, "b": text})
+
+
+def test_a_split_is_read_as_often_as_asked(hub):
+    split = open_split(hub, None, "val")
+    assert split.config == "movies" and split.kind == "eraser" and split.label_names == ("NEG", "POS")
+    ids = [one.id for one in split.instances()]
+    assert ids == [f"doc{n}" for n in range(100, 121)]
+    assert [one.id for one in split.instances()] == ids
+    assert split.fingerprint() == open_split(hub, "movies", "validation").fingerprint()
+    assert split.fingerprint(3) != split.fingerprint(4)
+    assert not queries_differ(split)
+
+
+def test_kd_is_the_papers_or_the_datas():
+    def split(config, kind, rows):
+        return Split(rows, (), kind, None, config)
+
+    assert kd_of(split("movies", "eraser", [])) == 0.1
+    assert kd_of(split("cose_simplified", "eraser", [])) == 0.3
+    assert kd_of(split("senti_ch", "perturbation", [])) == 0.276
+    rows = [
+        {"id": "1", "tokens": ["a", "b"], "rationale_mask": [True, False]},
+        {"id": "2", "tokens": [], "rationale_mask": []},
+    ]
+    assert kd_of(split("sst", "tokens", rows)) == 0.5
+    with refused("option-missing", "--kd", "'own'"):
+        kd_of(split("own", "eraser", []))
+    with refused("option-missing", "--kd", "'own'"):  # a test split whose rationales are kept back
+        kd_of(split("own", "tokens", [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [False, False]}]))
+
+
+D = {"docid": "d", "text": "a b"}
+
+
+def span(start, end, docid="d"):
+    return {"docid": docid, "start_token": start, "end_token": end}
+
+
+@pytest.mark.parametrize(
+    ("change", "rule", "field", "mention"),
+    [
+        ({"annotation_id": None}, "type", "annotation_id", "None"),
+        ({"documents": None}, "type", "documents", "None"),
+        ({"documents": ["a b"]}, "type", "documents[0]", "'a b'"),
+        ({"documents": [{"docid": None, "text": "a"}]}, "type", "documents[0]", "{'docid': None, 'text': 'a'}"),
+        ({"documents": [D, {"docid": "e", "text": None}]}, "type", "documents[1].text", "None"),
+        ({"documents": [D, D]}, "document-twice", "documents[1]", "'d'"),
+        ({"query": ["a"]}, "type", "query", "['a']"),
+        ({"evidences": [[span(-1, 1)]]}, "span-bounds", "evidences[0][0]", "-1 and 1"),
+        ({"evidences": [[span(1, 0)]]}, "span-bounds", "evidences[0][0]", "1 and 0"),
+        ({"evidences": [[span(0, 3)]]}, "span-bounds", "evidences[0][0]", "0 and 3"),
+        ({"evidences": [[span("0", 1)]]}, "span-bounds", "evidences[0][0]", "'0' and 1"),
+        ({"evidences": [[span(0, 1, "e")]]}, "document-unknown", "evidences[0][0]", "'d'"),
+        ({"evidences": [["d"]]}, "document-unknown", "evidences[0][0]", "'d'"),
+        ({"evidences": [None]}, "type", "evidences[0]", "None"),
+        ({"evidences": "d"}, "type", "evidences", "'d'"),
+    ],
+)
+def test_rows_that_are_none(change, rule, field, mention):
+    row = {"annotation_id": 7, "documents": [D], "query": None, "classification": None, **change}
+    with refused(rule, mention, field=field, instance=None if field == "annotation_id" else "7"):
+        instance_of_eraser(row)
+
+
+def test_rows_of_tokens_that_are_none():
+    with refused("type", "None", instance="s", field="tokens"):
+        instance_of_tokens({"id": "s", "tokens": ["a", None]})
+    with refused("type", "None", instance="s", field="tokens"):
+        instance_of_perturbation({"id": "s", "tokens": [["a"], None]})
+    for flags, rule, found in (([1, 0, 1], "length", "3"), ([1, None], "choice", "None"), ("ab", "type", "'ab'")):
+        with refused(rule, found, instance="s", field="rationale_mask"):
+            instance_of_tokens({"id": "s", "tokens": ["a", "b"], "rationale_mask": flags})
+    for gold, rule, field, found in (
+        ([[[0, 2]]], "span-bounds", "rationale_ids[0][0]", "2"),
+        ([[["0"]]], "span-bounds", "rationale_ids[0][0]", "'0'"),
+        ([[0]], "type", "rationale_ids[0][0]", "0"),
+        ([None], "type", "rationale_ids[0]", "None"),
+        ({}, "type", "rationale_ids", "{}"),
+    ):
+        with refused(rule, found, instance="s", field=field):
+            instance_of_perturbation({"id": "s", "tokens": [["a", "b"]], "rationale_ids": gold})
+    with refused("length", "1", "2", instance="s", field="rationale_ids"):
+        instance_of_perturbation({"id": "s", "tokens": [["a"]], "rationale_ids": [[], []]})
+
+
+def rows_of(*ids, **more):
+    return [{"annotation_id": one, "documents": [D], "query": None, "classification": None, **more} for one in ids]
+
+
+def test_an_id_that_occurs_twice():
+    split = Split(rows_of("a", "b", "a", "b"), (), "eraser", None, "own", "hub/own")
+    with refused("id-twice", instance="a", field="annotation_id"):
+        split.fingerprint()
+    assert split.fingerprint(2)
+
+
+def test_what_predictions_depend_on_is_in_the_fingerprint():
+    evidence = [[{"docid": "d", "start_token": 0, "end_token": 1}]]
+    renamed = [{"docid": "e", "text": "a b"}]
+    splits = [
+        Split(rows_of("a", **more), names, "eraser", None, "own")
+        for more, names in (
+            ({}, ("N", "P")),
+            ({}, ("P", "N")),
+            ({"documents": renamed}, ("N", "P")),
+            ({"evidences": evidence}, ("N", "P")),
+        )
+    ]
+    assert len({split.fingerprint() for split in splits}) == 4
+
+
+@pytest.mark.parametrize(
+    ("what", "column"),
+    [
+        ("labels", {"classification": 1}),
+        ("rationales", {"evidences": [[{"docid": "d", "start_token": 0, "end_token": 1}]]}),
+    ],
+)
+def test_gold_is_in_the_fingerprint_where_predictions_depend_on_it(what, column):
+    document = [[{"docid": "d", "start_token": 1, "end_token": 2}]]
+    one, other = (
+        Split(rows_of("a", **{"classification": 0, "evidences": document, **more}), ("N", "P"), "eraser", None, "own")
+        for more in ({}, column)
+    )
+    assert one.fingerprint() == other.fingerprint()
+    assert one.fingerprint(**{what: True}) != other.fingerprint(**{what: True})
+
+
+def test_a_row_without_id_and_a_broken_file_are_named_by_row():
+    def broken():
+        yield from rows_of("a")
+        raise OSError("Corrupt snappy\ncompressed data.")
+
+    with refused("type", "None", file="hub/own", line=2, field="annotation_id"):
+        Split(rows_of("a", None), (), "eraser", None, "own", "hub/own").fingerprint()
+    with refused("file-unreadable", "row 1", "Corrupt snappy compressed data", file="hub/own"):
+        Split(broken(), (), "eraser", None, "own", "hub/own").fingerprint()
+
+
+def test_a_folder_without_a_card(tmp_path):
+    with refused("file-missing", "README.md", file=tmp_path):
+        open_split(tmp_path, None, "val")
+
+
+def test_a_broken_card(tmp_path):
+    (tmp_path / "README.md").write_text("---\nconfigs: [\n---\n")
+    with refused("file-unreadable", "(default)", file=tmp_path):
+        open_split(tmp_path, None, "val")
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (("--dataset", "org/eraser", "--revision", "v1"), ("org/eraser", "v1")),
+        (("--dataset", "hf://datasets/org/eraser@v2"), ("org/eraser", "v2")),
+        (("--dataset", "org/eraser"), ("org/eraser", None)),
+    ],
+)
+@pytest.mark.parametrize("verb", ["explain", "train"])
+def test_a_dataset_of_the_hub_is_opened_at_its_revision(tmp_path, monkeypatch, verb, words, asked):
+    from .test_runs import call
+
+    calls = []
+
+    def load_dataset(name, config, *, revision, **_):
+        calls.append((name, revision))
+        raise FileNotFoundError("no Hub here")
+
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
+    found = call(*words, "--model", "logistic-regression", "--out", str(tmp_path / "p.jsonl"), verb=verb)
+    assert "no Hub here" in str(found.exception) and calls == [asked]
+
+
+def test_a_damaged_file_of_a_built_dataset_is_named(samples, tmp_path):
+    from eraser_hub.conversion import HUB_DATASETS
+
+    folder = HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser").folder
+    split = open_split(folder, "movies", "val")
+    (file,) = (folder / "movies").glob("validation-*.parquet")
+    with file.open("r+b") as content:
+        content.write(b"\0" * 4000)  # the footer is whole: the damage shows when rows are read
+    with refused("file-unreadable", file=file):
+        split.fingerprint()

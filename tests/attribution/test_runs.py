@@ -1,0 +1,738 @@
+"""Whole runs: files, resuming after a kill, the command line's words and exit status, Ray."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("sklearn")
+from typer.testing import CliRunner
+
+from eraser_hub.attribution.dataset import open_split
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.models.sklearn_model import load_pipeline, save_pipeline
+from eraser_hub.attribution.outputs import Partial, partial_path
+from eraser_hub.attribution.run import explain, explain_draws, model_digest
+from eraser_hub.attribution.settings import ExplainSettings
+from eraser_hub.attribution.work import Job
+from eraser_hub.records.errors import BusyError
+from eraser_hub.records.run_record import run_path
+from eraser_hub.systems.train.baselines import fit_baseline, stratified
+
+from ..refusals import refused
+from .conftest import told
+
+SETTINGS = ExplainSettings(method="occlusion", chunk=4, random_draws=2)
+ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
+
+
+@pytest.fixture
+def job(hub: Path, linear: Path) -> Job:
+    return Job(dataset=str(hub), config="movies", split="val", model=str(linear))
+
+
+@pytest.fixture(scope="session")
+def whole(hub: Path, linear: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of an undisturbed run with SETTINGS."""
+    out = tmp_path_factory.mktemp("whole") / "p.jsonl"
+    explain(Job(dataset=str(hub), config="movies", split="val", model=str(linear)), SETTINGS, out)
+    return out.read_bytes()
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_after(instances: int):
+    seen = [0]
+
+    def progress(done: int, passes: int) -> None:
+        seen[0] += done
+        if seen[0] >= instances:
+            raise Stop
+
+    return progress
+
+
+def test_a_run_and_its_record(job, tmp_path, whole):
+    report = explain(job, SETTINGS, tmp_path / "p.jsonl")
+    assert report.instances == 21 and report.resumed == 0
+    assert (tmp_path / "p.jsonl").read_bytes() == whole
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.jsonl", "p.jsonl.run.json"]
+    record = json.loads((tmp_path / "p.jsonl.run.json").read_text())
+    assert record["settings"]["method"] == "occlusion" and record["instances"] == 21
+    assert "erase:remove" in record["signature"] and "ties:position" in record["signature"]
+
+
+@pytest.mark.parametrize("stopped_after", [4, 12, 21])
+def test_a_stopped_run_goes_on_to_the_same_bytes(job, tmp_path, whole, stopped_after):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(job, SETTINGS, out, on_progress=stop_after(stopped_after))
+    assert not out.exists() and partial_path(out).exists()
+    report = explain(job, SETTINGS, out, resume=True)
+    assert report.resumed >= stopped_after and out.read_bytes() == whole
+    again = explain(job, SETTINGS, out, resume=True)
+    assert again.passes == 0 and out.read_bytes() == whole
+
+
+@pytest.mark.parametrize("cut", [1, 7, 300])
+def test_a_cut_line_is_written_again(job, tmp_path, whole, cut):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(job, SETTINGS, out, on_progress=stop_after(12))
+    data = partial_path(out).read_bytes()
+    partial_path(out).write_bytes(data[:-cut])
+    explain(job, SETTINGS, out, resume=True)
+    assert out.read_bytes() == whole
+
+
+def test_a_header_cut_by_a_kill(job, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    partial_path(out).write_bytes(b'{"settings": {"me')
+    explain(job, SETTINGS, out, resume=True)
+    assert out.read_bytes() == whole
+
+
+def test_a_stopped_run_is_not_thrown_away(job, tmp_path):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(job, SETTINGS, out, on_progress=stop_after(4))
+    before = partial_path(out).read_bytes()
+    with refused("resume", "--resume", file=partial_path(out)):
+        explain(job, SETTINGS, out)
+    with refused("resume", "--resume", "kd", "0.1", "0.2", "seed", "1", "2"):
+        explain(job, replace(SETTINGS, kd=0.2, seed=2), out, resume=True)
+    assert partial_path(out).read_bytes() == before
+
+
+def test_a_run_that_failed_before_its_first_chunk_leaves_nothing(job, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    with refused("option-value", "--labels", "2", "1"):
+        explain(replace(job, labels=("POS",)), SETTINGS, out)
+    assert list(tmp_path.iterdir()) == []
+    explain(job, SETTINGS, out)  # without --resume
+    assert out.read_bytes() == whole
+
+
+def test_other_data_or_another_model_is_noticed(job, hub, tmp_path, linear):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(job, SETTINGS, out, on_progress=stop_after(4))
+    with refused("resume", "--resume", "limit", "None", "3"):
+        explain(replace(job, limit=3), SETTINGS, out, resume=True)
+    other = tmp_path / linear.name
+    shutil.copytree(linear, other)
+    (other / "model.json").write_text((other / "model.json").read_text() + "\n")
+    with refused("resume", "--resume", "digest"):
+        explain(replace(job, model=str(other)), SETTINGS, out, resume=True)
+
+
+def test_someone_elses_file_is_not_touched(job, tmp_path):
+    out = tmp_path / "p.jsonl"
+    partial_path(out).write_text("my notes\n")
+    with refused("resume", file=partial_path(out), line=1):
+        explain(job, SETTINGS, out, resume=True)
+    assert partial_path(out).read_text() == "my notes\n"
+
+
+def test_two_runs_do_not_write_into_one_file(job, tmp_path):
+    out = tmp_path / "p.jsonl"
+    first = Partial(out, {"settings": {}}, False)
+    with pytest.raises(BusyError):
+        explain(job, SETTINGS, out, resume=True)
+    first.close(remove=True)
+
+
+def test_a_file_that_no_run_wrote_is_not_replaced(job, hub, tmp_path):
+    data = tmp_path / "hub"
+    shutil.copytree(hub, data)
+    out = data / "movies" / "validation-00000-of-00001.parquet"
+    before = out.read_bytes()
+    with refused("file-exists", "--out", run_path(out).name, file=out):
+        explain(replace(job, dataset=str(data)), SETTINGS, out)
+    assert out.read_bytes() == before and len(list(out.parent.iterdir())) == 2
+
+
+def test_another_result_is_replaced_by_force_alone(job, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    explain(job, SETTINGS, out)
+    explain(job, SETTINGS, out)  # the same settings replace it
+    with refused("file-exists", "--out", "kd", "0.1", "0.2", "--force"):
+        explain(job, replace(SETTINGS, kd=0.2), out)
+    with refused("file-exists", "--force", "limit", "None", "3"):
+        explain(replace(job, limit=3), SETTINGS, out, resume=True)
+    assert out.read_bytes() == whole
+    assert explain(job, replace(SETTINGS, kd=0.2), out, force=True).instances == 21
+    run_path(out).unlink()
+    with refused("file-exists", "--out", "p.jsonl.run.json", file=out):
+        explain(job, SETTINGS, out, force=True)
+
+
+def test_a_wrong_model_is_told_before_the_data_are_read(job, tmp_path, monkeypatch):
+    def read(*_: object) -> str:
+        raise AssertionError("the data were read first")
+
+    monkeypatch.setattr("eraser_hub.attribution.dataset.Split.fingerprint", read)
+    for wrong, rule, mention in (
+        ({"model": "./nowhere"}, "file-missing", "nowhere"),
+        ({"labels": ("GOOD", "BAD")}, "label-unknown", "GOOD, BAD"),
+    ):
+        with refused(rule, mention):
+            explain(replace(job, **wrong), SETTINGS, tmp_path / "p.jsonl")
+
+
+def test_of_several_draws_none_begins_where_one_was_stopped(job, tmp_path):
+    outs = [tmp_path / f"r{draw}.jsonl" for draw in range(2)]
+    with pytest.raises(Stop):
+        explain(job, SETTINGS, outs[1], on_progress=stop_after(4))
+    with refused("resume", "--resume", file="r1.jsonl.partial"):
+        explain_draws(job, SETTINGS, outs)
+    assert not outs[0].exists()
+
+
+def test_labels_in_another_order_are_other_data(job, hub, tmp_path):
+    data = tmp_path / hub.name
+    shutil.copytree(hub, data)
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(replace(job, dataset=str(data)), SETTINGS, out, on_progress=stop_after(4))
+    for path in (data / "movies").iterdir():
+        table = pq.read_table(path)
+        told = {key: value.replace(b'"NEG", "POS"', b'"POS", "NEG"') for key, value in table.schema.metadata.items()}
+        assert told != table.schema.metadata
+        pq.write_table(table.replace_schema_metadata(told), path)
+    with refused("resume", "--resume", "digest"):
+        explain(replace(job, dataset=str(data)), SETTINGS, out, resume=True)
+
+
+def test_a_single_model_file_is_used_as_its_card_says(job, linear, tmp_path):
+    model = tmp_path / "model.skops"
+    shutil.copy(linear / "model.skops", model)
+    before = model_digest(str(model))
+    (tmp_path / "model.json").write_text('{"uses_query": true}')
+    assert model_digest(str(model)) != before
+
+
+def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(job, tmp_path, whole):
+    """A limit on the size of files gives the same error of writing as a disk without room."""
+    out = tmp_path / "p.jsonl"
+    code = (
+        "import resource, sys; from pathlib import Path; from eraser_hub.attribution.settings import ExplainSettings;"
+        "from eraser_hub.attribution.run import explain; from eraser_hub.attribution.work import Job;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
+        "settings = ExplainSettings(method='occlusion', chunk=4, random_draws=2);"
+        "explain(Job(sys.argv[1], 'movies', 'val', sys.argv[2]), settings, Path(sys.argv[3]))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, job.dataset, job.model, str(out)],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 1 and ran.stderr.count("Traceback") == 2, ran.stderr  # the error and what it comes from
+    assert ran.stderr.strip().endswith(f"File too large: '{partial_path(out)}'")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.jsonl.partial"]
+    report = explain(job, SETTINGS, out, resume=True)
+    assert 0 < report.resumed < 21 and out.read_bytes() == whole
+
+
+def test_a_line_that_no_run_wrote_is_written_again(job, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(job, SETTINGS, out, on_progress=stop_after(8))
+    with open(partial_path(out), "ab") as file:
+        file.write(b'{"other": 1}\n')
+    assert explain(job, SETTINGS, out, resume=True).resumed >= 8
+    assert out.read_bytes() == whole
+
+
+def test_parquet_holds_the_same(job, tmp_path, whole):
+    out = tmp_path / "p.parquet"
+    settings = replace(SETTINGS, tokens_to_flip=True, fidelity_trials=1, fidelity_rates=(0.0, 1.0))
+    explain(job, settings, out)
+    explain(job, settings, tmp_path / "p.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    assert pq.read_table(out).to_pylist() == lines
+
+
+def test_limit_and_a_query(job, tmp_path):
+    report = explain(replace(job, limit=3, query=True), SETTINGS, tmp_path / "p.jsonl")
+    assert report.instances == 3
+
+
+# --- the command line --------------------------------------------------------------------------------------------
+
+
+def call(*words: str, verb: str = "explain"):
+    import typer
+
+    from eraser_hub.cli import explain as explain_verb
+    from eraser_hub.cli import train as train_verb
+
+    app = typer.Typer()
+    app.command(name="explain")(explain_verb.explain)
+    app.command(name="train")(train_verb.train)
+    return CliRunner().invoke(app, [verb, *words])
+
+
+def test_ten_draws_write_ten_files(hub, linear, tmp_path):
+    out = tmp_path / "r.jsonl"
+    words = f"--dataset {hub} --split validation --model {linear} --method random --out {out} --quiet --bins 50".split()
+    found = call(*words, "--draws", "10")
+    assert found.exit_code == 0, found.output
+    files = sorted(tmp_path.glob("r.draw-*.jsonl"))
+    assert [file.name for file in files] == [f"r.draw-{n:02d}.jsonl" for n in range(1, 11)]
+    assert len({file.read_bytes() for file in files}) == 10
+    call(*words, "--seed", "3")
+    assert out.read_bytes() == files[2].read_bytes()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--method", "shap"),
+        ("--erase", "drop"),
+        ("--bins", "1,x"),
+        ("--kd", "2"),
+        ("--out", "p.csv"),
+        ("--engine", "dask"),
+        ("--draws", "2", "--method", "lime"),
+        ("--task", "ner"),
+        ("--random-kind", "x"),
+        ("--steps", "0"),
+    ],
+)
+def test_usage_errors_exit_2(hub, linear, tmp_path, words):
+    options = {"--dataset": str(hub), "--split": "val", "--model": str(linear), "--out": str(tmp_path / "p.jsonl")}
+    options.update(zip(words[::2], words[1::2], strict=True))
+    found = call(*(part for pair in options.items() for part in pair))
+    assert found.exit_code == 2, found.output
+
+
+@pytest.mark.parametrize(
+    ("words", "rule", "mentions"),
+    [
+        ({"--split": "dev"}, "option-value", ("split", "train, validation", "'dev'")),
+        ({"--config": "films"}, "file-unreadable", ("films",)),
+        ({"--dataset": "./nowhere"}, "file-missing", ("nowhere", "eraser-hub build")),
+        ({"--model": "./nowhere"}, "file-missing", ("nowhere",)),
+        ({"--method": "attention"}, "unsupported", ("--method attention", "LogisticRegression", "random, occlusion")),
+        ({"--labels": "POS"}, "option-value", ("--labels", "2", "1")),
+        ({"--seed": "9223372036854775808"}, "option-value", ("--seed", "9223372036854775807", "9223372036854775808")),
+        ({"--fidelity-trials": "1", "--fidelity-rates": ""}, "option-value", ("--fidelity-rates", "()")),
+        ({"--fidelity-trials": "1", "--fidelity-rates": "5,5"}, "option-value", ("--fidelity-rates", "(0.05, 0.05)")),
+        (
+            {"--erase": "mask", "--method": "gradient", "--kd": "0.1", "--labels": "a,b"},
+            "label-unknown",
+            ("NEG, POS", "a, b"),
+        ),
+    ],
+)
+def test_bad_data_is_said_without_a_traceback(hub, linear, tmp_path, words, rule, mentions):
+    options = {
+        "--dataset": str(hub),
+        "--split": "val",
+        "--model": str(linear),
+        "--out": str(tmp_path / "p.jsonl"),
+        **words,
+    }
+    with refused(rule, *mentions):
+        raise call(*(part for pair in options.items() for part in pair), "--quiet").exception
+
+
+def test_a_small_bin_is_not_rounded_to_nothing():
+    from eraser_hub.cli.explain import percents
+
+    assert percents("0.00001, 7,50", "--bins") == (1e-7, 0.07, 0.5)
+
+
+def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr("eraser_hub.systems.train.baselines.TREES", (4, 8, 16))  # the papers' 512 say nothing more here
+    found = call(
+        *f"--dataset {hub} --config movies --model random-forest --regimes --out {tmp_path / 'm'}".split(), verb="train"
+    )
+    assert found.exit_code == 0, found.output
+    names = [line.split(":")[0] for line in found.stdout.splitlines()[1:]]
+    assert names == ["no-rationale", "eval-rationale", "train-eval-rationale"]
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == ["model.json", "model.skops"]
+    facts = json.loads((tmp_path / "m" / "model.json").read_text())
+    assert facts["label_names"] == ["NEG", "POS"] and facts["uses_query"] is False
+
+
+TRAINED = ("--config", "movies", "--eval-split", "", "--model")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("baseline", ["logistic-regression", "random-forest"])
+def test_training_writes_the_same_bytes(hub, tmp_path, baseline):
+    """Whatever the number of threads, the order of sets, and where in memory things lie."""
+    environments = ({"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "1"}, {"OMP_NUM_THREADS": "4", "PYTHONHASHSEED": "2"})
+    code = (
+        "import sys; from eraser_hub.systems.train import baselines; baselines.TREES = (4, 8, 16)\n"
+        "rest = [object() for _ in range(int(sys.argv.pop()))]\n"
+        "from eraser_hub.__main__ import main; sys.exit(main())"
+    )
+    for number, more in enumerate(environments):
+        words = ["train", "--dataset", str(hub), *TRAINED, baseline, "--out", str(tmp_path / f"m{number}")]
+        ran = subprocess.run(
+            [sys.executable, "-c", code, *words, str(number * 1000)],
+            env={**ENVIRONMENT, **more},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stderr.count("the mean of 5 folds") == (7 if baseline == "logistic-regression" else 3)
+    for name in ("model.skops", "model.json"):
+        assert (tmp_path / "m0" / name).read_bytes() == (tmp_path / "m1" / name).read_bytes()
+
+
+def test_a_stopped_run_goes_on_after_its_model_is_trained_anew(job, hub, linear, tmp_path, whole):
+    out = tmp_path / "p.jsonl"
+    with pytest.raises(Stop):
+        explain(job, SETTINGS, out, on_progress=stop_after(12))
+    again = tmp_path / "again" / linear.name
+    assert (
+        call("--dataset", str(hub), *TRAINED, "logistic-regression", "--out", str(again), verb="train").exit_code == 0
+    )
+    assert explain(replace(job, model=str(again)), SETTINGS, out, resume=True).resumed == 12
+    assert out.read_bytes() == whole
+
+
+def test_of_equally_good_values_the_stronger_regularisation_is_taken(tmp_path):
+    words = {"POS": "good", "NEG": "bad"}
+    labels = ["POS", "NEG"] * 10
+    instances = [Instance(str(n), (), ("d",), ((words[label],),), label) for n, label in enumerate(labels)]
+    lines: list[str] = []
+    _, facts = fit_baseline("logistic-regression", instances, labels, say=lines.append)
+    assert facts["size"] == 0.001 and lines[-1].startswith("C 1000: 1.000")
+    _, facts = fit_baseline("logistic-regression", instances[:3], labels[:3], say=lines.append)
+    assert facts["size"] == 1.0 and lines[-1].startswith("C 1: too few")
+
+
+@pytest.mark.parametrize(
+    ("words", "rule", "mentions"),
+    [
+        (("--model", "no-such-baseline-or-model"), "model", ("no-such-baseline-or-model",)),
+        (("--model", "./nowhere"), "option-value", ("--model", "random-forest", "nowhere")),
+        (("--model", "random-forest", "--seed", "4294967296"), "option-value", ("--seed", "4294967295", "4294967296")),
+        (
+            ("--model", "logistic-regression", "--features", "syllables"),
+            "option-value",
+            ("--features", "words, characters", "'syllables'"),
+        ),
+        (("--model", "logistic-regression", "--limit", "1"), "label-missing", ("two labels",)),
+        (("--model", "bert", "--limit", "1"), "label-missing", ("two labels",)),
+        (("--model", "logistic-regression", "--split", "test"), "option-value", ("train, validation", "'test'")),
+        (("--model", "logistic-regression", "--eval-split", "test"), "option-value", ("train, validation", "'test'")),
+    ],
+)
+def test_train_says_what_is_wrong(hub, tmp_path, words, rule, mentions):
+    with refused(rule, *mentions):
+        raise call("--dataset", str(hub), "--out", str(tmp_path / "m"), *words, verb="train").exception
+
+
+def test_a_limit_takes_each_label_s_share(hub, tmp_path):
+    """The splits of the releases are sorted by label: the first so many rows are of one class."""
+    data = tmp_path / "hub"
+    shutil.copytree(hub, data)
+    path = data / "movies" / "train-00000-of-00001.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.sort_by("classification"), path)
+    options = (
+        *f"--dataset {data} --model logistic-regression --out {tmp_path / 'm'} --eval-split".split(),
+        "",
+    )
+    done = call(*options, "--limit", "10", verb="train")
+    assert done.exit_code == 0, done.output
+    assert told(done.stderr.splitlines(), "--limit", "10", "seed 1", "5 NEG, 5 POS")
+    done = call(*options[:-2], "--eval-split", "val", "--limit", "6", verb="train")
+    assert told(done.stdout.splitlines(), "--limit", "6 instances")
+
+
+def test_an_evaluation_tells_how_long_it_still_takes(hub, linear, monkeypatch):
+    from eraser_hub.attribution.dataset import open_split
+    from eraser_hub.attribution.open import open_model
+    from eraser_hub.systems.train import evaluation
+
+    monkeypatch.setattr(evaluation, "CHUNK", 5)
+    monkeypatch.setattr(evaluation, "QUIET_SECONDS", -1.0)
+    said = []
+    split = open_split(str(hub), "movies", "val")
+    whole = evaluation.evaluate_on(open_model(linear), split, rationale_only=False, say=said.append)
+    assert whole.instances == 21 and [words.split(",")[0] for words in said] == [
+        f"evaluated {number} of 21" for number in (5, 10, 15, 20)
+    ]
+    assert said[0].endswith(" s left")
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 10, 25])
+def test_a_stratified_draw(limit):
+    labels = ["a"] * 13 + ["b"] * 5 + ["c"] * 2
+    places = stratified(labels, limit, seed=3)
+    counts = {label: sum(labels[place] == label for place in places) for label in "abc"}
+    assert len(places) == min(limit, 20) and places == stratified(labels, limit, seed=3)
+    assert limit < 3 or min(counts.values()) >= 1
+    assert all(abs(counts[label] - min(limit, 20) * labels.count(label) / 20) < 1 for label in "abc") or limit in (3, 7)
+
+
+def test_a_folder_that_no_training_wrote_is_left_alone(hub, tmp_path):
+    out = tmp_path / "thesis"
+    out.mkdir()
+    (out / "config.json").write_text("mine")
+    words = ("--dataset", str(hub), *TRAINED, "logistic-regression", "--out", str(out))
+    with refused("file-exists", "--out", "'config.json'", "model.json", file=out):
+        raise call(*words, verb="train").exception
+    assert [path.name for path in out.iterdir()] == ["config.json"]
+    (out / "config.json").rename(out / "model.json")
+    assert call(*words, verb="train").exit_code == 0
+
+
+def test_labels_of_a_card_that_are_none_are_refused(hub, monkeypatch):
+    rows = SimpleNamespace(
+        features={"annotation_id": None, "documents": None, "classification": SimpleNamespace(names=[None, "P"])}
+    )
+    monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: {"validation": rows})
+    with refused("type", "None", field="class_label"):
+        open_split(hub, "movies", "val")
+
+
+def changed(hub: Path, folder: Path, split: str, **columns: object) -> Path:
+    """A copy of the dataset folder; in ``split`` these columns hold the same value in every row."""
+    import datasets
+
+    shutil.copytree(hub, folder)
+    path = folder / "movies" / f"{split}-00000-of-00001.parquet"
+    rows = datasets.Dataset.from_parquet(str(path), cache_dir=str(folder.with_name("cache")))
+    features = rows.features
+    rows = datasets.Dataset.from_list([{**row, **columns} for row in rows], features=features)
+    rows.to_parquet(str(path))
+    return folder
+
+
+def test_a_validation_split_without_labels_is_not_evaluated_on(hub, tmp_path):
+    data = changed(hub, tmp_path / "hub", "validation", classification=-1)
+    options = ("--dataset", str(data), "--model", "logistic-regression", "--out", str(tmp_path / "m"), "--regimes")
+    found = call(*options, verb="train")
+    assert found.exit_code == 0, found.output
+    assert "logistic-regression" in found.stdout and "accuracy" not in found.stdout
+    assert "--eval-split" in found.stderr
+    shutil.rmtree(tmp_path / "m")
+    with refused("label-missing", "--eval-split val", file=data):
+        raise call(*options, "--eval-split", "val", verb="train").exception
+    assert not (tmp_path / "m").exists()  # told before the training, not after it
+    found = call(
+        *f"--dataset {hub} --model logistic-regression --out {tmp_path / 'm'} --split validation".split(), verb="train"
+    )
+    assert found.exit_code == 0 and "accuracy" not in found.stdout  # what it was trained on tells nothing
+
+
+@pytest.mark.parametrize("features", ["words", "characters"])
+def test_nothing_to_train_on(hub, tmp_path, features):
+    blank = changed(hub, tmp_path / "hub", "train", documents=[{"docid": "d", "text": " \n "}], evidences=[])
+    done = call(
+        *f"--dataset {blank} --model logistic-regression --features {features} --out {tmp_path / 'm'}".split(),
+        verb="train",
+    )
+    with refused("empty", "40", field="documents"):
+        raise done.exception
+
+
+def test_attribution_beats_chance_on_a_linear_model(job, tmp_path):
+    means = {}
+    for method in ("random", "occlusion", "coefficients"):
+        out = tmp_path / f"{method}.jsonl"
+        explain(job, ExplainSettings(method=method, kd=0.15), out)
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+        means[method] = sum(
+            row["classification_scores"][row["classification"]]
+            - row["comprehensiveness_classification_scores"][row["classification"]]
+            for row in rows
+        ) / len(rows)
+    assert min(means["occlusion"], means["coefficients"]) > 5 * abs(means["random"])
+
+
+# --- kills, and workers ------------------------------------------------------------------------------------------
+
+
+def command(job: Job, out: Path, *more: str) -> list[str]:
+    return [
+        *(sys.executable, "-m", "eraser_hub", "explain"),
+        *f"--dataset {job.dataset} --split val --model {job.model} --out {out} --quiet".split(),
+        *("--method", "lime", "--lime-samples", "4000", "--chunk", "1"),
+        *more,
+    ]
+
+
+@pytest.fixture(scope="session")
+def undisturbed(hub: Path, linear: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of a run of its own process that nothing stops."""
+    out = tmp_path_factory.mktemp("undisturbed") / "p.jsonl"
+    job = Job(dataset=str(hub), config="movies", split="val", model=str(linear))
+    subprocess.run(command(job, out), env=ENVIRONMENT, check=True, timeout=300)
+    return out.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_to_the_same_bytes(job, tmp_path, undisturbed):
+    out = tmp_path / "p.jsonl"
+    running = subprocess.Popen(command(job, out), env=ENVIRONMENT)
+    for _ in range(600):
+        if running.poll() is not None or (
+            partial_path(out).exists() and partial_path(out).read_bytes().count(b"\n") >= 3
+        ):
+            break
+        time.sleep(0.05)
+    running.send_signal(signal.SIGKILL)
+    running.wait(timeout=30)
+    assert running.returncode == -signal.SIGKILL, "it ended before it was killed"
+    subprocess.run(command(job, out, "--resume"), env=ENVIRONMENT, check=True, timeout=300)
+    assert out.read_bytes() == undisturbed
+    assert not partial_path(out).exists()
+
+
+def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypatch):
+    from tqdm import tqdm
+
+    def interrupt(bar: tqdm, instances: int) -> None:
+        if instances:
+            raise KeyboardInterrupt
+
+    options = ("--dataset", str(hub), "--split", "val", "--model", str(linear), "--quiet", "--chunk", "4", "--out")
+    with monkeypatch.context() as patched:
+        patched.setattr(tqdm, "update", interrupt)
+        found = call(*options, str(tmp_path / "p.jsonl"))
+    assert found.exit_code == 130 and "stopped" in found.stderr and "--resume" in found.stderr
+    assert partial_path(tmp_path / "p.jsonl").exists()
+    assert call(*options, str(tmp_path / "p.jsonl"), "--resume").exit_code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_ray_gives_the_same_bytes_though_a_worker_is_killed(job, tmp_path, undisturbed):
+    pytest.importorskip("ray")
+    out = tmp_path / "p.jsonl"
+    running = subprocess.Popen(
+        command(job, out, "--engine", "ray", "--workers", "2"), env=ENVIRONMENT, stderr=subprocess.PIPE
+    )
+    killed = 0
+    finished = tmp_path / "p.jsonl.ray" / "out"  # results as workers write them, before the driver has seen any
+    for _ in range(6000):
+        if running.poll() is not None or killed:
+            break
+        if any(finished.glob("*.parquet")):
+            workers = worker_processes(running.pid)
+            if workers:
+                os.kill(workers[0], signal.SIGKILL)
+                killed = workers[0]
+        time.sleep(0.05)
+    _, words = running.communicate(timeout=300)
+    assert running.returncode == 0, words.decode()[-2000:]
+    assert killed, "no worker was found to kill"
+    assert out.read_bytes() == undisturbed
+    assert not (tmp_path / "p.jsonl.ray").exists() and not partial_path(out).exists()
+
+
+def worker_processes(parent: int) -> list[int]:
+    """Ray's workers that explain, among the descendants of a process."""
+    children: dict[int, list[int]] = {}
+    titles: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                titles[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    below, found = [parent], []
+    while below:
+        process = below.pop()
+        below += children.get(process, [])
+        if "MapWorker" in titles.get(process, ""):
+            found.append(process)
+    return found
+
+
+# what rankings are asked besides, beside a method that draws
+ASKED = ExplainSettings(
+    method="shapley",
+    chunk=4,
+    units="sentences",
+    aopc_bounds=True,
+    soft_draws=4,
+    leave_one_out=True,
+    infidelity_draws=3,
+    sensitivity_draws=2,
+)
+
+
+def test_asked_rankings_go_on_to_the_same_bytes_and_say_their_cost(job, tmp_path):
+    lines: list[str] = []
+    whole, out = tmp_path / "whole.jsonl", tmp_path / "p.jsonl"
+    report = explain(job, ASKED, whole, on_cost=lines.append)
+    assert len(lines) == 1 and lines[0].startswith("cost: at most ") and lines[0].endswith("inputs/s")
+    stated = int(lines[0].removeprefix("cost: at most ").partition(" ")[0].replace(",", ""))
+    assert report.passes <= stated
+    with pytest.raises(Stop):
+        explain(job, ASKED, out, on_progress=stop_after(8))
+    lines.clear()
+    explain(job, ASKED, out, resume=True, on_cost=lines.append)
+    assert out.read_bytes() == whole.read_bytes()
+    left = int(lines[0].removeprefix("cost: at most ").partition(" ")[0].replace(",", ""))
+    assert left < stated  # of what is still to be done
+
+
+def test_more_inputs_than_allowed_are_refused_before_the_run(job, hub, linear, tmp_path):
+    with refused("size-limit", "--max-inputs", "10", "(erasure", "--sensitivity"):
+        explain(job, ASKED, tmp_path / "p.jsonl", max_inputs=10)
+    assert not list(tmp_path.iterdir())
+    words = ["--dataset", str(hub), "--model", str(linear), "--split", "val", "--out", str(tmp_path / "q.jsonl")]
+    other = call(*words, "--units", "words")
+    assert other.exit_code == 2 and "sentences" in other.stderr
+    result = call(*words, "--limit", "2", "--leave-one-out", "--quiet")
+    assert result.exit_code == 0 and "cost: at most" in result.stderr
+    assert "leave_one_out" in json.loads((tmp_path / "q.jsonl").read_text().splitlines()[0])
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_ray_asks_rankings_to_the_same_bytes(job, tmp_path):
+    pytest.importorskip("ray")
+    explain(job, ASKED, tmp_path / "whole.jsonl")
+    lines: list[str] = []
+    explain(job, ASKED, tmp_path / "p.jsonl", engine="ray", workers=2, on_cost=lines.append)
+    assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert lines[0].endswith(")")  # no model in this process: how long it takes is not said
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_a_worker_s_error_is_the_one_of_a_run_without_workers(job, linear, tmp_path):
+    pytest.importorskip("ray")
+    broken = load_pipeline(linear / "model.skops")
+    broken[-1].coef_[:] = np.nan
+    shutil.copytree(linear, tmp_path / "broken")
+    save_pipeline(broken, tmp_path / "broken" / "model.skops")
+    errors = []
+    for more in ({}, {"engine": "ray", "workers": 1}):
+        with refused("model-output", "NaN") as caught:
+            explain(replace(job, model=str(tmp_path / "broken"), limit=2), SETTINGS, tmp_path / "p.jsonl", **more)
+        errors.append(str(caught.error))
+    assert errors[0] == errors[1]

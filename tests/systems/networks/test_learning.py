@@ -1,0 +1,190 @@
+"""Each of the papers' networks learns what it must on planted corpora, and finds the token that decides."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from eraser_hub.attribution import explain_instances, open_model
+from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.open import selects
+from eraser_hub.attribution.run import explain
+from eraser_hub.attribution.settings import settings_for
+from eraser_hub.attribution.work import Job
+from eraser_hub.systems.train.data import Data
+from eraser_hub.systems.train.recipe import Recipe
+from eraser_hub.systems.train.training import train_model
+
+from ...needs import needs
+from ...refusals import refused
+
+pytestmark = needs("torch")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global torch, train_network
+    import torch
+
+    from eraser_hub.systems.train.networks import train_network
+
+
+LABELS = ("NEG", "POS")
+SMALL = ("embedding_size=12", "hidden_size=12", "dropout=0", "patience=0", "monitor=loss")
+
+# labels alone: an encoder that learns by blind selections, and a generator that begins after it and goes on trying
+UNSUPERVISED = (
+    "learning_rate=0.01",
+    "epochs=30",
+    "batch_size=8",
+    "sparsity=1",
+    "contiguity=0",
+    "draws=4",
+    "free_epochs=5",
+    "entropy=0.01",
+    "random_selections=true",
+)
+
+
+def token_f1(instances, predictions):
+    """Micro F1 of the hard rationales' tokens."""
+    hits = predicted = gold = 0
+    for one, prediction in zip(instances, predictions, strict=True):
+        spans = prediction["rationales"][0]["hard_rationale_predictions"]
+        tokens = {place for span in spans for place in range(span["start_token"], span["end_token"])}
+        truth = {place for place, flag in enumerate(one.rationale[0]) if flag}
+        hits, predicted, gold = hits + len(tokens & truth), predicted + len(tokens), gold + len(truth)
+    return 2 * hits / (predicted + gold)
+
+
+def trained(planted, folder, model, kind="word", query=False, **options):
+    """The model after training, the predictions' instances, and what was said."""
+    train, test = planted(kind, "train", 240, query), planted(kind, "test", 80, query)
+    recipe = Recipe("planted", None, "train", None, model, hyper=(*SMALL, *options.pop("hyper", ())), **options)
+    words: list[str] = []
+    (folder / "work").mkdir(parents=True)
+    train_network(recipe, Data(train, test, LABELS, query), {}, folder / "m", folder / "work", words.append)
+    model = open_model(folder / "m", device="cpu")
+    align_labels(model, LABELS)
+    return model, test[0], words
+
+
+def explained(model, instances, **options):
+    settings = settings_for("", "", model.has_embeddings, model.selects, kd=0.02, bins=(), **options)
+    return list(explain_instances(model, instances, settings.for_kind("eraser")))
+
+
+def accuracy(instances, predictions):
+    pairs = zip(instances, predictions, strict=True)
+    return sum(one.label == prediction["classification"] for one, prediction in pairs) / len(instances)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "hyper", "method"),
+    [
+        ("lstm", ("learning_rate=0.02", "epochs=14", "batch_size=8"), "attention"),
+        ("bilstm", ("learning_rate=0.02", "epochs=6"), "integrated-gradients"),
+        ("glove-lstm", ("learning_rate=0.02", "epochs=4"), "attention"),
+    ],
+)
+def test_a_classifier_learns_the_word_that_decides(planted, tmp_path, model, hyper, method):
+    model, instances, _ = trained(planted, tmp_path, model, hyper=hyper)
+    predictions = explained(model, instances, method=method, steps=20)
+    assert accuracy(instances, predictions) > 0.95
+
+
+@pytest.mark.slow
+def test_lei_selects_the_word_that_decides(planted, tmp_path):
+    model, instances, _ = trained(planted, tmp_path, "lei", hyper=("learning_rate=0.02", "epochs=5"))
+    predictions = explained(model, instances)
+    assert accuracy(instances, predictions) > 0.95
+    assert token_f1(instances, predictions) > 0.95
+    assert all("soft_rationale_predictions" not in one["rationales"][0] for one in predictions)
+
+
+@pytest.mark.slow
+def test_lei_without_rationales_selects_the_word_that_decides(planted, tmp_path):
+    """An encoder that has seen blind selections knows nothing by an empty one: both labels' words must be marked."""
+    model, instances, _ = trained(planted, tmp_path, "lei-unsupervised", hyper=UNSUPERVISED)
+    predictions = explained(model, instances)
+    assert accuracy(instances, predictions) > 0.95
+    assert token_f1(instances, predictions) > 0.95
+
+
+@pytest.mark.slow
+def test_the_match_lstm_learns_with_a_question(planted, tmp_path):
+    hyper = ("learning_rate=0.02", "epochs=10", "batch_size=8")
+    model, instances, _ = trained(planted, tmp_path, "match-lstm", query=True, hyper=hyper)
+    predictions = explained(model, instances, method="attention")
+    assert accuracy(instances, predictions) > 0.95
+
+
+def test_an_lstm_over_an_encoder_is_trained_and_explained(planted, network, tokenizer, tmp_path):
+    network("BertModel", initializer_range=0.02).save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    model, instances, _ = trained(
+        planted,
+        tmp_path,
+        "bert-lstm",
+        encoder=str(tmp_path / "base"),
+        window=16,
+        hyper=("trained_layers=1",),
+        max_steps=2,
+    )
+    assert model.network.embedder.window == 16
+    weights = model.network.embedder.encoder.state_dict()
+    import transformers
+
+    before = transformers.AutoModel.from_pretrained(tmp_path / "base").state_dict()
+    changed = {
+        name.split(".")[2] for name in before if not torch.equal(before[name], weights[name]) and "layer" in name
+    }
+    assert changed == {"1"}  # the last of two layers alone
+    for method in ("attention", "simple-gradient", "integrated-gradients", "occlusion"):
+        (one,) = explained(model, instances[:1], method=method, steps=5)
+        scores = one["rationales"][0]["soft_rationale_predictions"]
+        assert len(scores) == len(instances[0].documents[0]) > 16 and any(scores)
+
+
+def test_lei_has_no_scores_but_a_rationale_of_its_own(planted, tmp_path):
+    model, instances, _ = trained(planted, tmp_path, "lei-unsupervised", hyper=("epochs=1",))
+    with refused("unsupported", "--method attention", "lei-unsupervised m", "random"):
+        explained(model, instances, method="attention")
+    settings = settings_for("", "", model.has_embeddings, model.selects, kd=0.02)
+    assert settings.method == "rationales" and "rationales:model" in settings.signature()
+    assert settings_for("carton2020", "", False, True).scores == "human"
+    (own,) = model.selections([model.encode(instances[0])])
+    (one,) = explained(model, instances[:1])
+    spans = one["rationales"][0]["hard_rationale_predictions"]
+    assert [
+        place for span in spans for place in range(span["start_token"], span["end_token"])
+    ] == own.positions.tolist()
+
+
+def test_a_model_that_selects_nothing_says_so(planted, tmp_path):
+    model, instances, _ = trained(planted, tmp_path, "glove-lstm", hyper=("epochs=1",))
+    with refused("unsupported", "--rationales model", "glove-lstm m"):
+        model.selections([model.encode(instances[0])])
+
+
+def test_explain_erases_a_selector_s_own_rationale_unless_told_otherwise(hub, tmp_path):
+    job = Recipe(str(hub), "movies", "train", "", "lei", hyper=("embedding_size=4", "hidden_size=4"), max_steps=1)
+    list(train_model(job, tmp_path / "m", "full", False, say=lambda words: None))
+    assert selects(tmp_path / "m") and not selects(tmp_path)
+    job = Job(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
+    for number, (more, options, whose) in enumerate(
+        (
+            ({}, {}, "rationales:model"),
+            ({"rationales": "model"}, {"method": "rationales"}, "rationales:model"),
+            ({"rationales": "human"}, {"method": "rationales"}, "rationales:human"),
+            ({}, {"method": "occlusion"}, "method:occlusion"),
+        )
+    ):
+        settings = settings_for("", "movies", False, True, **options)
+        report = explain(replace(job, **more), settings, tmp_path / f"{number}.jsonl")
+        assert report.signature.startswith(whose)
+    human = json.loads((tmp_path / "2.jsonl").read_text().splitlines()[0])
+    assert sum(s["end_token"] - s["start_token"] for s in human["rationales"][0]["hard_rationale_predictions"]) == 4

@@ -1,0 +1,237 @@
+"""Pipelines are trained stage by stage, learn what planted corpora hide, and go on where they were stopped."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from eraser_hub.attribution import explain_instances, open_model
+from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.open import selects
+from eraser_hub.attribution.settings import settings_for
+from eraser_hub.samples.plant import CUES, FILLER
+from eraser_hub.systems.networks.systems import hyper_of
+from eraser_hub.systems.pipelines.sentences import sentence_bounds
+from eraser_hub.systems.train.data import Data
+from eraser_hub.systems.train.recipe import Recipe
+
+from ...needs import needs
+from ...refusals import refused
+from ..conftest import told, word_tokenizer
+
+pytestmark = needs("torch")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global pipelines
+    from eraser_hub.systems.train import pipelines
+
+
+LABELS = ("NEG", "POS")
+SMALL = ("embedding_size=12", "hidden_size=12", "patience=0", "dropout=0", "learning_rate=0.02")
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    """A small random BERT over the planted words."""
+    import torch
+    import transformers
+
+    folder = tmp_path_factory.mktemp("encoder")
+    tokenizer = word_tokenizer([".", *FILLER, *CUES["NEG"], *CUES["POS"]], window=64)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    transformers.BertModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def data_of(planted, size=160):
+    train, validation, test = (
+        planted("word", split, number) for split, number in (("train", size), ("val", 40), ("test", 40))
+    )
+    return Data(train, validation, LABELS, False), test[0]
+
+
+def train(planted, folder, model, **options):
+    """Train on planted words; the opened model, the test instances, and what was said."""
+    data, test = data_of(planted, options.pop("size", 160))
+    recipe = Recipe("planted", None, "train", None, model, window=options.pop("window", None), **options)
+    words: list[str] = []
+    (folder / "work").mkdir(parents=True, exist_ok=True)
+    pipelines.train_pipeline(recipe, data, {}, folder / "m", folder / "work", words.append, share=lambda: 0.02)
+    opened = open_model(folder / "m", device="cpu")
+    align_labels(opened, LABELS)
+    return opened, test, words
+
+
+def explained(model, instances):
+    settings = settings_for("", "", model.has_embeddings, model.selects)
+    return list(explain_instances(model, instances, settings.for_kind("eraser")))
+
+
+def accuracy(instances, predictions):
+    pairs = zip(instances, predictions, strict=True)
+    return sum(one.label == prediction["classification"] for one, prediction in pairs) / len(instances)
+
+
+def token_f1(instances, predictions, by_sentence):
+    """Micro F1 of tokens; ``by_sentence`` against the sentences that hold the gold tokens."""
+    hits = predicted = gold = 0
+    for one, prediction in zip(instances, predictions, strict=True):
+        spans = prediction["rationales"][0]["hard_rationale_predictions"]
+        tokens = {place for span in spans for place in range(span["start_token"], span["end_token"])}
+        truth = {place for place, flag in enumerate(one.rationale[0]) if flag}
+        if by_sentence:
+            truth = {
+                place
+                for start, end in sentence_bounds(one)
+                if truth & set(range(start, end))
+                for place in range(start, end)
+            }
+        hits, predicted, gold = hits + len(tokens & truth), predicted + len(tokens), gold + len(truth)
+    return 2 * hits / (predicted + gold)
+
+
+@pytest.mark.parametrize("cell", ["gru", pytest.param("lstm", marks=pytest.mark.slow)])
+def test_lehman_finds_the_sentence_and_reads_it(planted, tmp_path, cell):
+    model, test, words = train(planted, tmp_path, "lehman", epochs=5.0, hyper=(*SMALL, f"cell={cell}"))
+    predictions = explained(model, test)
+    assert accuracy(test, predictions) > 0.95 and token_f1(test, predictions, by_sentence=True) > 0.95
+    assert any(line.startswith("identifier: ") for line in words)
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    assert config["hyper"]["cell"] == cell and config["stages"] == ["identifier", "classifier"]
+    assert selects(tmp_path / "m") and model.selects and not model.has_embeddings
+
+
+@pytest.mark.slow
+def test_bert_to_bert_finds_the_sentence_and_reads_it(planted, tmp_path, encoder):
+    options = {"epochs": 12.0, "learning_rate": 3e-3, "batch_size": 16, "window": 32, "encoder": encoder}
+    model, test, _ = train(planted, tmp_path, "bert-to-bert", hyper=("warmup_steps=10",), **options)
+    predictions = explained(model, test)
+    assert accuracy(test, predictions) > 0.95 and token_f1(test, predictions, by_sentence=True) > 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extractor", ["top-k", "contiguous"])
+def test_fresh_reads_the_word_that_is_attended_to(planted, tmp_path, encoder, extractor):
+    options = {"epochs": 12.0, "learning_rate": 3e-3, "batch_size": 16, "window": 64, "encoder": encoder}
+    model, test, words = train(
+        planted, tmp_path, "fresh", hyper=(f"extractor={extractor}", "warmup_steps=10"), **options
+    )
+    assert words[0].startswith("extracts 0.02 of the tokens")
+    predictions = explained(model, test)
+    assert accuracy(test, predictions) > 0.95 and token_f1(test, predictions, by_sentence=False) > 0.95
+
+
+def test_a_stopped_training_goes_on_after_the_stage_that_was_done(planted, tmp_path, monkeypatch):
+    options = {"epochs": 1.0, "hyper": SMALL, "size": 24}
+    whole, test, _ = train(planted, tmp_path / "whole", "lehman", **options)
+    real = pipelines.train_network
+
+    def stopped(recipe, data, facts, *rest):
+        if facts["stage"] == "classifier":
+            raise KeyboardInterrupt
+        real(recipe, data, facts, *rest)
+
+    monkeypatch.setattr(pipelines, "train_network", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        train(planted, tmp_path / "again", "lehman", **options)
+    assert not (tmp_path / "again" / "m").exists()
+    monkeypatch.setattr(pipelines, "train_network", real)
+    again, _, words = train(planted, tmp_path / "again", "lehman", resume=True, **options)
+    assert told(words, "identifier", "before the stop")
+    assert explained(again, test) == explained(whole, test)
+
+
+def test_the_best_of_a_grid_is_kept_by_the_whole_pipeline(planted, tmp_path, monkeypatch):
+    """Judged as it is used, by its own sentences; a stopped search goes on with the combinations that were done."""
+    options = {"epochs": 5.0, "hyper": SMALL, "size": 80, "grid": ("learning_rate=1e-6,0.02",)}
+    _, _, words = train(planted, tmp_path / "a", "lehman", **options)
+    config = json.loads((tmp_path / "a" / "m" / "config.json").read_text())
+    facts = json.loads((tmp_path / "a" / "m" / "model.json").read_text())
+    assert config["hyper"]["learning_rate"] == 0.02
+    assert [one["settings"] for one in facts["grid"]] == [["learning_rate=1e-6"], ["learning_rate=0.02"]]
+    worst, first = (one["accuracy"] for one in facts["grid"])
+    assert worst < first and told(words, "--grid", "learning_rate=0.02", "best", f"accuracy: {first:.4f}")
+
+    def stop(words):
+        if words.startswith("--grid: 2 of 2"):
+            raise KeyboardInterrupt
+
+    data, _ = data_of(planted, 80)
+    job = Recipe(
+        "planted", None, "train", None, "lehman", **{name: options[name] for name in ("epochs", "hyper", "grid")}
+    )
+    said = list[str]()
+    for recipe, say in ((job, stop), (replace(job, resume=True), said.append)):
+        (tmp_path / "b").mkdir(exist_ok=True)
+        with suppress(KeyboardInterrupt):
+            pipelines.train_pipeline(recipe, data, {}, tmp_path / "c", tmp_path / "b", say, share=lambda: 0.02)
+    assert sum(told([line], "identifier", "before the stop") for line in said) == 1  # of the first combination alone
+    for name in ("identifier", "classifier"):
+        files = [tmp_path / folder / name / "weights.safetensors" for folder in ("a/m", "c")]
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_a_pipeline_s_grid_needs_something_to_choose_by(planted, tmp_path):
+    data, _ = data_of(planted, 8)
+    bare = Data(data.train, ([], []), LABELS, False)
+    recipe = Recipe("d", None, "train", None, "lehman", grid=("clip=1,2",))
+    with refused("option-missing", "--grid", "--eval-split"):
+        pipelines.train_pipeline(recipe, bare, {}, tmp_path / "m", tmp_path, print, share=lambda: 0.1)
+
+
+def test_what_cannot_be_trained_is_refused(planted, tmp_path):
+    for model in ("bert-to-bert", "fresh"):
+        with refused("option-missing", "--encoder", model):
+            hyper_of(model, "", {})
+    with refused("option-value", "extractor", "top-k, contiguous", "'best'"):
+        hyper_of("fresh", "x", {}, ["extractor=best"])
+    with refused("option-value", "sentences", "1", "0"):
+        hyper_of("lehman", "", {}, ["sentences=0"])
+    data, _ = data_of(planted, 8)
+    bare = Data(([one.rationale_only() for one in data.train[0]], data.train[1]), ([], []), LABELS, False)
+    with refused("span-missing", "lehman", "8"):
+        pipelines.train_pipeline(
+            Recipe("d", None, "train", None, "lehman"), bare, {}, tmp_path / "m", tmp_path, print, share=lambda: 0.1
+        )
+
+
+def test_a_damaged_pipeline_is_said(planted, tmp_path):
+    train(planted, tmp_path, "lehman", epochs=1.0, hyper=SMALL, size=8)
+    (tmp_path / "m" / "config.json").write_text("{}")
+    with refused("model", "'hyper'", file="config.json"):
+        open_model(tmp_path / "m")
+
+
+def test_with_a_query_the_reader_asks(planted, tmp_path):
+    """The query stands apart, and masks keep it: another query is another input."""
+    import dataclasses
+
+    data, _ = data_of(planted, 16)
+    asked = [dataclasses.replace(one, query=("Is", "it", "?")) for one in data.train[0]]
+    data = Data((asked, data.train[1]), ([], []), LABELS, True)
+    recipe = Recipe("planted", None, "train", None, "lehman", epochs=1.0, hyper=SMALL)
+    (tmp_path / "w").mkdir()
+    pipelines.train_pipeline(recipe, data, {}, tmp_path / "m", tmp_path / "w", lambda words: None, share=lambda: 0.1)
+    model = open_model(tmp_path / "m", device="cpu")
+    align_labels(model, LABELS)
+    assert model.uses_query
+    one, other = (
+        explained(model, [dataclasses.replace(asked[0], query=query)]) for query in (asked[0].query, ("it", "?"))
+    )
+    assert one[0]["classification_scores"] != other[0]["classification_scores"]
