@@ -96,9 +96,10 @@ def _open_system(path: Path, facts: dict[str, Any], uses_query: bool | None, **h
     """
     need("torch", "transformers")
     if "stages" in facts:
-        pipeline_of = import_module("eraser_hub.systems.pipelines.files").pipeline_of
+        pipelines = import_module("eraser_hub.systems.pipelines.files")
         stages = {str(name): open_model(path / str(name), **how) for name in facts["stages"]}
-        return pipeline_of(path, stages, uses_query=uses_query)
+        pipeline: Adapter = pipelines.pipeline_of(path, stages, uses_query=uses_query)
+        return pipeline
     opened: Adapter = import_module("eraser_hub.systems.networks.files").open_network(
         path, uses_query=uses_query, **how
     )

@@ -76,15 +76,16 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
             if len(own) != 1:
                 message = f"expected one public {self.base.__name__}, found {len(own)}"
                 raise DataError(message, rule="plug-in", field=module.__name__)
-            return own[0]
+            found: type[Part] = own[0]
+            return found
         if name not in self._plugins:
             raise KeyError(name)
         point = self._plugins[name]
-        part = point.load()
+        part: type[Part] = point.load()
         if not self._is_part(part):
             message = f"expected a class that extends {self.base.__name__}, found {shown(part)}"
             raise DataError(message, rule="plug-in", field=f"{self.group}: {point.value}")
-        return part  # type: ignore[no-any-return]
+        return part
 
     def _is_part(self, value: object, module: str = "") -> bool:
         return (

@@ -22,10 +22,10 @@ from eraser_hub.systems.networks.vocabulary import Vocabulary
 from eraser_hub.systems.train.data import Data, span_of
 from eraser_hub.systems.train.recipe import ANSWERS, Recipe
 from eraser_hub.systems.train.training import train_model
+from tests.attribution.conftest import told
 
 from ...needs import needs
 from ...refusals import refused
-from ..conftest import told
 
 pytestmark = needs("torch")
 

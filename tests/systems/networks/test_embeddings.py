@@ -11,10 +11,10 @@ import pytest
 
 from eraser_hub.systems.networks.embeddings import embeddings_for
 from eraser_hub.systems.networks.vocabulary import UNKNOWN, Vocabulary
+from tests.attribution.conftest import told
 
 from ...needs import needs
 from ...refusals import refused
-from ..conftest import told
 
 pytestmark = needs("torch")
 

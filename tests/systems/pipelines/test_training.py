@@ -17,10 +17,10 @@ from eraser_hub.systems.networks.systems import hyper_of
 from eraser_hub.systems.pipelines.sentences import sentence_bounds
 from eraser_hub.systems.train.data import Data
 from eraser_hub.systems.train.recipe import Recipe
+from tests.attribution.conftest import told, word_tokenizer
 
 from ...needs import needs
 from ...refusals import refused
-from ..conftest import told, word_tokenizer
 
 pytestmark = needs("torch")
 

@@ -19,10 +19,10 @@ from eraser_hub.systems.train.grid import side_by_side
 from eraser_hub.systems.train.recipe import Recipe
 from eraser_hub.systems.train.training import train_model
 from eraser_hub.systems.train.unfinished import saving, unfinished
+from tests.attribution.conftest import told
 
 from ...needs import needs
 from ...refusals import refused
-from ..conftest import told
 
 pytestmark = needs("torch")
 

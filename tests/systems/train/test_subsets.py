@@ -17,9 +17,9 @@ from eraser_hub.systems.train.baselines import fit_baseline
 from eraser_hub.systems.train.recipe import Recipe
 from eraser_hub.systems.train.subsets import SUBSETS_EACH, in_turn, subsets_of
 from eraser_hub.systems.train.training import train_model
+from tests.attribution.conftest import instance, told
 
 from ...refusals import refused
-from ..conftest import instance, told
 
 
 def test_subsets_hang_on_seed_and_id_alone():
