@@ -199,37 +199,37 @@ def _imports(path: Path, parts: Parts, folders: Mapping[str, Path], errors: list
         return "", []
     leaves, lines = [], text.split("\n")
     for node in ast.walk(tree):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom):
-            target = _target(node, parts)
-            if target is None and not node.level:
-                names = [node.module or ""]
-            elif target is None or (
-                not _file(target, folders).exists() and folders[target[0]].joinpath(*target[1:]).is_dir()
-            ):
-                errors.append(DataError("expected `from .leaf import name`", rule="code", file=path, line=node.lineno))
-            elif not _FROM.match(lines[node.lineno - 1]):
-                message = "an import inside a block, or broken before its names, is not read by evaluate's loader"
-                errors.append(DataError(message, rule="code", file=path, line=node.lineno))
-            else:
-                leaves.append((node.lineno, target))
-        for name in names:
-            _check_library(name, path, node.lineno, errors)
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        wrong, target = [], _target(node, parts)
+        if isinstance(node, ast.Import) or (target is None and not node.level):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            wrong = [f"imports {name}, which a Space does not install" for name in names if not _is_installed(name)]
+        elif target is None or (
+            not _file(target, folders).exists() and _file(target, folders).with_suffix("").is_dir()
+        ):
+            wrong = ["expected `from .leaf import name`"]
+        elif not _FROM.match(lines[node.lineno - 1]):
+            wrong = ["an import inside a block, or broken before its names, is not read by evaluate's loader"]
+        else:
+            leaves.append((node.lineno, target))
+        errors += [DataError(message, rule="code", file=path, line=node.lineno) for message in wrong]
     return text, leaves
 
 
-def _target(node: ast.ImportFrom, parts: Parts) -> Parts | None:
+def _target(node: ast.Import | ast.ImportFrom, parts: Parts) -> Parts | None:
     """The parts of the name of the leaf that a file imports from; None where that can be none."""
+    if isinstance(node, ast.Import):
+        return None
     names = tuple((node.module or "").split("."))
     target = (*parts[: max(0, len(parts) - node.level)], *names) if node.level else names[1:]
     known = target[0] in ("metrics", "schema") if len(target) > 1 else False
     return target if known and node.module and (node.level or names[0] == "eraser_hub") else None
 
 
-def _check_library(name: str, path: Path, line: int, errors: list[DataError]) -> None:
-    top = name.partition(".")[0]
-    if top not in LIBRARIES and top not in sys.stdlib_module_names and top != "__future__":
-        errors.append(DataError(f"imports {name}, which a Space does not install", rule="code", file=path, line=line))
+def _is_installed(name: str) -> bool:
+    """Whether a Space has a module: the standard library has ``__future__`` too."""
+    return name.partition(".")[0] in LIBRARIES | sys.stdlib_module_names
 
 
 def space_card(path: Path) -> tuple[dict[str, Any], str]:
