@@ -276,7 +276,7 @@ def _refuse_others(folder: Path, name: str) -> None:
         raise DataError("expected a folder or nothing, found a file or a link", rule="file-kind", file=folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / f"{name}.py").is_file():
         message = f"expected a folder that `build metrics` wrote, found no {name}.py; what stands there is not replaced"
-        raise DataError(f"{message}: take another --out", rule="file-exists", file=folder)
+        raise DataError(f"{message}: take another `out`", rule="file-exists", file=folder)
 
 
 def _write_folder(folder: Path, contents: dict[str, bytes], written: Collection[str]) -> Path:

@@ -92,7 +92,7 @@ def test_splits_gather_and_a_second_value_takes_the_place_of_the_first(built, tm
     ],
 )
 def test_what_is_refused(built, tmp_path, model, content, rule, mentioned):
-    with refused(rule, mentioned, field="--eval-results"):
+    with refused(rule, mentioned, argument="eval_results"):
         write_eval_results(model, content, built, folder=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
