@@ -431,7 +431,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "server": (ask_with_a_wrong_key, "--endpoint: the server answers Error code: 401 - no such key"),
     "code": (
-        lambda: of("publishing.spaces:imported_leaves")(write("metrics/my_score.py", "import torch")),
+        lambda: of("publishing.spaces:space_code")(write("metrics/my_score.py", "import torch")),
         "metrics/my_score.py:1: imports torch, which a Space does not install",
     ),
     "input": (

@@ -38,8 +38,8 @@ def write_board_space(folder: Path, files: Mapping[str, str], beside: Callable[[
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise DataError("expected a folder or nothing, found a file or a link", rule="file-kind", file=folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / WRITTEN).is_file():
-        message = f"expected a folder that `board --space` wrote, found no {WRITTEN}; what stands there is not replaced"
-        raise DataError(f"{message}: take another --space", rule="file-exists", file=folder)
+        message = f"expected a folder that `eraser-hub board` wrote, found no {WRITTEN}; what stands there is not replaced"
+        raise DataError(f"{message}: take another `space`", rule="file-exists", file=folder)
     contents = {name: text.encode() for name, text in files.items()}
     contents[SETTINGS] = b'{"namespace": ""}\n'
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
@@ -59,7 +59,7 @@ def verify_board_space(folder: Path, files: Mapping[str, Path]) -> None:
         folder: the Space's.
         files: path -> file, of what is to be published.
     """
-    again = "run `eraser-hub board --space` again"
+    again = "run `eraser-hub board` again"
     try:
         digests = json.loads((folder / WRITTEN).read_bytes())
         names = dict[str, str](digests)
@@ -68,7 +68,7 @@ def verify_board_space(folder: Path, files: Mapping[str, Path]) -> None:
     except (ValueError, TypeError):
         message = f"expected the digests of the Space's files: {again}"
         raise DataError(message, rule="syntax", file=folder / WRITTEN) from None
-    verify_written({path: file for path, file in files.items() if path != WRITTEN}, names, folder, "board --space")
+    verify_written({path: file for path, file in files.items() if path != WRITTEN}, names, folder, "board")
 
 
 def verify_written(files: Mapping[str, Path], digests: Mapping[str, str], folder: Path | str, verb: str) -> None:

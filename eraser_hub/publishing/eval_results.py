@@ -39,9 +39,9 @@ def check_model(model: str) -> None:
     try:
         validate_repo_id(model)
     except HFValidationError as error:
-        raise DataError(first_line(error), rule="option-value", field="--eval-results") from None
+        raise DataError(first_line(error), rule="option-value", argument="eval_results") from None
     if "/" not in model:
-        raise DataError(f"expected ORG/MODEL, found {shown(model)}", rule="option-value", field="--eval-results")
+        raise DataError(f"expected ORG/MODEL, found {shown(model)}", rule="option-value", argument="eval_results")
 
 
 def write_eval_results(
@@ -68,23 +68,25 @@ def write_eval_results(
     if name not in HEADLINES or not ranked(split):
         what = f"the dataset {name}" if name not in HEADLINES else f"the split {split}"
         message = f"{what} has no tasks in an eval.yaml, so no results can answer them"
-        raise DataError(message, rule="unsupported", field="--eval-results")
+        raise DataError(message, rule="unsupported", argument="eval_results")
     values = list(_values(name, scores))
     if not values:
         expected = ", ".join(headline.key for headline in HEADLINES[name])
         message = f"expected one of the scores {expected}, found none"
-        raise DataError(message, rule="score-missing", field="--eval-results")
-    dataset = built.place.repository or name
-    revision = built.folder.name if built.place.repository else None
+        raise DataError(message, rule="score-missing", argument="eval_results")
+    dataset, revision = built.place.repository or name, built.folder.name if built.place.repository else None
     entries = [
-        _entry(dataset, task_id(config, split, headline), value, revision, signature, source)
-        for headline, value, signature in values
+        _entry(dataset, task_id(config, split, each), value, revision, why, source) for each, value, why in values
     ]
-    pretty = f"{built.card.get('pretty_name') or name} ({config})"
-    results = [
-        _result(name, (dataset, pretty, config, split, revision), headline, value, signature)
-        for headline, value, signature in values
-    ]
+    place: dict[str, Any] = {
+        "task_type": task_category(name, config),
+        "dataset_type": dataset,
+        "dataset_name": f"{built.card.get('pretty_name') or name} ({config})",
+        "dataset_config": config,
+        "dataset_split": split,
+        "dataset_revision": revision,
+    }
+    results = [_result(place, headline, value, signature) for headline, value, signature in values]
     there = folder / model
     paths = [there / HIDDEN / f"{name}.yaml", there / CARD]
     texts = [_merged_entries(paths[0], entries), merged_card(_text(paths[1]), model, results, paths[1])]
@@ -94,7 +96,7 @@ def write_eval_results(
     lacking = [each.name for each in HEADLINES[name] if each not in [headline for headline, _, _ in values]]
     notes = [f"{model}: no value for {', '.join(lacking)}, which the predictions have no fields for"] * bool(lacking)
     if built.place.repository is None:
-        notes.append(f"{model}: the dataset is called {name} as yet: `publish --namespace` says whose it is")
+        notes.append(f"{model}: the dataset is called {name} as yet: `eraser-hub publish` says whose it is")
     return paths, notes
 
 
@@ -129,7 +131,7 @@ def _entry(
         from huggingface_hub import EvalResultEntry
     except ImportError:
         message = "this huggingface_hub knows no results of evaluations (2.4 does): pip install -U huggingface_hub"
-        raise DataError(message, rule="extra-missing", field="--eval-results") from None
+        raise DataError(message, rule="extra-missing", argument="eval_results") from None
     return EvalResultEntry(
         dataset_id=dataset,
         task_id=task,
@@ -142,24 +144,12 @@ def _entry(
     )
 
 
-def _result(
-    name: str, about: tuple[str, str, str, str, str | None], headline: Headline, value: float, signature: str
-) -> EvalResult:
+def _result(place: Mapping[str, Any], headline: Headline, value: float, signature: str) -> EvalResult:
     from huggingface_hub import EvalResult
 
-    dataset, pretty, config, split, revision = about
-    return EvalResult(
-        task_type=task_category(name, config),
-        dataset_type=dataset,
-        dataset_name=pretty,
-        dataset_config=config,
-        dataset_split=split,
-        dataset_revision=revision,
-        metric_type=headline.key,
-        metric_name=f"{headline.name}{' (lower is better)' if headline.lower else ''}",
-        metric_value=value,
-        metric_args={"signature": signature, "framework": FRAMEWORK},
-    )
+    name = f"{headline.name}{' (lower is better)' if headline.lower else ''}"
+    how = {"signature": signature, "framework": FRAMEWORK}
+    return EvalResult(**place, metric_type=headline.key, metric_name=name, metric_value=value, metric_args=how)
 
 
 # -- what stands there, and what comes to it --------------------------------------------------------------------------
@@ -181,9 +171,8 @@ def read_entries(path: Path) -> list[EvalResultEntry]:
         message = f"expected a list of results, cannot be read ({first_line(error)})"
         raise DataError(message, rule="syntax", file=path) from None
     for entry in entries:
-        if not isinstance(entry.value, int | float) or not all(
-            isinstance(text, str) for text in (entry.dataset_id, entry.task_id)
-        ):
+        named = isinstance(entry.dataset_id, str) and isinstance(entry.task_id, str)
+        if not named or not isinstance(entry.value, int | float):
             message = f"expected a dataset, a task and a number, found {shown(entry.value)}"
             raise DataError(message, rule="type", file=path)
     return entries
@@ -192,7 +181,7 @@ def read_entries(path: Path) -> list[EvalResultEntry]:
 def _merged_entries(path: Path, entries: Sequence[EvalResultEntry]) -> str:
     """The file's entries and these, which go before those of their task; in the tasks' order."""
     by_task = {entry.task_id: entry for entry in (*read_entries(path), *entries)}
-    return _entries_text([by_task[task] for task in sorted(by_task)])
+    return _entries_text([entry for _, entry in sorted(by_task.items())])
 
 
 def _entries_text(entries: Sequence[EvalResultEntry]) -> str:
@@ -251,7 +240,7 @@ def results_files(model: str, namespace: str, card: str, out: Path, folder: Path
     check_model(model)
     paths = sorted((folder / model / HIDDEN).glob("*.yaml"))
     if not paths:
-        message = f"no results: `eraser-hub score .. --eval-results {model}` writes them"
+        message = f"no results: `eraser-hub score` with `eval_results` {model} writes them"
         raise DataError(message, rule="file-missing", file=folder / model)
 
     def named(dataset: str) -> str:

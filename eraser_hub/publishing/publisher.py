@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 KINDS = {"dataset": "datasets/", "space": "spaces/", "model": ""}
 LONGEST_WAIT = 600.0
 CLIENT_PATIENCE = 10.0
+TRIES = 4
+Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]
 
@@ -41,19 +43,24 @@ class Publisher:
     ) -> None:
         self.api, self.say, self.revision, self.private, self.pause = api, say, revision, private, pause
 
-    def attempt(self, what: str, call: Callable[[], Answer], tries: int = 4) -> Answer:
-        """The call's answer; tried again after errors that pass.
+    def attempt(
+        self, what: str, call: Callable[Arguments, Answer], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Answer:
+        """Return the call's answer; try again after errors that pass.
 
         Raises:
             Refusal: (a DataError) what was refused and what helps.
         """
-        pause, left = self.pause, tries
+        from huggingface_hub import get_token
+
+        pause, left = self.pause, TRIES
         while True:
             left, began = left - 1, time.monotonic()
             try:
-                return call()
+                return call(*arguments, **named)
             except Exception as error:  # the client raises its own, httpx's, requests' and the system's
-                refusal = explained(error, what, str(self.api.endpoint), self._token())
+                token = self.api.token if isinstance(self.api.token, str) else get_token()
+                refusal = explained(error, what, str(self.api.endpoint), token)
                 # the client tries some requests again itself: what it was patient with for long is not begun anew
                 if not refusal.passing or not left or time.monotonic() - began > CLIENT_PATIENCE:
                     raise refusal from None
@@ -64,11 +71,6 @@ class Publisher:
                 time.sleep(wait)
                 pause *= 2
 
-    def _token(self) -> str | None:
-        from huggingface_hub import get_token
-
-        return self.api.token if isinstance(self.api.token, str) else get_token()
-
     def remote(self, upload: Upload, revision: str | None = None) -> dict[str, tuple[str, str | None]] | None:
         """Path -> (blob id, SHA-256 in LFS) of what the Hub holds; None where there is no such repository or branch."""
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
@@ -76,11 +78,8 @@ class Publisher:
 
         def ask() -> dict[str, tuple[str, str | None]] | None:
             try:
-                rows = list(
-                    self.api.list_repo_tree(
-                        upload.repo_id, recursive=True, repo_type=upload.kind, revision=revision or self.revision
-                    )
-                )
+                of: dict[str, Any] = {"repo_type": upload.kind, "revision": revision or self.revision}
+                rows = list(self.api.list_repo_tree(upload.repo_id, recursive=True, **of))
             except (RepositoryNotFoundError, RevisionNotFoundError) as error:
                 if getattr(error.response, "status_code", 404) == 404:
                     return None
@@ -105,36 +104,30 @@ class Publisher:
 
         return self.attempt(f"read {path} of {model}", ask)
 
-    def add_to_collection(self, namespace: str, title: str, uploads: Sequence[Upload]) -> None:
+    def add_to_collection(self, namespace: str, title: str, uploads: Iterable[Upload]) -> None:
         """Put datasets and Spaces into a collection of the namespace, which is created where there is none."""
-        collection = self.attempt(
-            f"create the collection {title!r} of {namespace}",
-            lambda: self.api.create_collection(title, namespace=namespace, private=self.private, exists_ok=True),
-        )
+        what, create = f"create the collection {title!r} of {namespace}", self.api.create_collection
+        collection = self.attempt(what, create, title, namespace=namespace, private=self.private, exists_ok=True)
         there = {item.item_id for item in collection.items}
         for upload in uploads:
             if upload.kind in ("dataset", "space") and upload.repo_id not in there:
                 kind: Literal["dataset", "space"] = "dataset" if upload.kind == "dataset" else "space"
-                self.attempt(
-                    f"add {upload.repo_id} to the collection {title!r}",
-                    lambda upload=upload, kind=kind: self.api.add_collection_item(  # type: ignore[misc]
-                        collection.slug, upload.repo_id, kind, exists_ok=True
-                    ),
-                )
+                what, add = f"add {upload.repo_id} to the collection {title!r}", self.api.add_collection_item
+                self.attempt(what, add, collection.slug, upload.repo_id, kind, exists_ok=True)
         self.say(f"collection {collection.url}")
 
     def publish(self, upload: Upload) -> str:
         """Create, commit, compare, tag; the address of what now is on the Hub."""
         repo_id, kind = upload.repo_id, upload.kind
         if not upload.keeps_others:  # a model is its owner's to create
-            self._create(upload)
+            space: dict[str, Any] = {"space_sdk": "gradio"} if kind == "space" else {}
+            how = {"repo_type": kind, "private": self.private or None, "exist_ok": True, **space}
+            self.attempt(f"create {repo_id}", self.api.create_repo, repo_id, **how)
         if self.revision != "main":
-            self.attempt(
-                f"create the branch {self.revision} of {repo_id}",
-                lambda: self.api.create_branch(repo_id, branch=self.revision, repo_type=kind, exist_ok=True),
-            )
+            what, create = f"create the branch {self.revision} of {repo_id}", self.api.create_branch
+            self.attempt(what, create, repo_id, branch=self.revision, repo_type=kind, exist_ok=True)
         # a try that failed may have reached the Hub all the same, so each starts by listing what is there
-        self.attempt(f"upload to {repo_id}", lambda: self._commit(upload), tries=3)
+        self.attempt(f"upload to {repo_id}", self._commit, upload)
         left = compare(upload, self.remote(upload) or {})
         if left:
             paths = ", ".join([*left.added, *left.changed, *left.removed][:10])
@@ -145,19 +138,6 @@ class Publisher:
         address = f"{re.sub(r'//[^/@]*@', '//', str(self.api.endpoint))}/{KINDS[kind]}{repo_id}"
         return address if self.revision == "main" else f"{address}/tree/{self.revision}"
 
-    def _create(self, upload: Upload) -> None:
-        space = {"space_sdk": "gradio"} if upload.kind == "space" else {}
-        self.attempt(
-            f"create {upload.repo_id}",
-            lambda: self.api.create_repo(
-                upload.repo_id,
-                repo_type=upload.kind,
-                private=self.private or None,
-                exist_ok=True,
-                **space,  # type: ignore[arg-type]
-            ),
-        )
-
     def _commit(self, upload: Upload) -> None:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -166,17 +146,12 @@ class Publisher:
             return
         add = [CommitOperationAdd(path, str(upload.files[path])) for path in changes.added + changes.changed]
         remove = [CommitOperationDelete(path) for path in changes.removed]
-        self.api.create_commit(
-            upload.repo_id,
-            [*add, *remove],
-            commit_message=upload.message,
-            repo_type=upload.kind,
-            revision=self.revision,
-        )
+        of: dict[str, Any] = {"repo_type": upload.kind, "revision": self.revision}
+        self.api.create_commit(upload.repo_id, [*add, *remove], commit_message=upload.message, **of)
 
     def _tag(self, upload: Upload) -> None:
         repo_id, kind = upload.repo_id, upload.kind
-        refs = self.attempt(f"list the tags of {repo_id}", lambda: self.api.list_repo_refs(repo_id, repo_type=kind))
+        refs = self.attempt(f"list the tags of {repo_id}", self.api.list_repo_refs, repo_id, repo_type=kind)
         head = next((ref.target_commit for ref in refs.branches if ref.name == "main"), None)
         tags = {ref.name: ref.target_commit for ref in refs.tags}
         for tag in (f"v{upload.version}", *upload.moving_tags):
@@ -187,16 +162,8 @@ class Publisher:
                     self.say(f"  {repo_id}: {tag} stays on the commit it names; a new version gets a tag of its own")
                 continue
             if tag in tags:
-                self.attempt(
-                    f"move the tag {tag} of {repo_id}",
-                    lambda tag=tag: self.api.delete_tag(repo_id, tag=tag, repo_type=kind),  # type: ignore[misc]
-                )
-            self.attempt(
-                f"tag {repo_id} {tag}",
-                lambda tag=tag: self.api.create_tag(  # type: ignore[misc]
-                    repo_id, tag=tag, repo_type=kind, exist_ok=True
-                ),
-            )
+                self.attempt(f"move the tag {tag} of {repo_id}", self.api.delete_tag, repo_id, tag=tag, repo_type=kind)
+            self.attempt(f"tag {repo_id} {tag}", self.api.create_tag, repo_id, tag=tag, repo_type=kind, exist_ok=True)
 
 
 def client(endpoint: str | None, token: str | None, *, writes: bool = True) -> HfApi:
@@ -209,7 +176,7 @@ def client(endpoint: str | None, token: str | None, *, writes: bool = True) -> H
     hub_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     disable_progress_bars()
     if huggingface_hub.constants.HF_HUB_OFFLINE:
-        raise DataError("HF_HUB_OFFLINE is set: unset it to publish, or ask for a --dry-run", rule="hub")
+        raise DataError("HF_HUB_OFFLINE is set: unset it to publish, or ask for a `dry_run`", rule="hub")
     if writes and not (token or huggingface_hub.get_token()):
         raise DataError("no token: log in with `hf auth login`, or set HF_TOKEN to one that may write", rule="hub")
     return huggingface_hub.HfApi(endpoint=endpoint, token=token, library_name="eraser-hub", library_version=__version__)

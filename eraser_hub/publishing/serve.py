@@ -24,7 +24,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -94,23 +94,17 @@ class Folder:
         with self._lock:
             if time.monotonic() - self._listed_at < LISTING_SECONDS:
                 return
-            listing: dict[str, tuple[HubFile, Path]] = {}
-            self._walk(self.folder, "", listing)
+            listing = dict(self._walk())
             digest = hashlib.sha1(repr(sorted((name, entry) for name, (entry, _) in listing.items())).encode())
             self._listing, self._commit, self._listed_at = listing, digest.hexdigest(), time.monotonic()
 
-    def _walk(self, folder: Path, prefix: str, listing: dict[str, tuple[HubFile, Path]]) -> None:
-        try:
-            children = sorted(os.scandir(folder), key=lambda child: child.name)
-        except OSError:
-            return  # replaced this very moment: the next listing sees the new one
-        for child in children:
-            if child.name.startswith(".") or child.name == "__pycache__":
-                continue
-            if child.is_dir(follow_symlinks=False):
-                self._walk(Path(child.path), f"{prefix}{child.name}/", listing)
-            elif (file := self._file(Path(child.path))) is not None:
-                listing[prefix + child.name] = file
+    def _walk(self) -> Iterator[tuple[str, tuple[HubFile, Path]]]:
+        # a folder that is replaced this very moment ends the walk in it: the next listing sees the new one
+        for place, folders, names in os.walk(self.folder):
+            folders[:] = sorted(name for name in folders if _is_listed(name))
+            for path in (Path(place, name) for name in sorted(names) if _is_listed(name)):
+                if (file := self._file(path)) is not None:
+                    yield path.relative_to(self.folder).as_posix(), file
 
     def _file(self, path: Path) -> tuple[HubFile, Path] | None:
         try:
@@ -118,9 +112,8 @@ class Folder:
             status = real.stat()
         except (OSError, RuntimeError):  # gone, or links in a circle
             return None
-        if not stat.S_ISREG(status.st_mode) or not real.is_relative_to(self.root):
-            return None
-        if any(part.startswith(".") for part in real.relative_to(self.root).parts):
+        inside = stat.S_ISREG(status.st_mode) and real.is_relative_to(self.root)
+        if not inside or any(part.startswith(".") for part in real.relative_to(self.root).parts):
             return None
         return HubFile(status.st_size, _fingerprint(real, status)), real
 
@@ -143,6 +136,10 @@ class Folder:
     def refs(self) -> dict[str, list[dict[str, str]]]:
         self._list()
         return {"branches": [{"name": "main", "ref": "refs/heads/main", "targetCommit": self._commit}], "tags": []}
+
+
+def _is_listed(name: str) -> bool:
+    return not name.startswith(".") and name != "__pycache__"
 
 
 def _fingerprint(path: Path, status: os.stat_result) -> str:
@@ -219,14 +216,16 @@ class HubHandler(BaseHTTPRequestHandler):
     def answer(self, status: int, body: Any = None, headers: Mapping[str, str] | None = None) -> None:
         """Send a whole answer: JSON, or text where ``body`` is a string."""
         content = body.encode() if isinstance(body, str) else b"" if body is None else json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "text/plain; charset=utf-8" if isinstance(body, str) else "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
+        kind = "text/plain; charset=utf-8" if isinstance(body, str) else "application/json"
+        self._head(status, {"Content-Type": kind, "Content-Length": str(len(content)), **(headers or {})})
         if self.command != "HEAD":
             self.wfile.write(content)
+
+    def _head(self, status: int, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
 
     def refuse(self, status: int, code: str, message: str, **headers: str) -> None:
         """Send an error as the Hub does: its code and message in headers."""
@@ -324,12 +323,8 @@ class HubHandler(BaseHTTPRequestHandler):
             self._tree(files, unquote(match["path"] or "").strip("/"), query)
         elif match["verb"] in (None, "revision"):
             facts = {"private": False, "gated": False, "disabled": False, "downloads": 0, "likes": 0, "tags": []}
-            siblings = [{"rfilename": path} for path in sorted(files)]
-            author = name.partition("/")[0] if "/" in name else None
-            self.answer(
-                HTTPStatus.OK,
-                {"_id": commit[:24], "id": name, "author": author, "sha": commit, **facts, "siblings": siblings},
-            )
+            facts |= {"_id": commit[:24], "id": name, "author": name.rpartition("/")[0] or None, "sha": commit}
+            self.answer(HTTPStatus.OK, facts | {"siblings": [{"rfilename": path} for path in sorted(files)]})
         else:
             self.elsewhere(self.path)
 
@@ -358,10 +353,10 @@ class HubHandler(BaseHTTPRequestHandler):
         path = unquote(match["path"])
         entry = repository.files(commit).get(path)
         try:
-            file = None if entry is None else repository.open(commit, path)
-        except OSError:  # gone or changed since it was listed
-            file = None
-        if entry is None or file is None:
+            if entry is None:
+                raise FileNotFoundError(path)
+            file = repository.open(commit, path)
+        except OSError:  # also one that is gone or changed since it was listed
             self.refuse(HTTPStatus.NOT_FOUND, "EntryNotFound", "HubFile not found", X_Repo_Commit=commit)
             return
         with file:
@@ -373,26 +368,17 @@ class HubHandler(BaseHTTPRequestHandler):
         if self.headers.get("If-Range") not in (None, f'"{etag}"'):
             span = (0, entry.size, False)
         if span is None:
-            self.refuse(
-                HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
-                "BadRange",
-                "no such range",
-                Content_Range=f"bytes */{entry.size}",
-            )
+            status, whole = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"bytes */{entry.size}"
+            self.refuse(status, "BadRange", "no such range", Content_Range=whole)
             return
         start, end, partial = span
-        self.send_response(HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK)
-        self.send_header("Content-Type", "application/octet-stream")
-        self.send_header("Content-Length", str(end - start))
-        self.send_header("Accept-Ranges", "bytes")
-        self.send_header("ETag", f'"{etag}"')
-        self.send_header("X-Repo-Commit", commit)
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(end - start)}
+        headers |= {"Accept-Ranges": "bytes", "ETag": f'"{etag}"', "X-Repo-Commit": commit}
         if partial:
-            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{entry.size}")
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{entry.size}"
         if entry.lfs:
-            self.send_header("X-Linked-Etag", f'"{etag}"')
-            self.send_header("X-Linked-Size", str(entry.size))
-        self.end_headers()
+            headers |= {"X-Linked-Etag": f'"{etag}"', "X-Linked-Size": str(entry.size)}
+        self._head(HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK, headers)
         if self.command == "HEAD" or start == end:
             return
         if isinstance(file, io.BytesIO):

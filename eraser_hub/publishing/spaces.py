@@ -1,10 +1,10 @@
-"""Metric Spaces: ``hub/NAME/`` with the module, exactly the leaves that it imports, card, app and requirements.
+"""Metric Spaces: ``hub/NAME/`` with the module, exactly the leaves that it needs, card, app and requirements.
 
-The modules lie flat in ``metrics/``; a Space wants each in a folder of its own. `build_metrics` assembles these
-folders, so that there is one source and no copy in the repository. What it refuses is what ``evaluate.load`` would
-stumble over later, on a user's machine: its loader reads import lines by regular expression and fetches only the
-siblings that ``NAME.py`` names itself, one ``from .leaf import ..`` a line. A leaf may import leaves; the module then
-names those as well (`from .leaf import name as name` where it does not use them), and no leaf that nothing needs.
+A module and its leaves stand anywhere below ``metrics/``, and may import ``eraser_hub.schema``. A Space is flat and has
+no ``eraser_hub``: the loader of ``evaluate`` fetches only the siblings that ``NAME.py`` itself names, one
+``from .leaf import ..`` a line. `build_metrics` assembles such folders: it follows the imports, writes the import lines
+for the flat folder, and names in ``NAME.py`` what its leaves need beyond its own imports. A file that needs none of
+this is copied as it is. What ``evaluate.load`` would stumble over later, on a user's machine, is refused.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Sequence
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from eraser_hub.records.atomic import carry_over, rebuilding
 from eraser_hub.records.built import read_card
@@ -28,6 +29,10 @@ LIBRARIES = frozenset({"evaluate", "datasets", "huggingface_hub", "numpy", "pyar
 # the oldest Python that the pinned numpy has wheels for; a Space's default is older
 PYTHON = "3.11"
 ALL_TOGETHER = ("app.py", "requirements.txt")
+# a file's name below eraser_hub, part by part: ("metrics", "kernels", "spans")
+Parts: TypeAlias = tuple[str, ...]
+_Imports: TypeAlias = list[tuple[int, Parts]]  # of a file: line, from 1, and leaf
+_FROM = re.compile(r"^(from\s+)[\w.]+(?=\s+import\b)")
 
 
 def metrics_folder() -> Path:
@@ -75,7 +80,7 @@ def build_metrics(
     raise_all(errors)
     for name in contents:
         _refuse_others(out / name, name)
-    written = {path.name for path in source.iterdir()} | {path.name for path in (source / "cards").iterdir()}
+    written = {path.name for path in source.rglob("*")}
     written |= {"README.md", *(path for files_of in contents.values() for path in files_of)}
     return [_write_folder(out / name, files_of, written) for name, files_of in contents.items()]
 
@@ -83,58 +88,89 @@ def build_metrics(
 def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
     """Path in the Space -> content, all that belongs to the Space of one metric."""
     source = source or metrics_folder()
-    module = source / f"{name}.py"
-    leaves = imported_leaves(module)
+    module = next(iter(sorted(source.rglob(f"{name}.py"))), source / f"{name}.py")
+    contents = space_code(module, source)
     card = source / "cards" / f"{name}.md"
     _, prose = space_card(card)
-    paths = {"README.md": card, **{f"{stem}.py": source / f"{stem}.py" for stem in (name, *leaves)}}
-    paths |= {file: source / file for file in ALL_TOGETHER}
+    paths = {"README.md": card, **{file: source / file for file in ALL_TOGETHER}}
     paths |= {picture: card.parent / picture for picture in _pictures(prose)}
-    missing = [
-        DataError("no such file; the Space needs it", rule="file-missing", file=path)
-        for path in paths.values()
-        if not path.is_file()
-    ]
-    raise_all(missing)
-    return {target: path.read_bytes() for target, path in sorted(paths.items())}
+    raise_all([_missing(path) for path in paths.values() if not path.is_file()])
+    contents |= {target: path.read_bytes() for target, path in paths.items()}
+    return dict(sorted(contents.items()))
 
 
-def imported_leaves(module: Path) -> list[str]:
-    """The siblings that a metric module imports, checked to be all that a Space needs, and no more.
+def space_code(module: Path, source: Path | None = None) -> dict[str, bytes]:
+    """Return a metric's module and the closure of the leaves that it needs, as they stand in its Space.
+
+    Args:
+        module: the file of the metric's module.
+        source: the folder of metric modules, whose sibling ``schema`` is the schema; by default the module's own.
 
     Returns:
-        Their names without ``.py``, sorted.
+        File name in the Space -> content. ``metrics/a/b.py`` becomes ``b.py``, ``schema/c.py`` ``schema_c.py``; lines
+        keep their numbers.
 
     Raises:
-        DataError: the file is missing or no Python; a relative import not of the form ``from .leaf import name``; an
-            import of something that a Space does not install; a leaf that the module's leaves need and the module does
-            not name; one that it names and nothing uses; an import line that the loader of ``evaluate`` reads otherwise
-            than Python does.
+        DataError: a file is missing or no Python; a relative import not of the form ``from .leaf import name``; an
+            import of something that a Space does not install; two files that the Space would call the same; an import
+            line that the loader of ``evaluate`` reads otherwise than Python does.
     """
+    source = source or module.parent
+    folders = {"metrics": source, "schema": source.with_name("schema")}
     errors: list[DataError] = []
-    imports = {module.stem: _imports(module, errors)}
-    leaves = sorted(imports[module.stem])
-    for leaf in leaves:
-        path = module.with_name(f"{leaf}.py")
-        imports[leaf] = _imports(path, errors)
-        for further in sorted(imports[leaf].keys() - imports[module.stem].keys() - {module.stem}):
-            message = f"imports .{further}, which {module.name} does not import: the loader would not fetch it"
-            errors.append(DataError(message, rule="code", file=path))
-    needed = {leaf for leaf, used in imports[module.stem].items() if used}
-    while more := {leaf for name in needed for leaf in imports.get(name, ())} - needed:
-        needed |= more
-    for leaf in sorted(imports[module.stem].keys() - needed):
-        errors.append(DataError(f"names .{leaf}, which neither it nor a leaf of it uses", rule="code", file=module))
+    first: Parts = ("metrics", *module.relative_to(source).with_suffix("").parts)
+    code: dict[Parts, tuple[str, _Imports]] = {}
+    waiting = [first]
+    while waiting:
+        parts = waiting.pop()
+        code[parts] = _imports(_file(parts, folders), parts, folders, errors)
+        waiting += [target for _, target in code[parts][1] if target not in code]
+    errors += _name_clashes(code, folders)
     raise_all(errors)
-    _check_loader(module, leaves)
-    return leaves
+    contents = {f"{_flat(parts)}.py": _flattened(text, imports) for parts, (text, imports) in code.items()}
+    leaves = {_flat(parts) for parts in code} - {module.stem}
+    if further := sorted(leaves - {_flat(target) for _, target in code[first][1]}):
+        names = "".join(f"from .{leaf} import __name__ as _\n" for leaf in further)
+        contents[module.name] += f"\n# needed by the leaves: evaluate's loader fetches what this file names\n{names}"
+    _check_loader(module, contents[module.name], sorted(leaves))
+    return {name: text.encode() for name, text in contents.items()}
 
 
-def _check_loader(module: Path, leaves: Sequence[str]) -> None:
+def _name_clashes(code: Iterable[Parts], folders: Mapping[str, Path]) -> Iterator[DataError]:
+    """Yield an error for each file whose name in the Space is another's."""
+    owners = {Path(file).stem: folders["metrics"] / file for file in ALL_TOGETHER}
+    for parts in code:
+        file = _file(parts, folders)
+        if (owner := owners.setdefault(_flat(parts), file)) != file:
+            message = f"expected a name of its own, found {_flat(parts)}.py in the Space for {owner} too"
+            yield DataError(message, rule="code", file=file)
+
+
+def _file(parts: Parts, folders: Mapping[str, Path]) -> Path:
+    return folders[parts[0]].joinpath(*parts[1:-1], f"{parts[-1]}.py")
+
+
+def _flat(parts: Parts) -> str:
+    """A leaf's name in a Space; the schema's have its name before them, as they share words with metrics."""
+    return parts[-1] if parts[0] == "metrics" else "_".join(parts)
+
+
+def _flattened(text: str, imports: _Imports) -> str:
+    """A file's text with its imports as those of siblings."""
+    lines = text.split("\n")
+    for line, target in imports:
+        lines[line - 1] = _FROM.sub(rf"\1.{_flat(target)}", lines[line - 1])
+    return "\n".join(lines)
+
+
+def _check_loader(module: Path, text: str, leaves: Sequence[str]) -> None:
     """Refuse import lines that the loader of ``evaluate`` reads otherwise than Python does."""
     from evaluate.loading import get_imports
 
-    imports = get_imports(str(module))
+    with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
+        written = Path(aside) / module.name
+        written.write_bytes(text.encode())
+        imports = get_imports(str(written))
     fetched = sorted({name for kind, name, _, _ in imports if kind == "internal"})
     if fetched != leaves:
         raise DataError(
@@ -149,40 +185,51 @@ def _check_loader(module: Path, leaves: Sequence[str]) -> None:
             raise DataError(message, rule="code", file=module)
 
 
-def _imports(path: Path, errors: list[DataError]) -> dict[str, bool]:
-    """The leaves that one file imports, and whether it uses them: offences go to ``errors``.
-
-    ``from .leaf import name as name`` alone names a leaf for the loader and uses nothing of it.
-    """
+def _imports(path: Path, parts: Parts, folders: Mapping[str, Path], errors: list[DataError]) -> tuple[str, _Imports]:
+    """A file's text, and the leaves that it imports: offences go to ``errors``."""
     try:
-        tree = ast.parse(_read(path), filename=str(path))
+        text = path.read_bytes().decode("utf-8")
+        tree = ast.parse(text, filename=str(path))
+    except FileNotFoundError:
+        errors.append(_missing(path))
+        return "", []
     except (SyntaxError, ValueError) as error:
-        rule: Rule = error.rule if isinstance(error, DataError) else "code"
+        rule: Rule = "encoding" if isinstance(error, UnicodeDecodeError) else "code"
         errors.append(DataError(f"no Python: {error}", rule=rule, file=path, line=getattr(error, "lineno", None)))
-        return {}
-    leaves: dict[str, bool] = {}
+        return "", []
+    leaves, lines = [], text.split("\n")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                _check_library(alias.name, path, node.lineno, errors)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            _check_library(node.module or "", path, node.lineno, errors)
-        elif isinstance(node, ast.ImportFrom):
-            if node.level != 1 or not node.module or "." in node.module:
-                errors.append(DataError("expected `from .leaf import name`", rule="code", file=path, line=node.lineno))
-                continue
-            if node.col_offset:
-                message = "an import inside a block is not imports by evaluate's loader"
-                errors.append(DataError(message, rule="code", file=path, line=node.lineno))
-            used = any(alias.asname != alias.name for alias in node.names)
-            leaves[node.module] = leaves.get(node.module, False) or used
-    return leaves
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        wrong, target = [], _target(node, parts)
+        if isinstance(node, ast.Import) or (target is None and not node.level):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            wrong = [f"imports {name}, which a Space does not install" for name in names if not _is_installed(name)]
+        elif target is None or (
+            not _file(target, folders).exists() and _file(target, folders).with_suffix("").is_dir()
+        ):
+            wrong = ["expected `from .leaf import name`"]
+        elif not _FROM.match(lines[node.lineno - 1]):
+            wrong = ["an import inside a block, or broken before its names, is not read by evaluate's loader"]
+        else:
+            leaves.append((node.lineno, target))
+        errors += [DataError(message, rule="code", file=path, line=node.lineno) for message in wrong]
+    return text, leaves
 
 
-def _check_library(name: str, path: Path, line: int, errors: list[DataError]) -> None:
-    top = name.partition(".")[0]
-    if top not in LIBRARIES and top not in sys.stdlib_module_names and top != "__future__":
-        errors.append(DataError(f"imports {name}, which a Space does not install", rule="code", file=path, line=line))
+def _target(node: ast.Import | ast.ImportFrom, parts: Parts) -> Parts | None:
+    """The parts of the name of the leaf that a file imports from; None where that can be none."""
+    if isinstance(node, ast.Import):
+        return None
+    names = tuple((node.module or "").split("."))
+    target = (*parts[: max(0, len(parts) - node.level)], *names) if node.level else names[1:]
+    known = target[0] in ("metrics", "schema") if len(target) > 1 else False
+    return target if known and node.module and (node.level or names[0] == "eraser_hub") else None
+
+
+def _is_installed(name: str) -> bool:
+    """Whether a Space has a module: the standard library has ``__future__`` too."""
+    return name.partition(".")[0] in LIBRARIES | sys.stdlib_module_names
 
 
 def space_card(path: Path) -> tuple[dict[str, Any], str]:
@@ -208,7 +255,7 @@ def space_card(path: Path) -> tuple[dict[str, Any], str]:
 
 def gradio_version() -> str:
     """The gradio that Spaces run on, as metrics/requirements.txt pins it."""
-    match = re.search(r"^gradio==(\S+)", _read(metrics_folder() / "requirements.txt"), flags=re.MULTILINE)
+    match = re.search(r"^gradio==(\S+)", (metrics_folder() / "requirements.txt").read_text("utf-8"), flags=re.MULTILINE)
     if match is None:
         raise DataError("expected a line gradio==VERSION", rule="code", file=metrics_folder() / "requirements.txt")
     return match[1]
@@ -219,13 +266,8 @@ def _pictures(card: str) -> Iterable[str]:
     return sorted(set(re.findall(r"!\[[^\]]*\]\(([\w.-]+\.png)\)", card)))
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise DataError("no such file; the Space needs it", rule="file-missing", file=path) from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"no UTF-8: {error}", rule="encoding", file=path) from None
+def _missing(path: Path) -> DataError:
+    return DataError("no such file; the Space needs it", rule="file-missing", file=path)
 
 
 def _refuse_others(folder: Path, name: str) -> None:
@@ -234,7 +276,7 @@ def _refuse_others(folder: Path, name: str) -> None:
         raise DataError("expected a folder or nothing, found a file or a link", rule="file-kind", file=folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / f"{name}.py").is_file():
         message = f"expected a folder that `build metrics` wrote, found no {name}.py; what stands there is not replaced"
-        raise DataError(f"{message}: take another --out", rule="file-exists", file=folder)
+        raise DataError(f"{message}: take another `out`", rule="file-exists", file=folder)
 
 
 def _write_folder(folder: Path, contents: dict[str, bytes], written: Collection[str]) -> Path:

@@ -99,8 +99,7 @@ def collect(
             elif (folder / name / "README.md").is_file():
                 uploads.append(_upload(folder / name, name, f"{namespace}/{name}", kind))
             elif not everything:
-                verb = {"dataset": f"build {name}", "space": "build metrics"}[kind]
-                verb = f"board --space {folder / name}" if name == BOARD else verb
+                verb = "board" if name == BOARD else f"build {name if kind == 'dataset' else 'metrics'}"
                 message = f"no such folder: run `eraser-hub {verb}` first"
                 errors.append(DataError(message, rule="file-missing", file=folder / name))
     raise_all(errors)

@@ -34,6 +34,13 @@ BINS = 10
 MOST_STRING_LABELS, STRING_LABEL_SHARE = 1000, 0.2
 # a string of so many digits alone looks like a year, or a date without separators
 DATE_DIGITS = (4, 8)
+KINDS = (
+    (pa.types.is_boolean, "bool"),
+    (pa.types.is_integer, "int"),
+    (pa.types.is_floating, "float"),
+    (lambda kind: pa.types.is_list(kind) or pa.types.is_large_list(kind), "list length"),
+    (lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind), "string length"),
+)
 CELL, ROWS_PRINTED = 60, 3
 BATCH_ROWS = 1000
 BARS = "▁▂▃▄▅▆▇█"
@@ -190,17 +197,13 @@ def _view(
     shown_rows, cut_rows = fitting_rows(first, header_bytes)
     findings += _statistics_findings(columns, schema)
     if empty := [column.name for column in columns if rows and column.missing == rows]:
-        findings.append(
-            Finding("empty columns", "note", len(empty), tuple(empty), f"null in all rows: {', '.join(empty)}")
-        )
+        findings.append(_note("empty columns", f"null in all rows: {', '.join(empty)}", *empty))
     if shown_rows < len(first):
-        why = f"the budget is {FIRST_BYTES // 1000} kB"
-        findings.append(Finding("first rows", "note", len(first) - shown_rows, (), f"{shown_rows} fit; {why}"))
+        why = f"{shown_rows} fit; the budget is {FIRST_BYTES // 1000} kB"
+        findings.append(_note("first rows", why, count=len(first) - shown_rows))
     if cut_rows:
-        why = (
-            f"{shown_rows} rows are more than that: cells of more than {CELL_BYTES} bytes are cut, from the last row up"
-        )
-        findings.append(Finding("cut cells", "note", cut_rows, (), why))
+        why = f"{shown_rows} rows are more than that: cells of more than {CELL_BYTES} bytes are cut, from the last row"
+        findings.append(_note("cut cells", f"{why} up", count=cut_rows))
     findings += _search_findings(first)
     return SplitView(config, split, rows, first[:shown_rows], shown_rows, cut_rows, columns, findings, labels)
 
@@ -266,20 +269,8 @@ def _header_bytes(built: BuiltDataset, config: str, split: str, paths: Sequence[
 
 def _column(column: pa.Field, labels: Mapping[str, Sequence[str]]) -> Column | None:
     """The statistics that the viewer makes of a column; None for structs, which it has none for."""
-    kind = column.type
-    if column.name in labels:
-        return Column(column.name, "label")
-    if pa.types.is_boolean(kind):
-        return Column(column.name, "bool")
-    if pa.types.is_integer(kind):
-        return Column(column.name, "int")
-    if pa.types.is_floating(kind):
-        return Column(column.name, "float")
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return Column(column.name, "list length")
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return Column(column.name, "string length", distinct=set())
-    return None
+    kind = "label" if column.name in labels else next((kind for holds, kind in KINDS if holds(column.type)), None)
+    return Column(column.name, kind, distinct=set() if kind == "string length" else None) if kind else None
 
 
 def _count(column: Column, values: pa.Array) -> None:
@@ -308,12 +299,15 @@ def _settle(column: Column, rows: int) -> None:
 # -- the rules --------------------------------------------------------------------------------------------------------
 
 
+def _note(check: str, why: str, *examples: str, count: int | None = None) -> Finding:
+    return Finding(check, "note", len(examples) if count is None else count, examples, why)
+
+
 def _folder_findings(folder: Path) -> Iterator[Finding]:
     script = folder / f"{folder.resolve().name}.py"
     if script.exists():
-        yield Finding(
-            "script", "violation", 1, (f"{script.name}: load_dataset refuses a folder with a loading script",)
-        )
+        why = f"{script.name}: load_dataset refuses a folder with a loading script"
+        yield Finding("script", "violation", 1, (why,))
     defaults = [entry.get("config_name") for entry in open_built(folder).card["configs"] if entry.get("default")]
     if len(defaults) != 1:
         yield Finding("default config", "violation", 1, (f"expected one, found {len(defaults)}",))
@@ -332,10 +326,10 @@ def _file_findings(paths: Sequence[Path]) -> Iterator[Finding]:
     if large:
         yield Finding("row groups", "violation", len(large), tuple(large[:5]), "the viewer reads at most 300 MB")
     elif unindexed:
-        yield Finding("page index", "note", unindexed, (), "row groups without one are read whole")
+        yield _note("page index", "row groups without one are read whole", count=unindexed)
     size = sum(path.stat().st_size for path in paths)
     if size > LARGEST_SPLIT:
-        yield Finding("size", "note", 1, (), f"{size:,} bytes: search and statistics end at 5 GB")
+        yield _note("size", f"{size:,} bytes: search and statistics end at 5 GB", count=1)
 
 
 def _statistics_findings(columns: Sequence[Column], schema: pa.Schema) -> Iterator[Finding]:
@@ -352,7 +346,7 @@ def _statistics_findings(columns: Sequence[Column], schema: pa.Schema) -> Iterat
     counted = {column.name for column in columns}
     without = [name for name in schema.names if name not in counted]
     if without:
-        yield Finding("no statistics", "note", len(without), tuple(without), "structs: " + ", ".join(without))
+        yield _note("no statistics", "structs: " + ", ".join(without), *without)
 
 
 def _search_findings(rows: Sequence[dict[str, Any]]) -> Iterator[Finding]:
@@ -362,7 +356,7 @@ def _search_findings(rows: Sequence[dict[str, Any]]) -> Iterator[Finding]:
     latin = len(re.findall(r"[A-Za-z]", text))
     if letters and latin < letters / 2:
         why = f"{latin / letters:.0%} of the letters in the first rows are a to z, which is all that the search knows"
-        yield Finding("search", "note", len(rows), (), why)
+        yield _note("search", why, count=len(rows))
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -392,15 +386,13 @@ def _drawn(column: Column, labels: Mapping[str, Sequence[str]]) -> str:
     missing = f", {column.missing:,} null" if column.missing else ""
     if not column.values:
         return f"{column.name}: empty{missing}"
-    if column.kind == "label":
-        names = labels[column.name]
-        named = (
-            f"{names[int(value)] if 0 <= value < len(names) else 'no label'} {count:,}"
-            for value, count in sorted(column.values.items())
-        )
+    if column.kind in ("label", "bool"):
+        names = labels[column.name] if column.kind == "label" else ("false", "true")
+        named = [
+            f"{names[int(value)] if 0 <= value < len(names) else 'no label'} {column.values[value]:,}"
+            for value in (sorted(column.values) if column.kind == "label" else (1, 0))
+        ]
         return f"{column.name}: {', '.join(named)}{missing}"
-    if column.kind == "bool":
-        return f"{column.name}: true {column.values[1]:,}, false {column.values[0]:,}{missing}"
     if column.kind == "string label":
         return f"{column.name}: {len(column.distinct or ())} values{missing}"
     low, high = column.bounds or (0, 0)
@@ -413,13 +405,9 @@ def _drawn(column: Column, labels: Mapping[str, Sequence[str]]) -> str:
 def histogram(values: Counter[float], whole: bool) -> list[int]:
     """Counts in up to ten bins of one width; whole numbers get bins of a whole width, as in the viewer."""
     low, high = min(values), max(values)
-    width: float
-    if whole:
-        width = max(1, math.ceil((high - low + 1) / BINS))
-        bins = math.ceil((high - low + 1) / width)
-    else:
-        width, bins = (high - low) / BINS or 1.0, BINS if high > low else 1
-    counts = [0] * int(bins)
+    width = max(1, math.ceil((high - low + 1) / BINS)) if whole else (high - low) / BINS or 1.0
+    bins = math.ceil((high - low + 1) / width) if whole else BINS if high > low else 1
+    counts = [0] * bins
     for value, count in values.items():
-        counts[min(int((value - low) / width), len(counts) - 1)] += count
+        counts[min(int((value - low) / width), bins - 1)] += count
     return counts

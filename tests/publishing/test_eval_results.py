@@ -55,7 +55,7 @@ def test_values_and_signatures_are_read_back_by_the_hubs_classes(built, tmp_path
     assert there["movies_token_f1"].notes == "eraser_agreement|version:2.0.0; explain|kd:0.1"
     assert there["movies_token_f1"].source_url == "https://x.org/p.jsonl"
     assert any("iou_f1, auprc, comprehensiveness, macro_f1" in note for note in notes)
-    assert any("publish --namespace" in note for note in notes)
+    assert any("eraser-hub publish" in note for note in notes)
     results = {one.metric_type: one for one in ModelCard.load(paths[1]).data.eval_results}
     assert results["sufficiency"].metric_name == "sufficiency (lower is better)"
     assert results["token_macro_f1"].metric_args["signature"].startswith("eraser_agreement|")
@@ -92,7 +92,7 @@ def test_splits_gather_and_a_second_value_takes_the_place_of_the_first(built, tm
     ],
 )
 def test_what_is_refused(built, tmp_path, model, content, rule, mentioned):
-    with refused(rule, mentioned, field="--eval-results"):
+    with refused(rule, mentioned, argument="eval_results"):
         write_eval_results(model, content, built, folder=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -157,7 +157,7 @@ def test_a_model_that_is_not_there_is_not_created(publish_toy, loopback, built, 
     with refused("hub", " lab/lstm "):
         publish_toy(eval_results=MODEL, results_folder=tmp_path)
     assert not loopback.repos
-    with refused("file-missing", "--eval-results lab/other", file="lab/other"):
+    with refused("file-missing", "`eval_results` lab/other", file="lab/other"):
         loopback.repos["models", "lab/other"] = Repo()
         publish_toy(eval_results="lab/other", results_folder=tmp_path)
 

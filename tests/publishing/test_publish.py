@@ -178,12 +178,12 @@ def test_a_board_that_no_build_wrote_is_refused(publish_toy, loopback, board, ch
         (board / "board.json").unlink()
     else:
         (board / "written.json").write_text("[1]")
-    with unsent(loopback), refused(rule, "board --space", file=file):
+    with unsent(loopback), refused(rule, "eraser-hub board", file=file):
         publish_toy(metrics=["results_board"])
 
 
 def test_a_board_that_is_not_there(publish_toy, loopback, toy_hub):
-    with unsent(loopback), refused("file-missing", f"board --space {toy_hub / 'results_board'}`", file="results_board"):
+    with unsent(loopback), refused("file-missing", "eraser-hub board", file="results_board"):
         publish_toy(metrics=["results_board"])
 
 

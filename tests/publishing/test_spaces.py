@@ -7,11 +7,13 @@ import os
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.publishing.spaces import build_metrics, imported_leaves, metric_names, metrics_folder, space_card
+from eraser_hub.publishing.spaces import build_metrics, metric_names, metrics_folder, space_card, space_code
 from eraser_hub.records.errors import BusyError
 from eraser_hub.records.locks import exclusive
 
 from ..refusals import refused
+
+MODULE_IMPORT = "from ..kernels.toy_positions import unique_positions"
 
 
 def test_the_folder_holds_exactly_what_is_imported(metric_source, tmp_path):
@@ -44,7 +46,12 @@ def test_the_built_folder_loads_as_it_stands(metric_source, tmp_path):
     [
         ("from .toy_positions import unique_positions  # a comment: From", "code", None, ("evaluate", "toy_positions")),
         ("from . import toy_positions", "code", 6, ("from .leaf import name",)),
-        ("from .leaves.deep import x", "code", 6, ("from .leaf import name",)),
+        ("from .leaves.deep import x", "file-missing", None, ("leaves/deep.py",)),
+        ("from .cards import x", "code", 6, ("from .leaf import name",)),
+        ("from .\\\n  toy_positions import x", "code", 6, ("broken",)),
+        ("from .toy_overlap.deeper import x", "file-missing", None, ("toy_overlap/deeper.py",)),
+        ("from eraser_hub.schema import x", "code", 6, (" eraser_hub.schema,",)),
+        ("from eraser_hub.schema.lost import x", "file-missing", None, ("schema/lost.py",)),
         ("from ..toy_positions import x", "code", 6, ("from .leaf import name",)),
         ("from .missing_leaf import x", "file-missing", None, ("missing_leaf.py",)),
         ("import json, re", "code", None, ("'json,'",)),
@@ -63,31 +70,79 @@ def test_an_import_that_a_space_could_not_resolve_is_refused(metric_source, tmp_
     assert not (tmp_path / "out").exists(), "nothing is written when anything is refused"
 
 
-def test_a_leaf_of_a_leaf_must_be_named_by_the_module(metric_source, tmp_path):
-    """A leaf of a leaf of a leaf, too; named for the loader alone they come along; nothing comes that no leaf needs."""
+def test_the_closure_of_leaves_comes_along_and_nothing_else(metric_source, tmp_path):
+    """A leaf of a leaf of a leaf, too: the module names it at its end, where evaluate's loader reads it."""
     module, leaf = metric_source / "toy_overlap.py", metric_source / "toy_positions.py"
     leaf.write_text("from .unused_leaf import x\n" + leaf.read_text())
     (metric_source / "unused_leaf.py").write_text("from .deep_leaf import y as x\n")
     (metric_source / "deep_leaf.py").write_text("y = 1\n")
-    named = module.read_text().replace(
-        "import numpy as np\n",
-        "import numpy as np\nfrom .unused_leaf import x as x\nfrom .deep_leaf import y as y\n",
-        1,
-    )
-    for line, missing, file in (
-        ("from .unused_leaf import x as x\n", "unused_leaf", "toy_positions.py"),
-        ("from .deep_leaf import y as y\n", "deep_leaf", "unused_leaf.py"),
-    ):
-        module.write_text(named.replace(line, ""))
-        with refused("code", f" .{missing},", "toy_overlap.py", file=file):
-            build_metrics(tmp_path / "out", source=metric_source)
-    module.write_text(named)
     (folder,) = build_metrics(tmp_path / "out", source=metric_source)
     leaves = {"toy_positions.py", "unused_leaf.py", "deep_leaf.py"}
     assert {path.name for path in folder.glob("*.py")} == {"app.py", "toy_overlap.py", *leaves}
+    assert all((folder / name).read_bytes() == (metric_source / name).read_bytes() for name in leaves)
+    written, text = (folder / "toy_overlap.py").read_text(), module.read_text()
+    assert written.startswith(text) and written.removeprefix(text).splitlines()[2:] == [
+        "from .deep_leaf import __name__ as _",
+        "from .unused_leaf import __name__ as _",
+    ]
+    module.write_bytes((folder / "toy_overlap.py").read_bytes())
+    assert build_metrics(tmp_path / "again", source=metric_source)
+    assert (tmp_path / "again" / "toy_overlap" / "toy_overlap.py").read_bytes() == module.read_bytes()
     leaf.write_text(leaf.read_text().replace("from .unused_leaf import x\n", ""))
-    with refused("code", " .deep_leaf,", " .unused_leaf,", file="toy_overlap.py", total=2):
-        build_metrics(tmp_path / "out", source=metric_source)
+    module.write_text(text)
+    (folder,) = build_metrics(tmp_path / "out", source=metric_source)
+    assert {path.name for path in folder.glob("*.py")} == {"app.py", "toy_overlap.py", "toy_positions.py"}
+
+
+@pytest.fixture
+def deep_source(metric_source):
+    """The small metric in a subfolder, its leaf in another; the leaf uses the schema, whose files use each other."""
+    for folder in ("scores", "kernels", "../schema"):
+        (metric_source / folder).mkdir()
+    (metric_source / "kernels" / "toy_positions.py").write_text(
+        "from eraser_hub.schema.spans import (\n    as_set,\n)\n\nfrom ..unused_leaf import numpy\n\n\n"
+        "def unique_positions(positions):\n    return as_set(numpy.asarray(positions))\n"
+    )
+    (metric_source / "toy_positions.py").unlink()
+    text = (metric_source / "toy_overlap.py").read_text().replace("from .toy", "from ..kernels.toy")
+    (metric_source / "scores" / "toy_overlap.py").write_text(text)
+    (metric_source / "toy_overlap.py").unlink()
+    schema = metric_source.parent / "schema"
+    (schema / "spans.py").write_text("from .plain import as_list\n\n\ndef as_set(x):\n    return set(as_list(x))\n")
+    (schema / "plain.py").write_text("def as_list(x):\n    return x.tolist()\n")
+    return metric_source
+
+
+def test_subfolders_and_the_schema_become_a_flat_space(deep_source, tmp_path, child):
+    """It loads where there is no eraser_hub, and each line has its number."""
+    (folder,) = build_metrics(tmp_path / "out", source=deep_source)
+    leaves = {"toy_positions.py", "unused_leaf.py", "schema_spans.py", "schema_plain.py"}
+    assert {path.name for path in folder.glob("*.py")} == {"app.py", "toy_overlap.py", *leaves}
+    lines = (folder / "toy_positions.py").read_text().splitlines()
+    assert lines[0] == "from .schema_spans import (" and lines[4] == "from .unused_leaf import numpy"
+    assert (folder / "schema_spans.py").read_text().startswith("from .schema_plain import as_list\n")
+    before = (deep_source / "scores" / "toy_overlap.py").read_text().splitlines()
+    after = (folder / "toy_overlap.py").read_text().splitlines()
+    assert [at for at, line in enumerate(before) if after[at] != line] == [before.index(MODULE_IMPORT)]
+    assert space_code(folder / "toy_overlap.py") == {
+        name: (folder / name).read_bytes() for name in (*leaves, "toy_overlap.py")
+    }
+    code = (
+        "import json, sys; sys.modules['eraser_hub'] = None; import evaluate\n"
+        f"metric = evaluate.load({str(folder)!r})\n"
+        "rows = [{'id': 'a', 'rationale': [1, 2]}]\n"
+        "print(json.dumps(metric.compute(predictions=rows, references=[{'id': 'a', 'rationale': [2]}])))"
+    )
+    assert child.run(code, "http://127.0.0.1:9", HF_HUB_OFFLINE="1") == {"share": 0.5}
+
+
+@pytest.mark.parametrize("rival", ["unused_leaf", "app", "schema_spans"])
+def test_two_files_of_one_name_in_the_space_are_refused(deep_source, tmp_path, rival):
+    (deep_source / "kernels" / f"{rival}.py").write_text("x = 1\n")
+    leaf = deep_source / "kernels" / "toy_positions.py"
+    leaf.write_text(f"from .{rival} import x\n{leaf.read_text()}")
+    with refused("code", f"{rival}.py"):
+        build_metrics(tmp_path / "out", source=deep_source)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +198,7 @@ def test_each_metric_of_the_project_makes_a_space(name, tmp_path):
     module = evaluate.load(str(folder))
     assert module.name == name
     assert module.description and module.citation and module.inputs_description
-    assert not {"eraser_hub", "conversion"} & set(imported_leaves(folder / f"{name}.py"))
+    assert space_code(folder / f"{name}.py").keys() == {path.name for path in folder.glob("*.py")} - {"app.py"}
 
 
 @pytest.mark.parametrize("name", metric_names())
