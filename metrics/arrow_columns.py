@@ -6,7 +6,7 @@ one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,10 @@ import pyarrow.types as t
 from eraser_hub.schema.record import Field, Record
 
 from .columns import Columns, UnsuitedError
-from .offences import InputError
+from .flatten import Flattened, Side, flatten_rows
+from .offences import InputError, Offences, cut
 from .tokens import TextSizes, text_sizes
-from .unknown_fields import nearly
+from .unknown_fields import UnknownFields, misspelt, nearly
 
 TEXT_AT_ONCE = 1 << 22  # bytes of texts that are counted at a time
 EMPTY = np.zeros(0, dtype=np.int64)
@@ -55,6 +56,26 @@ def unknown_columns(fields: Iterable[pa.Field], known: Record, path: str = "") -
                 kind = kind.value_type
             if t.is_struct(kind):
                 yield from unknown_columns(kind, inner, f"{path}{field.name}.")
+
+
+def flatten_table(table: pa.Table, side: Side, offences: Offences, needed: Sequence[str] = ()) -> Flattened:
+    """Return a table's rows as a flat record, and the fields that the format does not know.
+
+    Arguments as of `flatten.flatten_rows`, which takes the rows one by one where the columns are not as they should be.
+    """
+    try:
+        if not set(needed) <= {name for name in table.column_names if not table[name].null_count}:
+            raise UnsuitedError
+        columns = arrow_columns(table, side.record, side.paths, side.texts)
+    except UnsuitedError:
+        return flatten_rows(table.to_pylist(), side, offences, needed)
+    unknown = UnknownFields()
+    for path, near in unknown_columns(table.schema, side.record) if side.closed else ():
+        if near is None:
+            unknown[path] = table.num_rows
+        else:
+            offences.say(side.name, 0, cut(path)[1:-1], misspelt(near), "key-unknown")
+    return side.flat(columns), unknown
 
 
 class _Reader:

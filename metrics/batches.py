@@ -80,8 +80,8 @@ class Batches:
     """A mixin before ``evaluate.Metric``.
 
     A class that uses it measures: ``_measure(predictions, references, **settings)`` gives a `Measured`. Its docstring
-    describes the scores, and from its ``Args:`` on what goes in and comes out. Rows come to it as lists; a side of which
-    nothing came is None. See `instances.InstanceBatches` for ERASER instances.
+    describes the scores, and from its ``Args:`` on what goes in and comes out. Rows come to it as lists; a side of
+    which nothing came is None. See `instances.InstanceBatches` for ERASER instances.
 
     Attributes:
         SOURCE: the paper that defines the scores.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from eraser_hub.schema.record import Record
 
@@ -21,9 +21,6 @@ from .flat import (
 )
 from .offences import Offences, cut
 from .unknown_fields import UnknownFields, misspelt, nearly
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class Side(NamedTuple):
@@ -51,36 +48,15 @@ SIDES = {side.name: side for side in (PREDICTION, REFERENCE)}
 Flattened = tuple["Predictions | References | Any", UnknownFields]
 
 
-def flatten_table(table: pa.Table, side: Side, offences: Offences, needed: Sequence[str] = ()) -> Flattened:
-    """Return a table's rows as a flat record, and the fields that the format does not know.
-
-    Args:
-        side: which side it is.
-        offences: where faults are reported, by row; the record is then of no use.
-        needed: the fields that every row must have.
-    """
-    # the Arrow libraries are slow to import: only where they are needed
-    from .arrow_columns import arrow_columns, unknown_columns
-
-    try:
-        if not set(needed) <= {name for name in table.column_names if not table[name].null_count}:
-            raise UnsuitedError
-        columns = arrow_columns(table, side.record, side.paths, side.texts)
-    except UnsuitedError:
-        return flatten_rows(table.to_pylist(), side, offences, needed)
-    unknown = UnknownFields()
-    for path, near in unknown_columns(table.schema, side.record) if side.closed else ():
-        if near is None:
-            unknown[path] = table.num_rows
-        else:
-            offences.say(side.name, 0, cut(path)[1:-1], misspelt(near), "key-unknown")
-    return side.flat(columns), unknown
-
-
 def flatten_rows(
     rows: Sequence[Mapping[str, Any]], side: Side, offences: Offences, needed: Sequence[str] = ()
 ) -> Flattened:
-    """Return rows as a flat record, and the fields that the format does not know; arguments as of `flatten_table`.
+    """Return rows as a flat record, and the fields that the format does not know.
+
+    Args:
+        side: which side it is.
+        offences: where faults are reported, by row.
+        needed: the fields that every row must have.
 
     Of a row with faults no more is kept than its id.
     """

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from .arrow_columns import flatten_table
 from .batches import Batch, Batches, Measured
 from .clusters import NONE, AnnotationColumns, Clusters, connected, numbered
 from .flat import FlatRecord, Predictions, References, concatenate, pack, unpack
-from .flatten import SIDES, flatten_rows, flatten_table
+from .flatten import SIDES, flatten_rows
 from .joining import by_documents
 from .offences import InputError, Offences
 from .rows import check_columns, rows_of

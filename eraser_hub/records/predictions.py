@@ -29,7 +29,7 @@ from msgspec.structs import astuple
 
 from eraser_hub.metrics.columns import Level, ObjectColumns, UnsuitedError, faults
 from eraser_hub.metrics.flat import Predictions
-from eraser_hub.metrics.flatten import PREDICTION, flatten_table, row_name, sound_rows
+from eraser_hub.metrics.flatten import PREDICTION, row_name, sound_rows
 from eraser_hub.metrics.offences import Offences, Rows
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, Instance, Rationale
@@ -312,6 +312,9 @@ def _moved(part: PredictionPart, before: int) -> PredictionPart:
 
 def _parts_of_rows(path: Path) -> Iterator[PredictionPart]:
     """A Parquet file of instances, some rows at a time."""
+    # the Arrow libraries are slow to import: only where they are needed
+    from eraser_hub.metrics.arrow_columns import flatten_table
+
     first = 1
     for table in _tables(path):
         lines = range(first, first + table.num_rows)

@@ -57,7 +57,7 @@ class PairRow(_RowIds):
     kd: list[float] | None = column("the share of tokens that was ranked", low=0, high=1)
     ranked_tokens: list[list[str]] | None = column("all tokens, most important first", scores="map_full_ranking")
     rationale: list[list[int]] | None = column("per sequence the indices of its rationale", scores="token F1, IOU F1")
-    pred_label: Label | None = column("the predicted class, or an answer", scores="accuracy, new_p")
+    pred_label: int | None = column("the predicted class, or an answer in words", scores="accuracy, new_p")
     pred_proba: list[float] | None = column("probabilities of the whole input", low=0, high=1)
     rationale_pred_proba: list[float] | None = column("of the rationale alone", low=0, high=1, scores="sufficiency")
     non_rationale_pred_proba: list[float] | None = column(

@@ -22,7 +22,7 @@ from eraser_hub.metrics.flat import (
     blank,
     concatenate,
 )
-from eraser_hub.metrics.flatten import REFERENCE, flatten_rows, flatten_table
+from eraser_hub.metrics.flatten import REFERENCE, flatten_rows
 from eraser_hub.metrics.joining import DocumentLengths, by_documents
 from eraser_hub.metrics.offences import Offences, Rows, cut
 from eraser_hub.metrics.token_rows import as_eraser_row
@@ -230,6 +230,7 @@ def _value(row: dict[str, Any], name: str, path: Path, line: int) -> object:
 
 # ------------------------------------------------------------------------------------------------------ a built dataset
 def _of_dataset(inputs: Inputs, columns: Sequence[str]) -> Gold:
+    from eraser_hub.metrics.arrow_columns import flatten_table
     from eraser_hub.records.built import batches  # the Arrow libraries are slow to import: only where they are needed
 
     labels, files = inputs.labels(), inputs.built.files(inputs.built_config, inputs.split)
