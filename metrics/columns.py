@@ -90,15 +90,17 @@ class ScoreTable:
     def add(self, rows: Sequence[Mapping[str, float | None] | None]) -> None:
         """Append rows; raises UnsuitedError for what is no probability by label."""
         layouts = self.layouts
-        there = [row for row in rows if row is not None]
-        alike = {*map(tuple, there)}  # type: ignore[arg-type]
+        if not any(rows) and rows.count(None) == len(rows):
+            self.layout.extend(array("i", [-1]) * len(rows))
+            return
         try:
-            if len(alike) == 1 and len(there) == len(rows) and () not in alike:
-                self._extend(list(chain.from_iterable(map(dict.values, there))))  # type: ignore[arg-type]
-                number = layouts.setdefault(alike.pop(), len(layouts))
-                self.layout.frombytes(np.full(len(rows), number, dtype=np.intc).tobytes())
+            first, labels = tuple(rows[0] or ()), list(chain.from_iterable(rows))  # type: ignore[arg-type]
+            # no dict names a label twice: where the labels repeat the first row's, each row has just these
+            if first and labels == [*first] * len(rows):
+                self._extend(list(chain.from_iterable(map(dict.values, rows))))  # type: ignore[arg-type]
+                self.layout.extend(array("i", [layouts.setdefault(first, len(layouts))]) * len(rows))
                 return
-        except (UnsuitedError, TypeError):  # a label without a probability: below
+        except (UnsuitedError, TypeError):  # a row or a label without a probability: below
             pass
         for row in rows:
             if row is not None and not row:
@@ -274,6 +276,12 @@ class ObjectColumns:
             self.add(typed.inner(field.name) if typed else Level(values, field.record), f"{path}.")
         else:
             held = [value for value in values if value is not None]
+            if not held:
+                absent = array("d", [np.nan]) * len(values)
+                for name in field.record:
+                    if f"{path}.{name}" in self.floats:
+                        self.floats[f"{path}.{name}"].extend(absent)
+                return None
             inner = typed.inner(field.name) if typed else Level(held, field.record)
             self.add(inner, f"{path}.", [value is not None for value in values])
         return None

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PredictionPart", "Rationale", "instances", "is_parquet", "parts", "plain_rows"]
 # bytes of lines that are decoded at a time: their objects fit into a processor's cache
-BLOCK = 1 << 17
+BLOCK = 1 << 18
 # bytes of a part: few parts of a large file, and little memory for a small one
 LEAST, MOST, SHARE = 1 << 20, 1 << 22, 32
 LEAST_ROWS, MOST_ROWS = 16, 1 << 15
