@@ -268,6 +268,8 @@ class ObjectColumns:
             if depth + 1 == field.depth and field.record is None:
                 return self._add_numbers(path, values, typed is not None)
             values = list(chain.from_iterable(value for value in values if value is not None))
+        if typed is None and field.depth and _has_none(values):
+            raise UnsuitedError
         if typed is None and not {*map(type, values)} <= TYPES[field.kind]:
             values = [_checked(field.kind, value) for value in values]
         if field.record is None:
