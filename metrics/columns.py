@@ -44,7 +44,7 @@ NOUNS = {
 }
 NUMBERS = frozenset((int, float))
 LISTS = frozenset((list, type(None)))
-LARGEST = np.finfo(float).max
+LARGEST = int(np.finfo(float).max)
 
 
 class UnsuitedError(ValueError):
@@ -423,7 +423,7 @@ def _faults(value: Any, field: Field, path: str, depth: int) -> Iterator[tuple[s
         yield from _probability_faults(known, path)
     elif field.kind == "whole" and not -(2**63) <= known < 2**63:
         yield path, f"expected an integer of at most 64 bits, found {cut(value)}", "range"
-    elif field.kind == "number" and field.depth and abs(known) > LARGEST:
+    elif field.kind == "number" and field.depth and isinstance(known, int) and not -LARGEST <= known <= LARGEST:
         yield path, "expected finite numbers, found one beyond the range of a float", "range"
 
 
