@@ -1,4 +1,4 @@
-"""Records that come as Arrow tables: their buffers become the arrays of `columns.Columns`, without a Python loop.
+"""Records that come as Arrow tables: their buffers become the arrays of `columns.FlatColumns`, without a Python loop.
 
 An `UnsuitedError` says that a column has a type or a null that these arrays do not know; the rows are then looked at
 one by one.
@@ -15,7 +15,7 @@ import pyarrow.types as t
 
 from eraser_hub.schema.record import Field, Record
 
-from .columns import Columns, UnsuitedError
+from .columns import FlatColumns, UnsuitedError
 from .flatten import Flattened, Side, flatten_rows
 from .offences import InputError, Offences, cut
 from .tokens import TextSizes, text_sizes
@@ -26,7 +26,7 @@ EMPTY = np.zeros(0, dtype=np.int64)
 Get = Callable[[str], "pa.Array | None"]
 
 
-def arrow_columns(table: pa.Table, record: Record, paths: Collection[str], texts: Collection[str] = ()) -> Columns:
+def arrow_columns(table: pa.Table, record: Record, paths: Collection[str], texts: Collection[str] = ()) -> FlatColumns:
     """Return a table's rows as flat arrays; arguments as of `columns.ObjectColumns`.
 
     Raises:
@@ -80,7 +80,7 @@ def flatten_table(table: pa.Table, side: Side, offences: Offences, needed: Seque
 
 class _Reader:
     def __init__(self, paths: frozenset[str], texts: frozenset[str]) -> None:
-        self.paths, self.texts, self.columns = paths, texts, Columns()
+        self.paths, self.texts, self.columns = paths, texts, FlatColumns()
         self.labels: dict[str, None] = {}
         self.tables: dict[str, tuple[int, list[tuple[str, np.ndarray]]]] = {}
 

@@ -51,7 +51,7 @@ class UnsuitedError(ValueError):
     """Values that the flat arrays do not know."""
 
 
-class Columns:
+class FlatColumns:
     """Flat arrays of n records.
 
     Attributes:
@@ -334,9 +334,9 @@ class ObjectColumns:
             except OverflowError:  # whoever checks ranges refuses it
                 out.append(np.inf)
 
-    def finish(self) -> Columns:
+    def finish(self) -> FlatColumns:
         """Return all that was added."""
-        columns = Columns()
+        columns = FlatColumns()
         columns.n, columns.ids = len(self.ids), self.ids
         columns.sizes = {path: as_array(sizes) for path, sizes in self.sizes.items()}
         columns.values = {path: as_array(values) for path, values in (self.integers | self.floats).items()}

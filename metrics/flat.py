@@ -14,7 +14,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from .columns import Columns
+from .columns import FlatColumns
 from .fields import (
     ANSWERED,
     ERASED,
@@ -218,7 +218,7 @@ PREDICTION_PATHS = frozenset(
 ) | {number.field for number in NUMBER_FIELDS.values()}
 
 
-def predictions_of(columns: Columns) -> Predictions:
+def predictions_of(columns: FlatColumns) -> Predictions:
     """Return the flat predictions of instances' columns (of `PREDICTION_PATHS`)."""
     answers = [*(word == ANSWERED for word in columns.words[OUTCOME_FIELD]), True]
     names = dict.fromkeys([*columns.words["classification"], *columns.labels])
@@ -243,7 +243,7 @@ TEXTS = ("documents.text",)
 REFERENCE_PATHS = frozenset([*REFERENCE_FIELDS, *TEXTS, "documents.docid", "evidences.docid", *_EVIDENCE.values()])
 
 
-def references_of(columns: Columns) -> References:
+def references_of(columns: FlatColumns) -> References:
     """Return the flat references of annotations' columns (of `REFERENCE_PATHS`); numbered labels are "\\0NUMBER"."""
     docids, (document, doc) = _merged([columns.words["documents.docid"], columns.words["evidences.docid"]])
     sizes, groups, texts = columns.sizes["evidences"], columns.sizes["evidences[]"], columns.texts["documents.text"]

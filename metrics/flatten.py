@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from eraser_hub.schema.record import Record
 
 from .cells import as_scalar
-from .columns import Columns, Level, ObjectColumns, UnsuitedError, faults
+from .columns import FlatColumns, Level, ObjectColumns, UnsuitedError, faults
 from .fields import ANNOTATION, INSTANCE
 from .flat import (
     PREDICTION_PATHS,
@@ -39,7 +39,7 @@ class Side(NamedTuple):
     paths: Collection[str]
     texts: Collection[str]
     closed: bool
-    flat: Callable[[Columns], Any]
+    flat: Callable[[FlatColumns], Any]
 
 
 PREDICTION: Side = Side("prediction", INSTANCE, PREDICTION_PATHS, (), True, predictions_of)

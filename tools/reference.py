@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import evaluate
+
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference.md"
 HEAD = """# Reference
 
@@ -64,7 +66,14 @@ def entry(name: str, thing: Any) -> str:
     """A name's heading, signature and docstring."""
     parts = [f"### `{name}`"]
     if inspect.ismodule(thing):
-        return "\n\n".join([*parts, markdown(thing._DESCRIPTION), markdown(thing._INPUTS_DESCRIPTION)])
+        (metric,) = (
+            each
+            for each in vars(thing).values()
+            if getattr(each, "__module__", "") == thing.__name__
+            and inspect.isclass(each)
+            and issubclass(each, evaluate.Metric)
+        )
+        return "\n\n".join([*parts, markdown(metric.__doc__ or "")])
     called = inspect.isfunction(thing) or (inspect.isclass(thing) and not issubclass(thing, Exception))
     parts += [_signature(name.rpartition(".")[2], thing)] if called else []
     parts += [markdown(thing.__doc__ or "")]

@@ -17,14 +17,17 @@ from eraser_hub.schema.record import Field, Record, describe
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RECORDS = {
-    "instance": (instance.Instance, "An instance of a predictions file: a line of JSON Lines."),
-    "annotation": (rows.Annotation, "A row of a dataset, as scores read it. Further keys may stand beside these."),
+    "instance": (instance.InstanceRecord, "An instance of a predictions file: a line of JSON Lines."),
+    "annotation": (
+        rows.AnnotationRecord,
+        "A row of a dataset, as scores read it. Further keys may stand beside these.",
+    ),
     "pair": (rows.PairRow, "A line of predictions for the perturbation benchmark."),
     "fidelity": (rows.FidelityRow, "A row of `normalized_fidelity`."),
     "annotators": (rows.AnnotatorRow, "A row of `annotator_agreement`."),
 }
 OPEN = {"annotation"}
-TABLES = {"Instance": instance.Instance, "Rationale": instance.Rationale}
+TABLES = {"Instance": instance.InstanceRecord, "Rationale": instance.RationaleRecord}
 PLAIN = {"text": "string", "whole": "integer", "number": "number", "flag": "boolean"}
 
 

@@ -32,7 +32,8 @@ from eraser_hub.metrics.flat import Predictions
 from eraser_hub.metrics.flatten import PREDICTION, row_name, sound_rows
 from eraser_hub.metrics.offences import Offences, Rows
 from eraser_hub.metrics.unknown_fields import UnknownFields
-from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, Instance, Rationale
+from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, InstanceRecord
+from eraser_hub.schema.instance import RationaleRecord as Rationale
 from eraser_hub.schema.record import Record
 
 from .errors import DataError, first_line, shown
@@ -99,7 +100,7 @@ def _columns_of(objects: Sequence[Any]) -> Mapping[str, Sequence[Any]]:
     return dict(zip(names, zip(*map(astuple, objects), strict=True), strict=True))
 
 
-def instances(path: Path) -> Iterator[tuple[int, Instance]]:
+def instances(path: Path) -> Iterator[tuple[int, InstanceRecord]]:
     """Yield the instances of a prediction file, each with its line (of Parquet: its row), numbered from 1.
 
     Raises:
@@ -120,13 +121,13 @@ def instances(path: Path) -> Iterator[tuple[int, Instance]]:
                 yield number, _checked(strict_object(line, file=path, number=number), path, number)
 
 
-def _checked(row: dict[str, Any], path: Path, number: int) -> Instance:
+def _checked(row: dict[str, Any], path: Path, number: int) -> InstanceRecord:
     """Return a row as a typed instance, or raise what is wrong with its first field that is."""
     misspelt = ((where, message, "key-unknown") for where, message in UnknownFields().look(row, INSTANCE))
     for where, message, rule in chain(misspelt, faults(row, INSTANCE)):
         name = row_name(row) or None
         raise DataError(message, rule=cast("Rule", rule), file=path, line=number, instance=name, field=where or None)
-    return cast("Instance", msgspec.convert(row, _open_type()))
+    return cast("InstanceRecord", msgspec.convert(row, _open_type()))
 
 
 def plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

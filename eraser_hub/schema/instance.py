@@ -13,7 +13,7 @@ ANSWERED = "answered"  # the outcome of an instance that a model gave an answer 
 
 
 @dataclass(kw_only=True)
-class Span:
+class SpanRecord:
     """Tokens of a document, counted from its start."""
 
     start_token: int = column("the first token", unit="tokens", low=0, required=True)
@@ -21,11 +21,11 @@ class Span:
 
 
 @dataclass(kw_only=True)
-class Rationale:
+class RationaleRecord:
     """A predicted rationale in one document."""
 
     docid: Id = column("a document of the annotation; each one once", required=True)
-    hard_rationale_predictions: list[Span] | None = column(
+    hard_rationale_predictions: list[SpanRecord] | None = column(
         "the predicted spans; they may touch and not overlap", scores="exact match, token, IOU and sentence P/R/F1"
     )
     soft_rationale_predictions: list[float] | None = column(
@@ -38,7 +38,7 @@ class Rationale:
 
 
 @dataclass(kw_only=True)
-class Erased:
+class ErasedRecord:
     """A model's probabilities on inputs without some tokens, and on these tokens alone."""
 
     comprehensiveness_classification_scores: Probabilities | None = column("probabilities without the tokens")
@@ -51,7 +51,7 @@ class _Threshold:
 
 
 @dataclass(kw_only=True)
-class ThresholdedScores(Erased, _Threshold):
+class ThresholdedScores(ErasedRecord, _Threshold):
     """Probabilities when the most important tokens are erased."""
 
 
@@ -62,7 +62,7 @@ class _Occlusion:
 
 
 @dataclass(kw_only=True)
-class OccludedScores(Erased, _Occlusion):
+class OccludedScores(ErasedRecord, _Occlusion):
     """Probabilities when the rationale lacks a share of its tokens."""
 
 
@@ -95,7 +95,7 @@ class SoftScores:
 
 
 @dataclass(kw_only=True)
-class Quote:
+class QuoteRecord:
     """A language model's quote, and where it stands."""
 
     text: str | None = column("the quote as the model gave it")
@@ -128,11 +128,11 @@ _ON_WHOLE, _WITHOUT, _ALONE = _INPUTS.values()
 
 
 @dataclass(kw_only=True)
-class Instance:
+class InstanceRecord:
     """A model's output for one annotation."""
 
     annotation_id: Id = column("which annotation this answers; each one once", required=True)
-    rationales: list[Rationale] | None = column("one rationale a document", scores="agreement")
+    rationales: list[RationaleRecord] | None = column("one rationale a document", scores="agreement")
     classification: str | None = column("the predicted label", scores="accuracy, macro F1")
     classification_scores: Probabilities | None = column(
         "probabilities on the whole input", low=0, high=1, scores="everything below"
@@ -152,7 +152,7 @@ class Instance:
     tokens_to_flip: float | None = column(
         "top tokens that had to go until the label changed", unit="tokens", low=0, scores="tokens_to_flip_ratio"
     )
-    random_rationales: list[Erased] | None = column(
+    random_rationales: list[ErasedRecord] | None = column(
         "the same for random rationales of this length", scores="chance: p-value, win rate, effect size"
     )
     occluded_scores: list[OccludedScores] | None = column(
@@ -177,13 +177,13 @@ class Instance:
     )
     entropy_sufficiency: float | None = column(_ENTROPY + _ALONE, unit="nats", low=0, scores="entropy_sufficiency")
     outcome: str | None = column('"answered", or why a model gave no answer')
-    quotes: list[Quote] | None = column("a language model's quotes", scores="`quote_faithfulness`")
+    quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
     asked_again: list[AskedAgain] | None = column(
         "answers to changed questions", scores="label_flip .., simulatability"
     )
 
 
-INSTANCE: Record = describe(Instance)
+INSTANCE: Record = describe(InstanceRecord)
 
 # {label: probability} of an instance: the name in flat arrays -> the field; `ERASED` are those of an erased input
 SCORE_FIELDS = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .instance import AskedAgain, Quote
+from .instance import AskedAgain, QuoteRecord
 from .record import Id, Label, column, describe
 
 
 @dataclass(kw_only=True)
-class Document:
+class DocumentRecord:
     """A document of an annotation."""
 
     docid: Id = column("its name", required=True)
@@ -17,7 +17,7 @@ class Document:
 
 
 @dataclass(kw_only=True)
-class Evidence:
+class EvidenceRecord:
     """Tokens that a person marked."""
 
     docid: Id = column("the document", required=True)
@@ -29,13 +29,13 @@ class Evidence:
 
 
 @dataclass(kw_only=True)
-class Annotation:
+class AnnotationRecord:
     """A row of a dataset, as scores read it; further columns are left alone."""
 
     annotation_id: Id = column("its name; each one once", required=True)
     classification: Label | None = column("the gold label, or its number", scores="accuracy, macro F1")
-    documents: list[Document] | None = column("its documents", scores="agreement")
-    evidences: list[list[Evidence]] | None = column(
+    documents: list[DocumentRecord] | None = column("its documents", scores="agreement")
+    evidences: list[list[EvidenceRecord]] | None = column(
         "groups of evidence; each group alone is a rationale", scores="agreement"
     )
 
@@ -69,7 +69,7 @@ class PairRow(_RowIds):
     rationale_pred_label: str | None = column("the answer to the rationale alone", scores="new_p")
     non_rationale_pred_label: str | None = column("the answer without it", scores="new_p")
     outcome: str | None = column('"answered", or why a model gave no answer')
-    quotes: list[Quote] | None = column("a language model's quotes", scores="`quote_faithfulness`")
+    quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
     asked_again: list[AskedAgain] | None = column(
         "answers to changed questions", scores="label_flip .., simulatability"
     )
@@ -108,7 +108,7 @@ class AnnotatorRow(_RowIds):
     annotators: list[list[int]] | None = column("a list of 0 and 1 per annotator, one number a token", scores="all")
 
 
-ANNOTATION = describe(Annotation)
+ANNOTATION = describe(AnnotationRecord)
 PERTURBATION_ROW, PERTURBATION_RECORD = describe(PairRow), describe(PairRecord)
 FIDELITY_ROW, ANNOTATOR_ROW = describe(FidelityRow), describe(AnnotatorRow)
 # what names a row, in the order in which it is looked for
