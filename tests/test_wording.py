@@ -128,12 +128,12 @@ def read_an_older_release() -> None:
 
 
 def export_a_damaged_release() -> None:
-    from eraser_hub.conversion.bilingual_perturbation.build import export_bilingual_perturbation
+    from eraser_hub.conversion import HUB_DATASETS
 
     file = {"file": "senti_en", "byte_order_mark": False, "final_newline": True}
     built = Path("hub/bilingual_perturbation")
     write(f"{built}/release.json", {"format": 2, "configs": {"senti_en": {"files": [file]}}})
-    export_bilingual_perturbation(built, None, Path("out"))
+    HUB_DATASETS["bilingual_perturbation"].export(built, None, out=Path("out"))
 
 
 def unpack_a_file_beside_the_folder() -> None:

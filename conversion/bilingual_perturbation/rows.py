@@ -33,13 +33,6 @@ SCHEMA = pa.schema(
         ("position", pa.int32()),
     ]
 )
-# see `records.built.batches`
-WHOLE = ("id", "tokens", "sample_type", "rel_ids[]", "rationale_ids[]", "has_gold")
-
-
-def label_names(config: PerturbationConfig) -> dict[str, Sequence[str]]:
-    """Column -> names of its labels."""
-    return {"label": config.label_names}
 
 
 def row_of(example: Example, config: PerturbationConfig) -> dict[str, Any]:
