@@ -65,7 +65,7 @@ class Entry(msgspec.Struct):
     files: list[ReleasedFile]
 
 
-class Words(NamedTuple):
+class ConfigWords(NamedTuple):
     """What is said of a configuration.
 
     Attributes:
@@ -129,7 +129,7 @@ class SmallDataset(Verbs):
     facts: HubDataset
     schema: pa.Schema
     whole: tuple[str, ...]
-    words: Mapping[str, Words]
+    words: Mapping[str, ConfigWords]
     citation: str = ""
     wanted: str
     notes: Mapping[str, str] = MappingProxyType({})

@@ -86,7 +86,8 @@ def import_rows(*rows: object, running_text: bool = False) -> None:
 
 def import_other_class_labels() -> None:
     from eraser_hub import Columns, import_corpus
-    from eraser_hub.conversion.importing.sources import Source, SourceRow
+    from eraser_hub.conversion.importing.reader import SourceRow
+    from eraser_hub.conversion.importing.sources import Source
 
     def source(*labels: str) -> Source:
         return Source("rows", lambda: [SourceRow(1, None, review())], {"label": labels})
@@ -241,7 +242,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "file-unreadable": (read_a_link_to_itself, "ours.jsonl: cannot be read: Too many levels of symbolic links"),
     "file-exists": (
         lambda: (import_rows(review()), import_rows(review())),
-        "corpora/reviews: expected no such folder yet, or an empty one; --force replaces it",
+        "corpora/reviews: expected no such folder yet, or an empty one; `force` replaces it",
     ),
     "file-changed": (
         lambda: verify("movies/val.parquet", sha256="0" * 64),

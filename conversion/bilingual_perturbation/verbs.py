@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.conversion.checks import Finding, Tally
-from eraser_hub.conversion.small_dataset import ConfigTables, Row, SmallDataset, Sources, Words, ends_of
+from eraser_hub.conversion.small_dataset import ConfigTables, ConfigWords, Row, SmallDataset, Sources, ends_of
 from eraser_hub.papers import paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError
@@ -25,7 +25,7 @@ from .statistics import LANGUAGES, TASKS, card_tables, tables
 SPLIT = "test"
 
 
-class BilingualPerturbation(SmallDataset):
+class BilingualPerturbationVerbs(SmallDataset):
     """Six public files and their gold files."""
 
     facts = DATASET
@@ -37,7 +37,7 @@ class BilingualPerturbation(SmallDataset):
         f"their authors give them out at {HOMEPAGE}"
     )
     words = {  # noqa: RUF012 - never written to
-        name: Words(
+        name: ConfigWords(
             f"{TASKS[config.task].capitalize()} in {LANGUAGES[config.language]}: original and perturbed examples, "
             "with rationale sets of tokens where the gold file was at hand.",
             {"label": config.label_names},
@@ -120,4 +120,4 @@ def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> Join
     return join(records.get("public"), records.get("gold"), config, public_file=public, gold_file=gold)
 
 
-VERBS = BilingualPerturbation()
+VERBS = BilingualPerturbationVerbs()

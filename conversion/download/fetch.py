@@ -109,7 +109,7 @@ def corpus_folder(
         missing.append(f"{file} holds no folder {known[config]['folder']!r} with split files")
     raise NotReleased(
         f"the release's {config} was not found: {'; '.join(missing)}. "
-        "Download it by hand and give its folder with --source DIR (DIR holds a folder or a .tar.gz per corpus)",
+        "Download it by hand and give its folder with `source` DIR (DIR holds a folder or a .tar.gz per corpus)",
         rule="file-missing",
     )
 
@@ -172,7 +172,7 @@ def _unpacked(target: Path, cache: Path, expected: str | None) -> Path:
         if expected is not None:
             raise
         target.unlink()
-        words = "it is removed: run again, or give what you have with --source DIR"
+        words = "it is removed: run again, or give what you have with `source` DIR"
         raise DataError(f"{error.message}; {words}", rule=error.rule, file=target) from None
 
 

@@ -22,7 +22,7 @@ def lengths(rows: Rows) -> dict[str, float]:
     """Return the means over rows (at least one); a row without tokens counts with the share 0.
 
     ``text_length``: tokens. ``rationale_length``, ``rationale_percent``: tokens in the mask, and their share.
-    ``score_length``, ``score_percent``: sum and mean of the scores (of a tree's token ``|sentiment| / 2`` of its phrase).
+    ``score_length``, ``score_percent``: sum and mean of the scores, of a tree token ``|sentiment| / 2`` of its phrase.
     """
     count = len(rows)
     figures: dict[str, float] = {"rows": count, "text_length": sum(len(row["rationale_mask"]) for row in rows) / count}

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.checks import Finding, Tally, repeated
-from eraser_hub.conversion.small_dataset import ConfigTables, Row, SmallDataset, Sources, Words, ends_of
+from eraser_hub.conversion.small_dataset import ConfigTables, ConfigWords, Row, SmallDataset, Sources, ends_of
 from eraser_hub.papers import paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, shown
@@ -30,7 +30,7 @@ from .wikiattack import (
 )
 
 
-class HumanRationales(SmallDataset):
+class HumanRationalesVerbs(SmallDataset):
     """SST's trees and WikiAttack's CSVs."""
 
     facts = DATASET
@@ -42,12 +42,12 @@ class HumanRationales(SmallDataset):
         f"wikiattack/wiki_attack_dev_rationale.csv wiki_attack_test_rationale.csv ({RATIONALES_URL})"
     )
     words = {  # noqa: RUF012 - never written to
-        "sst": Words(
+        "sst": ConfigWords(
             "English sentiment trees: a sentence's label, and as rationale the phrases that explain it.",
             LABEL_NAMES["sst"],
             "https://nlp.stanford.edu/sentiment/",
         ),
-        "wikiattack": Words(
+        "wikiattack": ConfigWords(
             "English comments on Wikipedia talk pages, with what people highlighted as a personal attack.",
             LABEL_NAMES["wikiattack"],
             RATIONALES_URL,
@@ -167,4 +167,4 @@ def _look_at_tree(row: Row, where: str, tally: Tally) -> None:
         tally.add("label", 1, [f"{where}: {row['label']}, the root says {tree.sentiment}"])
 
 
-VERBS = HumanRationales()
+VERBS = HumanRationalesVerbs()
