@@ -120,17 +120,15 @@ class SplitStatistics:
 
     def figures(self, printed: Mapping[str, str]) -> dict[str, Cell]:
         """The split's row of Table 5."""
-        return {
-            "documents": Cell(len(self.names), printed.get("documents")),
-            "instances": Cell(self.instances, printed.get("instances")),
-            "rationale_percent": Cell(
-                100 * self.shares / self.pairs if self.pairs else None, printed.get("rationale_percent"), 2
-            ),
-            "evidences": Cell(self.evidences, printed.get("evidences")),
-            "evidence_length": Cell(
-                self.evidence_tokens / self.evidences if self.evidences else None, printed.get("evidence_length")
-            ),
+        values = {
+            "documents": len(self.names),
+            "instances": self.instances,
+            "rationale_percent": 100 * self.shares / self.pairs if self.pairs else None,
+            "evidences": self.evidences,
+            "evidence_length": self.evidence_tokens / self.evidences if self.evidences else None,
         }
+        digits = {"rationale_percent": 2}
+        return {key: Cell(value, printed.get(key), digits.get(key, 1)) for key, value in values.items()}
 
 
 def _distinct(names: Sequence[pa.Array], counts: Sequence[np.ndarray]) -> tuple[pa.Array, np.ndarray]:

@@ -10,7 +10,6 @@ import typer
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import BuildOptions, BuildResult, PartlyBuilt
-from eraser_hub.records.errors import DataError
 
 from .usage import known_configs, one_of, say
 
@@ -68,7 +67,7 @@ def build(
 
 def _tell(result: BuildResult) -> None:
     for note in result.notes:
-        say(DataError(note).text({"include_backup_records": "--include-backup-records"}))
+        say(note.replace("`include_backup_records`", "--include-backup-records"))
     for config_name, splits in result.rows.items():
         counts = ", ".join(f"{split} {rows:,}" for split, rows in splits.items())
         typer.echo(f"{result.folder}: {config_name}: {counts}")

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eraser_hub.records.errors import DataError
-
 from .usage import Revision, one_of, say, takes
 
 if TYPE_CHECKING:
@@ -106,7 +104,7 @@ def import_corpus(options: ImportOptions) -> None:
     cut = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
     result = run(sources, options.name, columns, options.out, force=options.force, **cut)
     for note in result.notes:
-        say(DataError(note).text({"tokenizer": "--tokenizer"}))
+        say(note.replace("`tokenizer`", "--tokenizer"))
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
     typer.echo(f"{result.folder}: {counts}; labels {', '.join(result.labels)}")
     say(f"next: eraser-hub build eraser --source {result.folder} --out hub")
