@@ -67,7 +67,7 @@ def build(
 
 def _tell(result: BuildResult) -> None:
     for note in result.notes:
-        say(note)
+        say(note.replace("`include_backup_records`", "--include-backup-records"))
     for config_name, splits in result.rows.items():
         counts = ", ".join(f"{split} {rows:,}" for split, rows in splits.items())
         typer.echo(f"{result.folder}: {config_name}: {counts}")
