@@ -3,7 +3,7 @@
 python -m benchmarks.hops            prints a row for each journey: functions, files, the bar, whether it holds
 python -m benchmarks.hops score      one journey, and every function that it went through
 
-A function counts once, however often it is called; comprehensions and lambdas count to the function that holds them, and
+A function counts once, however often it is called. Comprehensions and lambdas count to the function that holds them;
 what runs when a module is imported does not count.
 """
 

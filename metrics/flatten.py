@@ -14,8 +14,6 @@ from .flat import (
     PREDICTION_PATHS,
     REFERENCE_PATHS,
     TEXTS,
-    Predictions,
-    References,
     predictions_of,
     references_of,
 )
@@ -45,7 +43,7 @@ class Side(NamedTuple):
 PREDICTION: Side = Side("prediction", INSTANCE, PREDICTION_PATHS, (), True, predictions_of)
 REFERENCE: Side = Side("reference", ANNOTATION, REFERENCE_PATHS, TEXTS, False, references_of)
 SIDES = {side.name: side for side in (PREDICTION, REFERENCE)}
-Flattened = tuple["Predictions | References | Any", UnknownFields]
+Flattened = tuple[Any, UnknownFields]  # a `flat.Predictions` or a `flat.References`
 
 
 def flatten_rows(

@@ -34,7 +34,7 @@ class FlatBatch(Batch):
         unknown: the fields that the format does not know.
     """
 
-    record: FlatRecord
+    record: Any
     label_names: list[str] | None = None
     unknown: UnknownFields = field(default_factory=UnknownFields)
 
