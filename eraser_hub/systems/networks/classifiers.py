@@ -5,10 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from eraser_hub.systems.hyper import NetworkHyper
+
 from .embedders import Embedder
 from .layers import AdditiveAttention, Recurrent, pooled
 from .readings import PaddedReadings, SelectedPlaces
-from .systems import NetworkHyper
 from .token_network import Shape, TokenNetwork
 
 
@@ -72,10 +73,6 @@ class LstmClassifier(TokenNetwork):
             nn.Linear(hyper.hidden_size * len(self.readers), hyper.hidden_size), nn.Tanh(), self.dropout
         )
         self.head = nn.Linear(hyper.hidden_size, shape.labels)
-
-    @classmethod
-    def reads_apart(cls, two: bool) -> bool:
-        return two
 
     def _read(self, vectors: Tensor, batch: PaddedReadings) -> tuple[Tensor, Tensor]:
         """States of all places, each by its own text's LSTM, and the joined representation."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from eraser_hub.systems.models.lehman import LehmanHyper
+
 from .embedders import Embedder
 from .layers import AdditiveAttention, Recurrent, pooled
 from .readings import PaddedReadings, SelectedPlaces
-from .systems import LehmanHyper
 from .token_network import Shape, TokenNetwork
 
 
@@ -35,10 +36,6 @@ class SentenceReader(TokenNetwork):
             self.dropout,
             nn.Linear(hyper.hidden_size, shape.labels),
         )
-
-    @classmethod
-    def reads_apart(cls, two: bool) -> bool:
-        return two
 
     def _read(self, vectors: Tensor, batch: PaddedReadings) -> tuple[SelectedPlaces, Tensor, Tensor, Tensor | None]:
         """The text's part, its states, the weight of each, and the query's last states."""

@@ -25,7 +25,7 @@ class Whole(Encoded):
 
     def view(self, kept: NDArray[np.bool_], erase: str) -> View:
         if erase != "remove":
-            words = f"--erase {erase}: a pipeline cuts its extract out of the text; use --erase remove"
+            words = f"`erase` {erase}: a pipeline cuts its extract out of the text; use `erase` remove"
             raise DataError(words, rule="unsupported")
         left = self.instance.only(kept)
         digest = hashlib.blake2b(repr((left.query, left.documents, left.sentences)).encode(), digest_size=16).digest()

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.erasure import generator
 from eraser_hub.attribution.instances import Instance
 
-SUBSETS = "subsets"
+from .recipe import SUBSETS
+
 SUBSETS_EACH = 10  # of each text; a network sees one of them in an epoch
 
 
