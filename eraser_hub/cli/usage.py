@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from copy import copy
 from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
@@ -22,7 +23,9 @@ from eraser_hub.records.hub import place_of
 from eraser_hub.records.tables import FORMATS, Tables
 
 Options = TypeVar("Options")
-_SPELLINGS: ContextVar[Mapping[str, str]] = ContextVar("spellings", default={})  # of the verb that runs
+_SPELLINGS: ContextVar[Mapping[str, str]] = ContextVar(
+    "spellings", default=MappingProxyType({})
+)  # of the verb that runs
 
 
 def takes(options: type[Options], **more: OptionInfo) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
@@ -96,7 +99,7 @@ def spellings(command: Any) -> dict[str, str]:
 
 
 def spelled(words: str) -> str:
-    """A line for the caller of the command: an argument in backquotes, as library layers have it, becomes its option."""
+    """A line for the command's caller: an argument in backquotes, as library layers have it, becomes its option."""
     return respelled(words, _SPELLINGS.get())
 
 
