@@ -15,7 +15,7 @@ class RoarOptions(RoarPlan):
     """The options of ``eraser-hub roar``: a plan, and how the result is printed."""
 
     split: Split = "test"
-    bins: str = "1,5,10,20,50"  # type: ignore[assignment]
+    bins: str = "1,5,10,20,50"  # type: ignore[assignment]  # in per cent
     revision: Revision = None
     format: Format = "text"
 

@@ -51,11 +51,11 @@ def takes(options: type[Options], **more: OptionInfo) -> Callable[[Callable[[Opt
     lists = [name for name, kind in kinds.items() if kind == tuple[str, ...] and name not in parsed]
     parameters = []
     for one in sorted(inspect.signature(options).parameters.values(), key=lambda one: one.default is not one.empty):
-        hint = list[str] | None if one.name in lists else kinds[one.name]
+        hint = list[str] | None if one.name in lists else str if one.name in parsed else kinds[one.name]
         option = _option(hint, helps.get(one.name, ""), more.get(one.name), names)
         if hint is bool and one.default is False:
             get_args(option)[1].param_decls = (names[one.name],)  # a flag, without its opposite
-        default = None if one.name in lists else one.default
+        default = None if one.name in lists else "" if one.name in parsed else one.default
         parameters.append(one.replace(annotation=option, default=default, kind=one.KEYWORD_ONLY))
 
     def verb(function: Callable[[Options], None]) -> Callable[..., None]:

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.systems.recipe import Recipe
 
 
@@ -67,7 +66,7 @@ class RoarPlan:
     config: str | None = None
     split: str = "test"
     train_split: str = "train"
-    bins: tuple[float, ...] = AOPC_THRESHOLDS
+    bins: tuple[float, ...] | None = None
     limit: Annotated[int, Meta(ge=2)] | None = None
     epochs: Annotated[float, Meta(ge=0)] | None = None
     max_steps: Annotated[int, Meta(ge=0)] | None = None

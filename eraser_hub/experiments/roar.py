@@ -23,6 +23,7 @@ from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.open import UNFINISHED, open_model
 from eraser_hub.attribution.run import explain, settings_for_job
 from eraser_hub.attribution.work import Job
+from eraser_hub.metrics.erasure import AOPC_THRESHOLDS
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, shown
@@ -55,6 +56,8 @@ def roar(plan: RoarPlan, say: Say = lambda words: None) -> dict[str, Any]:
             and explaining raise.
         BusyError: another run is at work in ``out``.
     """
+    if plan.bins is None:
+        plan = replace(plan, bins=AOPC_THRESHOLDS)
     if not plan.bins or any(not 0 < share < 1 for share in plan.bins) or len(set(plan.bins)) != len(plan.bins):
         message = f"expected different shares above 0 and below 1, found {shown(plan.bins)}"
         raise DataError(message, rule="option-value", argument="bins")
@@ -88,7 +91,7 @@ def _removed_and_retrained(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any
     clusters = document_clusters([list(one.names) for one in texts[plan.split]])
     whole = _figures(hits, clusters, plan.seed)
     rows: list[dict[str, Any]] = [{"share": 0.0, plan.method: whole, RANDOM: whole}]
-    for share in plan.bins:
+    for share in plan.bins or ():
         row: dict[str, Any] = {"share": share}
         for ranking in (plan.method, RANDOM):
             folder = out / f"{ranking}-{share:g}"
