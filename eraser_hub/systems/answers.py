@@ -17,10 +17,10 @@ from eraser_hub.records.errors import DataError, shown
 
 from .data import Data, Labelled, Training, facts_of, span_of
 from .recipe import ANSWERS, Recipe, Say
-from .system import System, answering_systems
+from .system import TrainedSystem, answering_systems
 
 
-def learns_answers(recipe: Recipe, system: System, data: Split) -> bool:
+def learns_answers(recipe: Recipe, system: TrainedSystem, data: Split) -> bool:
     """Return whether a model is to answer with words of the text: where asked for, and where answers are known.
 
     Raises:
@@ -47,7 +47,7 @@ def learns_answers(recipe: Recipe, system: System, data: Split) -> bool:
 
 
 def train_answers(
-    recipe: Recipe, system: System, data: Split, evaluated: Split | None, out: Path, folder: Path, say: Say
+    recipe: Recipe, system: TrainedSystem, data: Split, evaluated: Split | None, out: Path, folder: Path, say: Say
 ) -> Iterator[str]:
     """Train and save a network that answers; give a line on how well it does.
 

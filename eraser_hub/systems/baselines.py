@@ -71,13 +71,16 @@ def train_baseline(system: Baseline, training: Training) -> None:
             subwords.tokenizer.save_pretrained(out / TOKENIZER)
 
 
-def vectoriser_of(features: str) -> Any:
-    """Return an unfitted counter of words or characters."""
+def pipeline_for(system: Baseline, features: str, size: float, seed: int) -> Any:
+    """Return an unfitted pipeline: a counter of words or characters, and the estimator of that size."""
     from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.pipeline import make_pipeline
 
     if features == "words":
-        return CountVectorizer(token_pattern=BLANK_SPLIT, min_df=1)
-    return CountVectorizer(analyzer="char", ngram_range=(1, 2))
+        counts = CountVectorizer(token_pattern=BLANK_SPLIT, min_df=1)
+    else:
+        counts = CountVectorizer(analyzer="char", ngram_range=(1, 2))
+    return make_pipeline(counts, system.estimator(size, seed))
 
 
 def fit_baseline(
@@ -105,7 +108,6 @@ def fit_baseline(
     Raises:
         DataError: unknown features, no text at all.
     """
-    from sklearn.pipeline import make_pipeline
     from threadpoolctl import threadpool_limits
 
     if features not in FEATURES:
@@ -114,9 +116,10 @@ def fit_baseline(
     if not any(one.query or one.tokens for one in instances):
         message = f"expected text to train on, found none in {len(instances)} instances"
         raise DataError(message, rule="empty", field="documents")
-    grid, gold, vectoriser = system.sizes, np.asarray(labels), vectoriser_of(features)
-    counts = vectoriser.fit_transform([text_of(one, joiner) for one in instances])
-    vars(vectoriser).pop("_stop_words_id", None)  # a place in memory, by which it knows stop words that it has checked
+    grid, gold = system.sizes, np.asarray(labels)
+    pipeline = pipeline_for(system, features, grid[0], seed)
+    counts = pipeline[0].fit_transform([text_of(one, joiner) for one in instances])
+    vars(pipeline[0]).pop("_stop_words_id", None)  # a place in memory, by which it knows stop words that it has checked
     with threadpool_limits(1):
         texts = len(gold) // copies
         folds = [
@@ -127,13 +130,12 @@ def fit_baseline(
         if folds:
             accuracies = accuracies_of(system, counts, gold, folds, seed)
             size = grid[accuracies.index(max(accuracies))]
-        estimator = system.estimator(size, seed).fit(counts, gold)
+        pipeline[-1].set_params(**{system.size: size}).fit(counts, gold)
     for value, accuracy in zip(grid, accuracies if folds else (), strict=bool(folds)):
         say(f"{system.words} {value:g}: {float(accuracy):.3f}, the mean of {len(folds)} folds")
     if not folds:
         say(f"{system.words} {size:g}: too few instances of each label to choose by")
-    facts = {"size": size, "features": features, "joiner": joiner, "seed": seed}
-    return make_pipeline(vectoriser, estimator), facts
+    return pipeline, {"size": size, "features": features, "joiner": joiner, "seed": seed}
 
 
 def fit_carton(

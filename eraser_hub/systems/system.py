@@ -30,7 +30,7 @@ CARTON = "carton2020"  # the paper whose code fits baselines in a way of its own
 _OF_SOME = ("encoder", "embeddings", "hyper", "grid")  # arguments that not every system takes
 
 
-class System(ABC):
+class TrainedSystem(ABC):
     """One of the models that ``train`` makes; the first line of a subclass's docstring says what it is.
 
     Attributes:
@@ -84,7 +84,7 @@ class System(ABC):
         return figures
 
 
-class Baseline(System):
+class Baseline(TrainedSystem):
     """A scikit-learn classifier over counted words, whose size is chosen from a grid.
 
     Attributes:
@@ -118,7 +118,7 @@ class Baseline(System):
         return None if recipe.paper == CARTON else 0
 
 
-class NetworkSystem(System):
+class NetworkSystem(TrainedSystem):
     """One of the papers' networks, or a pipeline of them.
 
     Attributes:
@@ -177,7 +177,7 @@ class NetworkSystem(System):
         return recipe.limit
 
 
-class FineTuning(System):
+class FineTuning(TrainedSystem):
     """A transformers encoder, fine-tuned as a classifier: what is trained where the model is no system's name."""
 
     paper = "Carton et al. (2020), appendix A"
@@ -196,10 +196,10 @@ class FineTuning(System):
         return super().fit(training)
 
 
-SYSTEMS: Registry[System] = Registry("eraser_hub.systems", "system", System, "eraser_hub.systems.models")
+SYSTEMS: Registry[TrainedSystem] = Registry("eraser_hub.systems", "system", TrainedSystem, "eraser_hub.systems.models")
 
 
-def find_system(model: str) -> System:
+def find_system(model: str) -> TrainedSystem:
     """Return the system of that name; fine-tuning for other names, which are those of transformers models."""
     return SYSTEMS[model]() if model in SYSTEMS else FineTuning()
 

@@ -21,7 +21,7 @@ from .evaluation import Evaluation, evaluate_on
 from .folder import unfinished
 from .recipe import LARGEST_SEED, SUBSETS, Recipe, Say
 from .subsets import SUBSETS_EACH, in_turn, subsets_of
-from .system import System, find_system
+from .system import TrainedSystem, find_system
 
 # paper 004, Table 3
 REGIMES = {
@@ -85,7 +85,7 @@ def _check_folder(recipe: Recipe, out: Path) -> None:
         raise DataError(words, rule="file-exists", file=out, argument="out")
 
 
-def check_recipe(recipe: Recipe, system: System) -> None:
+def check_recipe(recipe: Recipe, system: TrainedSystem) -> None:
     """Refuse, before anything is read, an unknown preset and what the system would not use.
 
     Raises:
@@ -155,7 +155,7 @@ def _figures(recipe: Recipe, model: Path, split: Split, known: Evaluation | None
 
 
 def _fit(
-    recipe: Recipe, system: System, split: Split, evaluated: Split | None, out: Path, folder: Path, say: Say
+    recipe: Recipe, system: TrainedSystem, split: Split, evaluated: Split | None, out: Path, folder: Path, say: Say
 ) -> Evaluation | None:
     """Train and save; gives how well the model does on the validation split, where training had to find that out."""
     data = _data(recipe, system, split, evaluated, say)
@@ -163,7 +163,7 @@ def _fit(
     return system.fit(Training(recipe, data, out, folder, say, facts, share=lambda: kd_of(split)))
 
 
-def _data(recipe: Recipe, system: System, split: Split, evaluated: Split | None, say: Say) -> Data:
+def _data(recipe: Recipe, system: TrainedSystem, split: Split, evaluated: Split | None, say: Say) -> Data:
     """The instances of the recipe's training text, and those to validate on, where the system does."""
     query = queries_differ(split) if recipe.query is None else recipe.query
     how: dict[str, Any] = {
