@@ -16,11 +16,10 @@ from eraser_hub.records.extras import need
 from eraser_hub.records.splits import dataset_split
 
 from .answers import learns_answers, train_answers
-from .data import Data, Labelled, Training, examples, facts_of, has_labels
+from .data import SUBSETS_EACH, Data, Labelled, Training, examples, facts_of, has_labels, in_turn, subsets_of
 from .evaluation import Evaluation, evaluate_on
 from .folder import unfinished
 from .recipe import LARGEST_SEED, SUBSETS, Recipe, Say
-from .subsets import SUBSETS_EACH, in_turn, subsets_of
 from .system import TrainedSystem, find_system
 
 # paper 004, Table 3

@@ -14,8 +14,8 @@ pytest.importorskip("sklearn")
 from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.open import open_model
 from eraser_hub.systems.baselines import fit_baseline
+from eraser_hub.systems.data import SUBSETS_EACH, in_turn, subsets_of
 from eraser_hub.systems.recipe import Recipe
-from eraser_hub.systems.subsets import SUBSETS_EACH, in_turn, subsets_of
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.training import train_model
 from tests.attribution.conftest import instance, told

@@ -26,8 +26,7 @@ from eraser_hub.systems.networks.training import train_network
 from eraser_hub.systems.recipe import CLASSIFICATION
 from eraser_hub.systems.system import NetworkSystem
 
-from .pipeline import extract
-from .selectors import AttentionSelector, Stage
+from .pipeline import AttentionSelector, Stage, extract
 from .sentences import SENTENCE_LABELS, sampled, to_classify, to_identify
 
 CHUNK = 64  # texts that are explained together

@@ -16,8 +16,13 @@ from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.metrics.tokens import sentences_of
 from eraser_hub.records.predictions import instances as read_predictions
-from eraser_hub.systems.pipelines.pipeline import RationalePipeline, extract
-from eraser_hub.systems.pipelines.selectors import AttentionSelector, SentenceSelector, best_window
+from eraser_hub.systems.pipelines.pipeline import (
+    AttentionSelector,
+    RationalePipeline,
+    SentenceSelector,
+    best_window,
+    extract,
+)
 from eraser_hub.systems.pipelines.sentences import (
     EVIDENCE,
     SENTENCE_LABELS,
