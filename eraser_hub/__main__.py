@@ -66,10 +66,10 @@ def _register(names: tuple[str, ...] = VERBS) -> None:
 
 def _spellings(verb: str) -> dict[str, str]:
     """Return how a verb spells the arguments of the Python call: options with their dashes, others in capitals."""
+    from eraser_hub.cli.usage import spellings
+
     command = typer.main.get_command(app)
-    command = getattr(command, "commands", {}).get(verb, command)
-    named = {p.name: p.opts[0] if p.opts[0].startswith("-") else p.name.upper() for p in command.params if p.name}
-    return {**named, **{name.removesuffix("_"): spelling for name, spelling in named.items()}}
+    return spellings(getattr(command, "commands", {}).get(verb, command))
 
 
 def main() -> None:

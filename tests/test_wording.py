@@ -430,7 +430,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         publish_without_a_token,
         "no token: log in with `hf auth login`, or set HF_TOKEN to one that may write",
     ),
-    "server": (ask_with_a_wrong_key, "--endpoint: the server answers Error code: 401 - no such key"),
+    "server": (ask_with_a_wrong_key, "endpoint: the server answers Error code: 401 - no such key"),
     "code": (
         lambda: of("publishing.spaces:space_code")(write("metrics/my_score.py", "import torch")),
         "metrics/my_score.py:1: imports torch, which a Space does not install",

@@ -175,7 +175,8 @@ def ask(
     """
     check_format(out)
     if out.suffix != ".jsonl":
-        raise DataError(f"--out: expected a file ending in .jsonl, found {shown(out.name)}", rule="option-value")
+        message = f"expected a file ending in .jsonl, found {shown(out.name)}"
+        raise DataError(message, rule="option-value", argument="out")
     plan = plan_of(job, settings)
     client = Client(endpoint, plan.settings, cache, budget, attempts, timeout)
     simulator = None
@@ -239,7 +240,7 @@ def _failure_words(failures: Sequence[str], kept: int, out: Path) -> str:
         *failures[:MOST_SHOWN],
         *([f"… and {len(failures) - MOST_SHOWN} more"] if len(failures) > MOST_SHOWN else []),
     ]
-    return "\n".join([f"{out}: not written: instances without an answer; {kept} are kept: --resume goes on", *told])
+    return "\n".join([f"{out}: not written: instances without an answer; {kept} are kept: `resume` goes on", *told])
 
 
 def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header: dict[str, Any]) -> AskReport:
@@ -258,7 +259,7 @@ def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header:
         notes.append(f"… and {len(reasons) - MOST_SHOWN} more reasons: {out.name}.run.json counts outcomes")
     if plan.job.prompt is None and family_of(plan.split.config) == GENERIC:
         notes.append(
-            f"no prompt is made for the config {plan.split.config}: a general one is used (--prompt gives another)"
+            f"no prompt is made for the config {plan.split.config}: a general one is used (`prompt` gives another)"
         )
     if samples := plan.settings.samples:
         error = f"a standard error of at most {standard_error(samples):.3f} each"

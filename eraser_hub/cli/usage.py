@@ -5,59 +5,102 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from copy import copy
 from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
+from msgspec import Meta
 from typer.models import OptionInfo
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import HubDataset
-from eraser_hub.records.errors import printable, visible
+from eraser_hub.records.errors import printable, respelled, visible
 from eraser_hub.records.hub import place_of
 from eraser_hub.records.tables import FORMATS, Tables
 
 Options = TypeVar("Options")
+_SPELLINGS: ContextVar[Mapping[str, str]] = ContextVar(
+    "spellings", default=MappingProxyType({})
+)  # of the verb that runs
 
 
-def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Make a verb of a function of a dataclass, each of whose fields is an option.
+def takes(options: type[Options], **more: OptionInfo) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Make a verb of a function of a dataclass, each of whose fields is an option; those without a default come first.
 
-    The help of an option is what the dataclass's docstring says of the field under ``Attributes``, unless its type has
-    one (`Annotated`, as those that verbs share).
+    The help of an option is what the dataclass's docstring, or a base's, says of the field under ``Attributes``, unless
+    its type has one (`Annotated`, as those that verbs share). A range of `msgspec.Meta` is the option's range, a
+    boolean that is False a flag, and a tuple of strings an option that may be repeated.
+
+    Args:
+        more: field -> what the command line says otherwise of its option: another spelling, another help.
     """
-    _, _, attributes = inspect.cleandoc(options.__doc__ or "").partition("Attributes:\n")
-    entries = (entry.partition(": ") for entry in re.split(r"(?m)^ {4}(?=\w)", attributes)[1:])
-    helps = {name: " ".join(words.split()) for name, _, words in entries}
-    hints = {
-        name: _option(hint, helps.pop(name, None))
-        for name, hint in get_type_hints(options, include_extras=True).items()
-    }
-    assert not helps, f"{options.__name__}: {', '.join(helps)}: no such field"
-    parameters = inspect.signature(options).parameters.values()
+    helps: dict[str, str] = {}
+    for base in reversed(options.__mro__):
+        _, _, attributes = inspect.cleandoc(vars(base).get("__doc__") or "").partition("Attributes:\n")
+        entries = (entry.partition(": ") for entry in re.split(r"(?m)^ {4}(?=\w)", attributes)[1:])
+        helps |= {name: " ".join(words.split()) for name, _, words in entries}
+    kinds = get_type_hints(options, include_extras=True)
+    assert not (helps.keys() - kinds), f"{options.__name__}: {', '.join(helps.keys() - kinds)}: no such field"
+    own = {name: option.default for name, option in more.items() if isinstance(option.default, str)}
+    names = {name: own.get(name, f"--{name.replace('_', '-')}") for name in kinds}
+    parsed = [name for name, option in more.items() if option.parser]
+    lists = [name for name, kind in kinds.items() if kind == tuple[str, ...] and name not in parsed]
+    parameters = []
+    for one in sorted(inspect.signature(options).parameters.values(), key=lambda one: one.default is not one.empty):
+        hint = list[str] | None if one.name in lists else str if one.name in parsed else kinds[one.name]
+        option = _option(hint, helps.get(one.name, ""), more.get(one.name), names)
+        if hint is bool and one.default is False:
+            get_args(option)[1].param_decls = (names[one.name],)  # a flag, without its opposite
+        default = None if one.name in lists else "" if one.name in parsed else one.default
+        parameters.append(one.replace(annotation=option, default=default, kind=one.KEYWORD_ONLY))
 
     def verb(function: Callable[[Options], None]) -> Callable[..., None]:
         @wraps(function)
         def with_options(**values: Any) -> None:
-            function(options(**values))
+            _SPELLINGS.set(names)
+            function(options(**values | {name: tuple(values[name] or ()) for name in lists}))
 
-        signature = inspect.Signature([one.replace(annotation=hints[one.name]) for one in parameters])
-        with_options.__signature__ = signature  # type: ignore[attr-defined]  # where typer looks for them
-        with_options.__annotations__ = hints
+        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # for typer
+        with_options.__annotations__ = {one.name: one.annotation for one in parameters}
         return with_options
 
     return verb
 
 
-def _option(hint: Any, words: str | None) -> Any:
-    """A field's type as typer takes it, with its help."""
-    kind, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    option = copy(next((one for one in more if isinstance(one, OptionInfo)), typer.Option()))
-    option.help = option.help or words
+def _option(hint: Any, words: str, more: OptionInfo | None, names: Mapping[str, str]) -> Any:
+    """A field's type as typer takes it, with its help, its range, and its spelling."""
+    kind, marks = _plain(hint)
+    option = copy(more or next((one for one in marks if isinstance(one, OptionInfo)), typer.Option()))
+    option.help = option.help or respelled(words, names)
     assert option.help, f"{hint}: an option without help"
+    for limits in marks:
+        if isinstance(limits, Meta):
+            option.min, option.max = limits.ge, limits.le
     return Annotated[kind, option]
+
+
+def _plain(hint: Any) -> tuple[Any, list[Any]]:
+    """A type without what is annotated to it, which may stand inside of ``| None``."""
+    if get_origin(hint) is Annotated:
+        kind, *marks = get_args(hint)
+        return kind, marks
+    parts = [_plain(each) for each in get_args(hint)] if type(None) in get_args(hint) else []
+    return (hint, []) if not parts else (parts[0][0] | None, [mark for _, marks in parts for mark in marks])
+
+
+def spellings(command: Any) -> dict[str, str]:
+    """How a command spells the arguments of the Python call: options with their dashes, others in capitals."""
+    named = {p.name: p.opts[0] if p.opts[0].startswith("-") else p.make_metavar(None) for p in command.params if p.name}
+    return {**named, **{name.removesuffix("_"): spelling for name, spelling in named.items()}}
+
+
+def spelled(words: str) -> str:
+    """A line for the command's caller: an argument in backquotes, as library layers have it, becomes its option."""
+    return respelled(words, _SPELLINGS.get())
 
 
 def chosen(options: object, names: str) -> dict[str, Any]:
@@ -72,7 +115,7 @@ def _one_of_the_formats(format: str) -> str:
 
 def say(words: str) -> None:
     """A line on stderr for whoever reads the output: what was left out, guessed or defaulted."""
-    typer.echo(printable(words), err=True)
+    typer.echo(printable(spelled(words)), err=True)
 
 
 Format = Annotated[str, typer.Option(callback=_one_of_the_formats, help=f"{', '.join(FORMATS)}.")]

@@ -14,72 +14,55 @@ from eraser_hub.attribution.instances import Instance, instance_of_perturbation
 from eraser_hub.attribution.open import open_model
 from eraser_hub.metrics.answer_f1 import answer_f1
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.extras import need
 
-from .data import Data, Labelled, span_of
+from .data import Data, Labelled, Training, facts_of, span_of
 from .recipe import ANSWERS, Recipe, Say
+from .system import TrainedSystem, answering_systems
 
-POINTER = "match-lstm"  # the system that learns to answer
 
-
-def learns_answers(recipe: Recipe, data: Split, train_on: str, regimes: bool) -> bool:
-    """Whether a model is to answer with words of the text: where asked for, and ``match-lstm`` where answers are known.
+def learns_answers(recipe: Recipe, system: TrainedSystem, data: Split) -> bool:
+    """Return whether a model is to answer with words of the text: where asked for, and where answers are known.
 
     Raises:
-        DataError: another model, no answers, parts of the texts, no question.
+        DataError: a system that does not learn to answer, no answers, parts of the texts, no question.
     """
-    if recipe.task != ANSWERS and not (recipe.task == "auto" and recipe.model == POINTER and has_answers(data)):
+    able = ANSWERS in system.tasks
+    if recipe.task != ANSWERS and not (recipe.task == "auto" and able and has_answers(data)):
         return False
-    if recipe.model != POINTER:
-        words = f"--task {ANSWERS}: {POINTER} alone learns to answer, not {shown(recipe.model)}"
-        raise DataError(words, rule="unsupported")
+    if not able:
+        words = f"{', '.join(answering_systems())} alone learns to answer, not {shown(recipe.model)}"
+        raise DataError(f"`task` {ANSWERS}: {words}", rule="unsupported")
     if not has_answers(data):
-        words = f"--task {ANSWERS}: expected questions with answers, found none"
+        words = f"`task` {ANSWERS}: expected questions with answers, found none"
         raise DataError(words, rule="label-missing", file=data.name, field="answer")
-    for option, other in (
-        ("--train-on", train_on != "full"),
-        ("--regimes", regimes),
-        ("--no-query", recipe.query is False),
+    for argument, other in (
+        ("train_on", recipe.train_on != "full"),
+        ("regimes", recipe.regimes),
+        ("query", recipe.query is False),
     ):
         if other:
-            raise DataError(
-                f"{option}: answers are learned from whole texts and their questions; --task classification learns "
-                "whether there is one",
-                rule="option-conflict",
-            )
+            words = "answers are learned from whole texts and their questions; `task` classification learns"
+            raise DataError(f"{words} whether there is one", rule="option-conflict", argument=argument)
     return True
 
 
 def train_answers(
-    recipe: Recipe, data: Split, evaluated: Split | None, out: Path, folder: Path, say: Say
+    recipe: Recipe, system: TrainedSystem, data: Split, evaluated: Split | None, out: Path, folder: Path, say: Say
 ) -> Iterator[str]:
     """Train and save a network that answers; give a line on how well it does.
 
     Args:
         evaluated: to validate and to evaluate on; None for none.
-        folder: of :func:`unfinished.unfinished`.
+        folder: of :func:`folder.unfinished`.
 
     Raises:
         DataError: no answer that stands in its text; what training raises.
     """
-    need("torch", "transformers")
-    from .networks import train_network
-
     train = with_spans(answered(data, recipe.limit, recipe.seed), recipe.split, say)
     asked: Labelled = ([], []) if evaluated is None else answered(evaluated, recipe.limit, recipe.seed)
     unseen = asked if evaluated is None else with_spans(asked, str(evaluated.rows.split), say)
-    facts: dict[str, Any] = {
-        "dataset": Path(recipe.dataset).name,
-        "config": data.config,
-        "split": recipe.split,
-        "train_on": "full",
-        "uses_query": True,
-        "instances": len(train[0]),
-        "label_names": [],
-        "task": ANSWERS,
-        **({"paper": recipe.paper} if recipe.paper else {}),
-    }
-    train_network(recipe, Data(train, unseen, (), True, answers=True), facts, out, folder, say)
+    what = Data(train, unseen, (), True, answers=True)
+    system.fit(Training(recipe, what, out, folder, say, facts_of(recipe, data, what)))
     yield f"{out}: {recipe.model} trained to answer the questions of {recipe.split}"
     if evaluated is not None:
         yield figures_of_answers(open_model(out), asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eraser_hub.attribution.adapter import Adapter
@@ -13,7 +13,8 @@ from eraser_hub.attribution.instances import Instance, chunks_of
 from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.runner import Runner
 
-from .baselines import examples
+from .data import examples
+from .recipe import Say
 
 CHUNK = 64  # instances that are evaluated together
 QUIET_SECONDS = 10.0  # between two lines of progress
@@ -35,7 +36,7 @@ def evaluate_on(
     rationale_only: bool,
     limit: int | None = None,
     seed: int = 1,
-    say: Callable[[str], None] = lambda words: None,
+    say: Say = lambda words: None,
 ) -> Evaluation:
     """How a trained model does on a split's full text or on its rationales alone.
 

@@ -14,11 +14,11 @@ from eraser_hub.attribution.work import threads_here
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, first_line
 from eraser_hub.records.extras import need
-from eraser_hub.systems.networks.systems import grid_of
 
-from .data import Data
-from .recipe import Recipe, Say
-from .unfinished import CHECKPOINT
+from .data import Training
+from .folder import CHECKPOINT
+from .hyper import grid_of
+from .recipe import Say
 
 # what Ray Tune would print and write besides, and its warning about processors without a graphics one
 SETTINGS = {
@@ -28,7 +28,7 @@ SETTINGS = {
 }
 PLACE = "ray"  # folder of what Ray Tune writes, in a training's
 Result = TypeVar("Result")
-Train = Callable[[Recipe, Path, Say], Result]
+Train = Callable[[Training], Result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,53 +45,53 @@ class Judged:
 
 
 def best_of_grid(
-    recipe: Recipe, data: Data, folder: Path, train: Train[Result], judge: Callable[[Result], Judged], say: Say
+    training: Training, train: Train[Result], judge: Callable[[Result], Judged]
 ) -> tuple[Result, list[dict[str, object]]]:
-    """The best of a grid's combinations by the validation split; without a grid the one there is, unjudged.
+    """Train every combination of a grid's values; without a grid the one there is, unjudged.
+
+    With ``workers`` above 1 so many are trained side by side. Each combination has a folder in the training's, and what
+    is done of one is not done again.
 
     Args:
-        recipe: with ``workers`` above 1 so many combinations are trained side by side.
-        folder: of :func:`unfinished.unfinished`; each combination has a folder in it, and what is done of one is not
-            done again.
         train: trains a recipe in a folder, from which it goes on where it was stopped there.
 
     Returns:
-        What ``train`` gives of the best, and of each combination its settings and figures.
+        What ``train`` gives of the best by the validation split, and of each combination its settings and figures.
 
     Raises:
         DataError: no validation split to choose by; what ``train`` raises; see `side_by_side`.
     """
+    recipe, folder, say = training.recipe, training.folder, training.say
     trials = grid_of(recipe.grid)
     recipes = [replace(recipe, hyper=(*recipe.hyper, *trial), grid=()) for trial in trials]
     if len(trials) == 1:
-        return train(recipes[0], folder, say), []
-    if not data.validation[0]:
-        words = "--grid: expected a validation split with labels to choose by; --eval-split names one"
-        raise DataError(words, rule="option-missing")
+        return train(replace(training, recipe=recipes[0])), []
+    if not training.data.validation[0]:
+        words = "expected a validation split with labels to choose by; `eval_split` names one"
+        raise DataError(words, rule="option-missing", argument="grid")
     places = [folder / f"trial-{number}" for number in range(1, len(trials) + 1)]
     for place in places:
         place.mkdir(exist_ok=True)
+    several = [replace(training, recipe=one, folder=place) for one, place in zip(recipes, places, strict=True)]
     if recipe.workers > 1:
         atomic_write(folder / CHECKPOINT, b"")  # what is done of the grid is worth going on with
-        pairs = zip(recipes, places, strict=True)
-        side_by_side(
-            [partial(train, one, place.resolve(), _quiet) for one, place in pairs], recipe.workers, folder, say
-        )
+        jobs = [partial(train, replace(one, folder=one.folder.resolve(), say=_quiet)) for one in several]
+        side_by_side(jobs, recipe.workers, folder, say)
     best, rows = None, list[dict[str, object]]()
-    for number, (trial, one, place) in enumerate(zip(trials, recipes, places, strict=True), 1):
+    for number, (trial, one) in enumerate(zip(trials, several, strict=True), 1):
         settings = ", ".join(trial)
-        say(f"--grid: {number} of {len(trials)}: {settings}")
-        result = train(one, place, say)
+        say(f"`grid`: {number} of {len(trials)}: {settings}")
+        result = train(one)
         judged = judge(result)
-        told = ", ".join(f"{name} {value:.4f}" for name, value in judged.figures.items())
-        say(f"--grid: {settings}: validation {told}")
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in judged.figures.items())
+        say(f"`grid`: {settings}: validation {figures}")
         rows.append({"settings": list(trial), **judged.figures})
         atomic_write(folder / CHECKPOINT, b"")
         if best is None or judged.score > best[1].score:
             best = result, judged, settings
     assert best is not None
     name, value = next(iter(best[1].figures.items()))
-    say(f"--grid: {best[2]} is the best by {name}: {value:.4f}")
+    say(f"`grid`: {best[2]} is the best by {name}: {value:.4f}")
     return best[0], rows
 
 
@@ -121,7 +121,7 @@ def side_by_side(jobs: Sequence[Callable[[], object]], workers: int, folder: Pat
     if starts:
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     try:
-        say(f"--workers: {len(jobs)} trainings, at most {workers} side by side by Ray Tune")
+        say(f"`workers`: {len(jobs)} trainings, at most {workers} side by side by Ray Tune")
         run = tune.with_parameters(_run, jobs=jobs, threads=threads_here(), place=os.getcwd())
         tuner = tune.Tuner(
             tune.with_resources(run, {"cpu": 1, "gpu": _share_of_gpu(workers)}),
@@ -157,5 +157,5 @@ def _run(config: dict[str, Any], jobs: Sequence[Callable[[], object]], threads: 
     try:
         jobs[config["number"]]()
     except DataError as error:  # told to the driver, which raises it
-        return {"error": str(error), "rule": error.rule}
+        return {"error": error.text({str(error.argument): f"`{error.argument}`"}), "rule": error.rule}
     return {"error": ""}

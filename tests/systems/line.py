@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from eraser_hub.systems.train.fitting import Objective
+from eraser_hub.systems.fitting import Objective
 
 
 class Line(Objective):

@@ -23,11 +23,11 @@ from eraser_hub.attribution.memory import out_of_memory
 from eraser_hub.attribution.transformers.devices import runs_bf16
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError
-from eraser_hub.systems.networks.systems import Hyper
 
 from .evaluation import in_words
+from .folder import CHECKPOINT
+from .hyper import Hyper
 from .recipe import Say
-from .unfinished import CHECKPOINT
 
 Example = TypeVar("Example")
 SAY_SECONDS, CHECKPOINT_SECONDS = 10.0, 120.0
@@ -89,7 +89,7 @@ def fit(objective: Objective[Example], hyper: Hyper, seed: int, folder: Path, sa
     """Train; the network ends with its best weights by the validation split, or the last where there is none.
 
     Args:
-        folder: of :func:`unfinished.unfinished`; a checkpoint in it is gone on with.
+        folder: of :func:`folder.unfinished`; a checkpoint in it is gone on with.
 
     Raises:
         DataError: out of memory, a loss that is not finite.
@@ -161,13 +161,13 @@ class _Fit(Generic[Example]):
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
-            words = f"out of memory in a step of {len(batch)} examples; a smaller --batch-size or --window needs less"
+            words = f"out of memory in a step of {len(batch)} examples; a smaller `batch_size` or `window` needs less"
             raise DataError(words, rule="device") from error
         value = float(loss.detach())
         if not math.isfinite(value):
             raise DataError(
                 f"step {self.progress.step + 1}: expected a finite loss, found {value}; "
-                "a smaller --learning-rate may help",
+                "a smaller `learning_rate` may help",
                 rule="model-output",
             )
         if self.hyper.clip:
@@ -239,8 +239,8 @@ class _Fit(Generic[Example]):
                 setattr(self.progress, name, value)
             self.losses = content["losses"]
         except Exception as error:  # torch raises errors of many types
-            words = f"--resume: the checkpoint cannot be read; delete it to begin anew: {error}"
-            raise DataError(words, rule="resume", file=path) from error
+            words = f"the checkpoint cannot be read; delete it to begin anew: {error}"
+            raise DataError(words, rule="resume", file=path, argument="resume") from error
         torch.set_rng_state(content["random"])
         if "random_there" in content and self.objective.device.type == "cuda":
             torch.cuda.set_rng_state(content["random_there"], self.objective.device)

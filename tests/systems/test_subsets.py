@@ -13,13 +13,14 @@ pytest.importorskip("sklearn")
 
 from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.open import open_model
-from eraser_hub.systems.train.baselines import fit_baseline
-from eraser_hub.systems.train.recipe import Recipe
-from eraser_hub.systems.train.subsets import SUBSETS_EACH, in_turn, subsets_of
-from eraser_hub.systems.train.training import train_model
+from eraser_hub.systems.baselines import fit_baseline
+from eraser_hub.systems.data import SUBSETS_EACH, in_turn, subsets_of
+from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.training import train_model
 from tests.attribution.conftest import instance, told
 
-from ...refusals import refused
+from ..refusals import refused
 
 
 def test_subsets_hang_on_seed_and_id_alone():
@@ -50,18 +51,18 @@ def test_an_epoch_sees_each_text_once():
 
 def test_copies_of_a_text_are_in_one_fold(monkeypatch):
     seen = []
-    from eraser_hub.systems.train import baselines
+    from eraser_hub.systems import baselines
 
     real = baselines.accuracies_of
 
-    def watched(baseline, grid, counts, labels, folds, seed):
+    def watched(system, counts, labels, folds, seed):
         seen.extend(folds)
-        return real(baseline, grid, counts, labels, folds, seed)
+        return real(system, counts, labels, folds, seed)
 
     monkeypatch.setattr(baselines, "accuracies_of", watched)
     texts = [instance(f"w{number} {'good' if number % 2 else 'bad'}", str(number)) for number in range(20)]
     labels = ["NEG", "POS"] * 10
-    fit_baseline("logistic-regression", subsets_of(texts, 1), labels * SUBSETS_EACH, copies=SUBSETS_EACH)
+    fit_baseline(SYSTEMS["logistic-regression"](), subsets_of(texts, 1), labels * SUBSETS_EACH, copies=SUBSETS_EACH)
     assert seen
     for train, test in seen:
         assert not {*(train % 20)} & {*(test % 20)} and len(train) + len(test) == 20 * SUBSETS_EACH
@@ -69,18 +70,26 @@ def test_copies_of_a_text_are_in_one_fold(monkeypatch):
 
 def recipe_of(hub: Path, **more) -> Recipe:
     return replace(
-        Recipe(dataset=str(hub), config="movies", split="train", eval_split="val", model="logistic-regression"), **more
+        Recipe(
+            dataset=str(hub),
+            config="movies",
+            split="train",
+            eval_split="val",
+            model="logistic-regression",
+            train_on="subsets",
+        ),
+        **more,
     )
 
 
 def test_a_linear_evaluator(hub, tmp_path):
     lines: list[str] = []
-    figures = list(train_model(recipe_of(hub), tmp_path / "evaluator", "subsets", False, lines.append))
+    figures = list(train_model(recipe_of(hub), tmp_path / "evaluator", lines.append))
     assert told(lines, "10 random subsets", "40")
     assert [line.partition(":")[0] for line in figures[1:]] == ["subsets-eval-full", "subsets-eval-rationale"]
     facts = json.loads((tmp_path / "evaluator" / "model.json").read_text())
     assert facts["train_on"] == "subsets" and facts["instances"] == 40
-    again = list(train_model(recipe_of(hub), tmp_path / "again", "subsets", False, lines.append))
+    again = list(train_model(recipe_of(hub), tmp_path / "again", lines.append))
     assert again[1:] == figures[1:]
     assert (tmp_path / "again" / "model.skops").read_bytes() == (tmp_path / "evaluator" / "model.skops").read_bytes()
     assert not isinstance(open_model(tmp_path / "evaluator"), PlainModel)
@@ -89,15 +98,15 @@ def test_a_linear_evaluator(hub, tmp_path):
 @pytest.mark.parametrize(
     ("more", "regimes", "rule", "mentions"),
     [
-        ({"model": "lei"}, False, "unsupported", ("--train-on subsets", "lei")),
-        ({"model": "lehman"}, False, "unsupported", ("--train-on subsets", "lehman")),
-        ({"paper": "carton2020"}, False, "option-conflict", ("--train-on subsets", "--paper carton2020")),
-        ({}, True, "option-conflict", ("--regimes", "--train-on full or rationale", "subsets")),
+        ({"model": "lei"}, False, "unsupported", ("`train_on` subsets", "lei")),
+        ({"model": "lehman"}, False, "unsupported", ("`train_on` subsets", "lehman")),
+        ({"paper": "carton2020"}, False, "option-conflict", ("`train_on` subsets", "`paper` carton2020")),
+        ({}, True, "option-conflict", ("regimes", "`train_on` full or rationale", "subsets")),
     ],
 )
 def test_what_random_subsets_cannot_train(hub, tmp_path, more, regimes, rule, mentions):
     with refused(rule, *mentions):
-        list(train_model(recipe_of(hub, **more), tmp_path / "evaluator", "subsets", regimes, lambda words: None))
+        list(train_model(recipe_of(hub, regimes=regimes, **more), tmp_path / "evaluator", lambda words: None))
     assert not (tmp_path / "evaluator").exists()
 
 
@@ -109,8 +118,6 @@ def test_networks_and_fine_tuning_take_subsets(hub, tmp_path, network, tokenizer
         (str(tmp_path / "base"), {"max_steps": 3, "batch_size": 4}),
     ):
         out = tmp_path / Path(model).name.replace("base", "tuned")
-        done = list(
-            train_model(recipe_of(hub, model=model, limit=8, **more), out, "subsets", False, lambda words: None)
-        )
+        done = list(train_model(recipe_of(hub, model=model, limit=8, **more), out, lambda words: None))
         assert done[1].startswith("subsets-eval-full: accuracy")
         assert json.loads((out / "model.json").read_text())["instances"] == 8

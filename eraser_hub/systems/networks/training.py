@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,17 @@ from torch.nn import functional
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.transformers.devices import device_for, doubled
 from eraser_hub.records.errors import DataError
-from eraser_hub.systems.networks.answers import best_answer
-from eraser_hub.systems.networks.files import CLASSES, VectorSource, embedders_from, network_of, save_network
-from eraser_hub.systems.networks.readings import batch_of, read
-from eraser_hub.systems.networks.systems import LeiHyper, NetworkHyper, hyper_of
-from eraser_hub.systems.networks.token_network import Shape, TaughtReading, TokenNetwork
+from eraser_hub.systems.data import Data, Training, is_marked, span_of
+from eraser_hub.systems.evaluation import Evaluation, figures_of
+from eraser_hub.systems.fitting import Objective, Progress, fit
+from eraser_hub.systems.folder import saving, write_facts
+from eraser_hub.systems.grid import Judged, best_of_grid
+from eraser_hub.systems.system import NetworkSystem
 
-from .baselines import write_facts
-from .data import Data, span_of
-from .evaluation import figures_of
-from .fitting import Objective, Progress, fit
-from .grid import Judged, best_of_grid
-from .recipe import Recipe, Say
-from .unfinished import saving
+from .answers import best_answer
+from .files import embedders_from, network_of, save_network
+from .readings import batch_of, read
+from .token_network import Shape, TaughtReading, TokenNetwork
 
 
 class NetworkObjective(Objective[TaughtReading]):
@@ -101,28 +100,18 @@ class AnswerObjective(NetworkObjective):
         return {"accuracy": hits / len(order), "loss": float(np.mean(losses))} if order else {}
 
 
-def train_network(
-    recipe: Recipe, data: Data, facts: dict[str, Any], out: Path, folder: Path, say: Say
-) -> dict[str, float]:
-    """Train and save a network that ``eraser-hub explain`` opens.
-
-    Args:
-        facts: what ``model.json`` says of the data.
-        folder: of :func:`unfinished.unfinished`.
+def train_network(system: NetworkSystem, training: Training) -> Evaluation | None:
+    """Train and save a network that ``explain`` opens.
 
     Returns:
-        The figures of what was kept on the validation split; none without one.
+        How well what was kept does on the validation split; None without one.
 
     Raises:
         DataError: options that the system does not take, an encoder or embeddings that cannot be read, no human
             rationales for a system that learns from them, a grid without anything to choose by.
     """
-
-    def train(one: Recipe, place: Path, say: Say) -> tuple[TokenNetwork, Progress]:
-        return fit_network(one, data, place, say)
-
-    (network, progress), rows = best_of_grid(recipe, data, folder, train, _judged, say)
-    grid = {"grid": rows} if rows else {}
+    recipe, data, out = training.recipe, training.data, training.out
+    (network, progress), rows = best_of_grid(training, partial(fit_network, system), _judged)
     config = {
         "system": recipe.model,
         "label_names": list(data.label_names),
@@ -131,18 +120,22 @@ def train_network(
         "embeddings": Path(recipe.embeddings).name,
         "seed": recipe.seed,
     }
+    kept = {"best_epoch": progress.best_epoch + 1} if progress.best_epoch >= 0 else {}
+    facts = {
+        **({"grid": rows} if rows else {}),
+        "network": recipe.model,
+        "steps": progress.step,
+        **kept,
+        "seed": recipe.seed,
+        "epochs": progress.history,
+    }
     with saving(out):
         save_network(network, config, out)
-        kept = {"best_epoch": progress.best_epoch + 1} if progress.best_epoch >= 0 else {}
-        training = {
-            "network": recipe.model,
-            "steps": progress.step,
-            **kept,
-            "seed": recipe.seed,
-            "epochs": progress.history,
-        }
-        write_facts({**facts, **grid, **training}, out)
-    return progress.history[progress.best_epoch] if kept else {}
+        write_facts({**training.facts, **facts}, out)
+    figures = progress.history[progress.best_epoch] if kept else {}
+    if "macro_f1" not in figures:
+        return None
+    return Evaluation(figures["accuracy"], figures["macro_f1"], len(data.validation[0]))
 
 
 def _judged(trained: tuple[TokenNetwork, Progress]) -> Judged:
@@ -150,66 +143,22 @@ def _judged(trained: tuple[TokenNetwork, Progress]) -> Judged:
     return Judged((progress.best, -progress.best_loss), {network.hyper.monitor: abs(progress.best)})
 
 
-def fit_network(recipe: Recipe, data: Data, folder: Path, say: Say) -> tuple[TokenNetwork, Progress]:
+def fit_network(system: NetworkSystem, training: Training) -> tuple[TokenNetwork, Progress]:
     """Make a recipe's network and train it."""
-    hyper = network_hyper(recipe)
+    recipe, data, say = training.recipe, training.data, training.say
+    hyper: Any = system.hyper_of(recipe)
     if data.answers and hyper.monitor == "macro_f1":
-        words = "--set monitor: expected accuracy or loss where answers are learned, found 'macro_f1'"
+        words = "`hyper` monitor: expected accuracy or loss where answers are learned, found 'macro_f1'"
         raise DataError(words, rule="option-value")
-    instances = data.train[0]
-    _check_rationales(recipe.model, hyper, instances, say)
+    system.check_data(recipe, hyper, data, say)
     torch.manual_seed(recipe.seed)
-    source = VectorSource(
-        recipe.encoder, Path(recipe.embeddings) if recipe.embeddings else None, recipe.trust_remote_code
-    )
-    new_embedder = embedders_from(source, hyper, instances, recipe.seed, say)
-    network = network_of(recipe.model, hyper, shape_of(recipe.model, data), new_embedder)
+    new_embedder = embedders_from(recipe, hyper, data.train[0], say)
+    shape = Shape(len(data.label_names), system.reads_apart and data.in_pairs, data.answers)
+    network = network_of(recipe.model, hyper, shape, new_embedder)
     if not data.validation[0]:
         say("no validation split: the last weights are kept, and nothing stops the training early")
     kind = AnswerObjective if data.answers else NetworkObjective
     objective = kind(network, data, device_for(None), hyper.batch_size)
-    trained = sum(weights.numel() for weights in network.parameters() if weights.requires_grad)
-    say(f"{recipe.model}: {trained:,} weights to train, {len(instances)} instances, on {objective.device}")
-    return network, fit(objective, hyper, recipe.seed, folder, say)
-
-
-def is_marked(one: Instance) -> bool:
-    """Whether any of its tokens is in a human rationale."""
-    return one.rationale is not None and any(map(any, one.rationale))
-
-
-def network_hyper(recipe: Recipe) -> NetworkHyper:
-    """The hyper-parameters of a recipe's network.
-
-    Raises:
-        DataError: see :func:`hyper_of`; embeddings beside an encoder.
-    """
-    options = {**recipe.options(), "window": recipe.window}
-    hyper = hyper_of(recipe.model, recipe.encoder, options, recipe.hyper)
-    if recipe.embeddings and recipe.encoder:
-        raise DataError("--embeddings: expected --embeddings or --encoder, found both", rule="option-conflict")
-    assert isinstance(hyper, NetworkHyper)
-    return hyper
-
-
-def shape_of(system: str, data: Data) -> Shape:
-    """Labels, and whether texts come in twos: with a query, or where every instance has two documents."""
-    two = data.uses_query or all(len(one.documents) == 2 for one in data.train[0])
-    apart = CLASSES[system].reads_apart(two)
-    if system == "match-lstm" and not apart:
-        words = "match-lstm matches a text with a question: expected a query (--query) or pairs of texts, found neither"
-        raise DataError(words, rule="option-missing")
-    return Shape(len(data.label_names), apart, data.answers)
-
-
-def _check_rationales(
-    system: str, hyper: NetworkHyper, instances: Sequence[Instance], say: Callable[[str], None]
-) -> None:
-    if not (isinstance(hyper, LeiHyper) and hyper.supervision):
-        return
-    without = len(instances) - sum(map(is_marked, instances))
-    if without == len(instances):
-        words = f"{system} learns from human rationales, found none in {without} instances; lei-unsupervised needs none"
-        raise DataError(words, rule="span-missing")
-    if without:
-        say(f"{without} of {len(instances)} instances have no human rationale: they train by their labels alone")
+    weights = sum(each.numel() for each in network.parameters() if each.requires_grad)
+    say(f"{recipe.model}: {weights:,} weights to train, {len(data.train[0])} instances, on {objective.device}")
+    return network, fit(objective, hyper, recipe.seed, training.folder, say)

@@ -10,11 +10,11 @@ from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.attribution.work import Job
-from eraser_hub.systems.train.recipe import Recipe
-from eraser_hub.systems.train.training import train_model
+from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.training import train_model
 
-from ...needs import needs
-from ...refusals import refused
+from ..needs import needs
+from ..refusals import refused
 
 pytestmark = needs("transformers")
 
@@ -35,13 +35,14 @@ def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train
         window=16,
         query=True,
         learning_rate=1e-3,
+        train_on=train_on,
         paper="eraser" if train_on == "rationale" else "",
     )
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "model.json").write_text("{}")
     (tmp_path / "m" / "model.skops").write_text("an earlier baseline, which explain would open first")
     words: list[str] = []
-    figures = list(train_model(recipe, tmp_path / "m", train_on, False, say=words.append))
+    figures = list(train_model(recipe, tmp_path / "m", say=words.append))
     names = ["no-rationale", "eval-rationale"] if train_on == "full" else ["train-eval-rationale"]
     assert [line.split(":")[0] for line in figures[1:]] == names
     assert "windows of at most 16 sub-words" in words[0]
@@ -112,9 +113,10 @@ def test_multiple_choice_is_trained_and_explained(network, tokenizer, tmp_path, 
         max_steps=4,
         batch_size=4,
         learning_rate=1e-3,
+        train_on=train_on,
     )
     words: list[str] = []
-    figures = list(train_model(recipe, tmp_path / "m", train_on, False, say=words.append))
+    figures = list(train_model(recipe, tmp_path / "m", say=words.append))
     assert words[0].startswith("24 questions of at most 32 sub-words from 24 instances")
     assert figures[-1].endswith("(24 instances)")
     facts = json.loads((tmp_path / "m" / "model.json").read_text())
@@ -135,22 +137,18 @@ def test_a_config_whose_queries_hold_no_answers_is_classified(network, tokenizer
     recipe = Recipe(
         dataset=str(hub), config="cose", split="train", eval_split="", model=str(base), max_steps=1, batch_size=2
     )
-    list(train_model(recipe, tmp_path / "m", "full", False, say=lambda words: None))
+    list(train_model(recipe, tmp_path / "m", say=lambda words: None))
     assert json.loads((tmp_path / "m" / "model.json").read_text())["task"] == "classification"
     with refused("length", "3", "[sep]", "2", instance="0", field="query"):
-        list(
-            train_model(replace(recipe, task="multiple-choice"), tmp_path / "n", "full", False, say=lambda words: None)
-        )
+        list(train_model(replace(recipe, task="multiple-choice"), tmp_path / "n", say=lambda words: None))
     for name in ("bilstm", "logistic-regression"):
-        with refused("unsupported", "--task multiple-choice", name):
+        with refused("unsupported", "`task` multiple-choice", name):
             list(
                 train_model(
                     replace(recipe, model=name, task="multiple-choice"),
                     tmp_path / "n",
-                    "full",
-                    False,
                     say=lambda words: None,
                 )
             )
-    with refused("option-value", "--task", "auto", "'ner'"):
-        list(train_model(replace(recipe, task="ner"), tmp_path / "n", "full", False, say=lambda words: None))
+    with refused("option-value", "task", "auto", "'ner'"):
+        list(train_model(replace(recipe, task="ner"), tmp_path / "n", say=lambda words: None))

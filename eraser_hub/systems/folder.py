@@ -10,23 +10,26 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.attribution.open import SAVING, UNFINISHED
 from eraser_hub.attribution.outputs import differences
-from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.atomic import atomic_write, replacing
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.locks import exclusive
+from eraser_hub.version import __version__
+
+from .recipe import Say
 
 RECIPE, CHECKPOINT, LOCK = "recipe.json", "checkpoint.pt", ".training.lock"
 BUSY = "another training is at work in this folder; wait for it or stop it"
 
 
 @contextmanager
-def unfinished(out: Path, recipe: dict[str, Any], resume: bool, say: Callable[[str], None]) -> Iterator[Path]:
+def unfinished(out: Path, recipe: dict[str, Any], resume: bool, say: Say) -> Iterator[Path]:
     """A folder in ``out`` for what a stopped training needs to go on; it goes when the block ends without an error.
 
     After an error or a stop it is kept where a checkpoint lies in it.
@@ -55,30 +58,31 @@ def unfinished(out: Path, recipe: dict[str, Any], resume: bool, say: Callable[[s
             out.rmdir()
 
 
-def _begin(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say: Callable[[str], None]) -> None:
+def _begin(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
     if (folder / CHECKPOINT).is_file():
         _take_up(folder, recipe, resume, out, say)
     elif resume:
-        say("--resume: no stopped training lies here; it begins from the start")
+        say("`resume`: no stopped training lies here; it begins from the start")
     if not (folder / RECIPE).is_file():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         atomic_write(folder / RECIPE, json.dumps(recipe, sort_keys=True, indent=1).encode())
 
 
-def _take_up(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say: Callable[[str], None]) -> None:
+def _take_up(folder: Path, recipe: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
     try:
         before = json.loads((folder / RECIPE).read_bytes())
     except (OSError, ValueError):
         before = {}
     if not resume:
-        say(f"{out}: a stopped training lies here and is begun anew; --resume goes on with it")
+        say(f"{out}: a stopped training lies here and is begun anew; `resume` goes on with it")
         shutil.rmtree(folder)
         return
     words = differences(before, recipe)
     if words:
-        raise DataError(f"--resume: the stopped training was another: {'; '.join(words)}", rule="resume", file=out)
-    say("--resume: goes on with the stopped training")
+        message = f"the stopped training was another: {'; '.join(words)}"
+        raise DataError(message, rule="resume", file=out, argument="resume")
+    say("`resume`: goes on with the stopped training")
 
 
 @contextmanager
@@ -89,3 +93,10 @@ def saving(out: Path) -> Iterator[None]:
     mark.touch()
     yield
     mark.unlink()
+
+
+def write_facts(facts: dict[str, Any], out: Path) -> None:
+    """Write ``model.json``: how the model was trained, which ``explain`` reads."""
+    with replacing(out / "model.json") as beside:
+        text = json.dumps({"eraser_hub": __version__, **facts}, indent=2, ensure_ascii=False)
+        beside.write_text(text + "\n", "utf-8")

@@ -17,44 +17,66 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.transformers.devices import doubled
-from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel, CutChoices
+from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel, CutChoices, answers_of
 from eraser_hub.attribution.transformers.pieces import Window
 from eraser_hub.attribution.transformers.sequence_model import SequenceModel
 from eraser_hub.attribution.transformers.words import load_tokenizer, not_opened, silence
-from eraser_hub.systems.networks.systems import Hyper
+from eraser_hub.papers.presets import preset
 
-from .baselines import write_facts
-from .data import Data, Labelled
+from .data import Labelled, Training
 from .evaluation import figures_of
 from .fitting import Objective, fit
-from .recipe import FINETUNING, MULTIPLE_CHOICE, Recipe, Say
-from .unfinished import saving
+from .folder import saving, write_facts
+from .hyper import Hyper
+from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, Recipe, Task
+from .system import FineTuning
 
 Row = dict[str, Any]  # what a collator takes: input_ids, attention_mask, token_type_ids, labels
 
 
-def finetune(
-    recipe: Recipe, data: Data, out: Path, folder: Path, facts: dict[str, Any], say: Say, hyper: Hyper = FINETUNING
-) -> None:
-    """Train and save a classifier that ``eraser-hub explain`` opens.
+def train_encoder(system: FineTuning, training: Training) -> None:
+    """Train and save a classifier that ``explain`` opens.
 
-    Args:
-        recipe: ``model`` is a local folder or Hub id of an encoder (its classification head may be missing), ``task``
-            classification or multiple-choice (the query holds an answer for each label, ``[sep]`` between).
-        folder: of :func:`unfinished.unfinished`.
-        facts: what ``model.json`` says of the data.
-        hyper: its hyper-parameters; options of ``recipe`` go before them.
+    Where the recipe leaves the task open, it is multiple choice for queries that hold an answer for each label.
 
     Raises:
         DataError: the model cannot be opened; what :func:`fit` raises.
     """
+    recipe, data = training.recipe, training.data
+    task: Task = recipe.task
+    if task == "auto":
+        # CoS-E's labels are letters that stand for another answer in every question
+        chooses = data.uses_query and _all_choices(data.train[0], data.label_names)
+        task = MULTIPLE_CHOICE if chooses else CLASSIFICATION
+    facts = {**training.facts, "task": task}
+    if preset(recipe.paper).choices.query_last:
+        facts["query_last"] = True
+    finetune(replace(training, recipe=replace(recipe, task=task), facts=facts), system.hyper)
+
+
+def _all_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bool:
+    """Return whether every query holds one answer for each label, ``[sep]`` between."""
+    return len(label_names) > 1 and all(len(answers_of(one)) == len(label_names) for one in instances)
+
+
+def finetune(training: Training, hyper: Hyper) -> None:
+    """Train and save a classifier of a task that is decided.
+
+    Args:
+        training: of a recipe whose ``model`` is a local folder or Hub id of an encoder (its classification head may be
+            missing), and whose ``task`` is classification or multiple-choice (the query holds an answer for each label,
+            ``[sep]`` between).
+        hyper: its hyper-parameters; those of the recipe go before them.
+    """
     import transformers
 
+    recipe, data, out, say = training.recipe, training.data, training.out, training.say
     silence()
     transformers.set_seed(recipe.seed)
     chooses = recipe.task == MULTIPLE_CHOICE
-    model = _untrained(recipe, data.label_names, data.uses_query, bool(facts.get("query_last")))
+    model = _untrained(recipe, data.label_names, data.uses_query, bool(training.facts.get("query_last")))
     train, validation = (_training_rows(model, part, data.label_names) for part in (data.train, data.validation))
     say(
         f"{sum(map(len, train))} {'questions' if chooses else 'windows'} of at most {model.window} sub-words from "
@@ -62,15 +84,20 @@ def finetune(
     )
     pad = transformers.DataCollatorWithPadding(model.tokenizer)
     collate = _questions(pad, len(data.label_names)) if chooses else pad
-    options = {name: value for name, value in recipe.options().items() if value is not None}
-    hyper = replace(hyper, **options)  # type: ignore[arg-type]
+    hyper = replace(hyper, **recipe.options())  # type: ignore[arg-type]
     if hyper.max_steps:
         hyper = replace(hyper, warmup_steps=min(hyper.warmup_steps, hyper.max_steps // 10))
     objective = FinetuningObjective(model, train, validation, collate, data.draw, hyper.batch_size)
-    progress = fit(objective, hyper, recipe.seed, folder, say)
-    facts = {**facts, "base": Path(recipe.model).name, "steps": progress.step, "window": recipe.window}
+    progress = fit(objective, hyper, recipe.seed, training.folder, say)
+    facts = {"base": Path(recipe.model).name, "steps": progress.step, "window": recipe.window, "seed": recipe.seed}
     with saving(out):
-        _save(model, {**facts, "seed": recipe.seed}, out)
+        model.network.eval()
+        out.mkdir(parents=True, exist_ok=True)
+        # what `train` left in this folder before would be opened in the new model's place
+        (out / "model.skops").unlink(missing_ok=True)
+        model.network.save_pretrained(out)
+        model.tokenizer.save_pretrained(out)
+        write_facts({**training.facts, **facts}, out)
 
 
 class FinetuningObjective(Objective[Row]):
@@ -186,13 +213,3 @@ def _questions(pad: Callable[[list[Row]], Any], answers: int) -> Callable[[list[
         return {**inputs, "labels": torch.tensor([row["labels"] for row in batch])}
 
     return collate
-
-
-def _save(model: SequenceModel, facts: dict[str, Any], out: Path) -> None:
-    model.network.eval()
-    out.mkdir(parents=True, exist_ok=True)
-    # what `train` left in this folder before would be opened in the new model's place
-    (out / "model.skops").unlink(missing_ok=True)
-    model.network.save_pretrained(out)
-    model.tokenizer.save_pretrained(out)
-    write_facts(facts, out)
