@@ -94,7 +94,7 @@ def _plain(hint: Any) -> tuple[Any, list[Any]]:
 
 def spellings(command: Any) -> dict[str, str]:
     """How a command spells the arguments of the Python call: options with their dashes, others in capitals."""
-    named = {p.name: p.opts[0] if p.opts[0].startswith("-") else p.make_metavar(None) for p in command.params if p.name}
+    named = {p.name: p.opts[0] if p.opts[0].startswith("-") else p.name.upper() for p in command.params if p.name}
     return {**named, **{name.removesuffix("_"): spelling for name, spelling in named.items()}}
 
 
