@@ -152,3 +152,11 @@ def serious_findings() -> Callable[[Any], list[str]]:
         return browser.execute_async_script(AXE)
 
     return find
+
+
+@pytest.fixture(scope="session")
+def spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the Space of every metric, as `evaluate` loads it."""
+    out = tmp_path_factory.mktemp("spaces")
+    importlib.import_module("eraser_hub.publishing.spaces").build_metrics(out)
+    return out

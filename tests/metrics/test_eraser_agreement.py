@@ -23,7 +23,6 @@ from eraser_hub.metrics.eraser_agreement import EraserAgreement
 
 from ..refusals import refused
 from . import eraser_rows as rows
-from .built_spaces import spaces  # noqa: F401  a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
 

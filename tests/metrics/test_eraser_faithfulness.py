@@ -17,7 +17,6 @@ from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 
 from ..refusals import refused
 from . import eraser_rows as rows
-from .built_spaces import spaces  # noqa: F401  a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
 

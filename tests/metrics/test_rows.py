@@ -24,7 +24,6 @@ from eraser_hub.metrics.rows import rows_of
 
 from ..refusals import refused
 from . import family
-from .built_spaces import spaces  # noqa: F401  a fixture
 
 MODULES, made_up = family.MODULES, family.made_up
 
