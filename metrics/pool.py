@@ -103,6 +103,15 @@ class Statistics:
         )
 
 
+# key -> (higher is better, lowest, highest); None: no direction, no end
+Described = dict[str, tuple[bool | None, float | None, float | None]]
+
+
+def info_of(scores: Described) -> tuple[dict[str, bool | None], dict[str, tuple[float | None, float | None]]]:
+    """Return per key whether higher is better, and its range."""
+    return {key: up for key, (up, _, _) in scores.items()}, {key: (low, high) for key, (_, low, high) in scores.items()}
+
+
 class Score(Protocol):
     """Scores that some columns of a pool give.
 
