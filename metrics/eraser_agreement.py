@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import evaluate
 
 from .agreement import Agreement, AgreementSettings
-from .agreement_scores import info_of, keys_of
+from .agreement_scores import described
 from .batches import Measured
 from .checks import Classes, name_labels
 from .fields import ANNOTATION, INSTANCE
@@ -16,6 +16,7 @@ from .instances import InstanceBatches
 from .joining import DocumentLengths
 from .offences import InputError, Rules
 from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts, fields_of, left_out_said
+from .pool import info_of
 from .rankings import check_policy
 from .sources import ERASER
 
@@ -85,7 +86,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
 
     SOURCE = ERASER
     INPUTS = ((INSTANCE, ("annotation_id", "rationales")), (ANNOTATION, ()))
-    HIGHER_IS_BETTER, RANGES = info_of(keys_of())
+    HIGHER_IS_BETTER, RANGES = info_of(described())
 
     REFERENCE_COLUMNS = ("documents", "evidences")
 

@@ -156,16 +156,24 @@ class Pool:
         self.rows = rows
         return self
 
-    def add(self, score: Score | None, columns: Mapping[str, np.ndarray], owner: np.ndarray | None = None) -> None:
+    def add(
+        self,
+        score: Score | None,
+        columns: Mapping[str, np.ndarray],
+        owner: np.ndarray | None = None,
+        source: str = "",
+    ) -> None:
         """Add scores and the columns that they are made of; what is added of several parts is summed up.
 
         Args:
             score: None where the columns' scores are added later.
             columns: name -> a value per annotation of the part (of all without `at`), or per key (keys,).
             owner: the annotation of each key, its place in the part: int (keys,).
+            source: what the names begin with, before a dot.
         """
         size = self.n if self.rows is None else self.rows.size
         for name, values in columns.items():
+            name = f"{source}.{name}" if source else name
             if name not in self.columns:
                 self.columns[name] = np.zeros(1 if self.totals else self.n)
             column = self.columns[name]
@@ -181,7 +189,7 @@ class Pool:
     def add_mean(self, key: str, values: np.ndarray, owner: np.ndarray | None = None) -> None:
         """The mean of one value per annotation (or key), NaN values left out; NaN where none is left."""
         real = ~np.isnan(values)
-        self.add(Mean(key), {f"{key}.sum": np.where(real, values, 0.0), f"{key}.count": real}, owner)
+        self.add(Mean(key), {"sum": np.where(real, values, 0.0), "count": real}, owner, key)
 
     def values(self) -> np.ndarray:
         """float64 (annotations, columns), or (1, columns)."""
