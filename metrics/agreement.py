@@ -13,7 +13,6 @@ import numpy as np
 from .agreement_scores import SENTENCES_BY_SPANS, SOFT, add_prf, add_spans, group_coverage
 from .checks import Used, check_documents, check_own_documents, check_scores
 from .fields import HARD_FIELD, SOFT_FIELDS
-from .flat import Predictions
 from .joining import evidence_of, number_keys, pairs, touched_sentences, unsaid_sentences
 from .offences import InputError
 from .parts import LeftOut, Part, Parts
@@ -135,7 +134,9 @@ class Agreement:
         width = max(joined.docs, 1)
         where, evidence = evidence_of(r, width, pairs(owner, joined.doc, width))
         bounds = {"soft": (r.start, r.end), "sentence": (r.start_sentence, r.end_sentence)}
-        seeds = baseline_seeds(_names(p)) if settings.shuffles else None
+        # a rationale is seeded by its annotation and its document
+        places = zip(p.instance.tolist(), p.doc.tolist(), strict=True) if settings.shuffles else ()
+        seeds = baseline_seeds([f"{p.ids[row]}\0{p.docids[doc]}" for row, doc in places]) if settings.shuffles else None
         no_positives = AUPRC_POLICIES[settings.auprc_policy]
         for name, soft in SOFT_FIELDS.items():
             if not getattr(used, name):
@@ -218,8 +219,3 @@ def _with_zeros(part: Part, used: Used) -> Part:
     columns |= {"instance": np.append(p.instance, joined.row[annotation]), "doc": np.append(p.doc, codes)}
     more = replace(p, docids=list(number), **columns)  # type: ignore[arg-type]
     return replace(part, p=more, joined=joined._replace(doc=np.append(joined.doc, doc)))
-
-
-def _names(p: Predictions) -> list[str]:
-    """What each rationale is seeded by: its annotation and its document."""
-    return [f"{p.ids[i]}\0{p.docids[d]}" for i, d in zip(p.instance.tolist(), p.doc.tolist(), strict=True)]

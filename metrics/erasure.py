@@ -48,16 +48,10 @@ def drop(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
     return lost
 
 
-def normalised(p: Floats) -> Floats:
-    """Rows divided by their sums."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares: Floats = p / p.sum(axis=1, keepdims=True)
-    return shares
-
-
 def entropy(p: Floats) -> Floats:
     """Entropy of each row in nats, rows renormalised, 0 log 0 = 0: float64 (n,) in [0, log labels]."""
-    q = normalised(p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        q = p / p.sum(axis=1, keepdims=True)
     logs = np.log(q, out=np.zeros_like(q), where=q > 0)
     sums: Floats = (q * logs).sum(axis=1)
     return -sums
@@ -73,8 +67,8 @@ def kl_divergence(erased: Floats, full: Floats) -> Floats:
 
     Infinite where the full input gives a label probability 0 that the erased input does not.
     """
-    p, q = normalised(erased), normalised(full)
     with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = (rows / rows.sum(axis=1, keepdims=True) for rows in (erased, full))
         terms = np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), 0.0)
     divergence: Floats = terms.sum(axis=1)
     return divergence
@@ -97,10 +91,7 @@ def tokens_to_flip_ratio(tokens: np.ndarray, evidence_tokens: np.ndarray) -> np.
 
     NaN where an annotation has no evidence document.
     """
-    total = np.asarray(evidence_tokens, dtype=np.float64)
-    ratio = np.full(total.shape, np.nan)
-    np.divide(tokens, total, out=ratio, where=total > 0)
-    return ratio
+    return divide(tokens, np.maximum(evidence_tokens, 0), np.nan)
 
 
 def normalised_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -15,7 +15,8 @@ from .checks import OptionalFields
 from .fields import ONLY_PREDICTED
 from .flat import Picked, Predictions, References, Words, blank
 from .joining import DocumentLengths, Join
-from .offences import Offences, Rows, Rules
+from .offences import InputError, Offences, Rows, Rules
+from .pool import Pool, Statistics
 
 # rules, in the order in which they are told, see `offences.Rules`
 FIELDS = ("fields", "label names", "annotation ids", "instance ids", "unknown ids", "missing instances")
@@ -209,6 +210,25 @@ class Parts:
             return None
         seen = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
         return None if seen.size == len(self.r.ids) else seen
+
+    def statistics(self, pool: Pool, ids: Sequence[str], left_out: Sequence[LeftOut], where: str = "") -> Statistics:
+        """Return the statistics of the annotations that are scored.
+
+        Args:
+            pool: the columns that were gathered, a row per annotation.
+            ids: of all annotations.
+            left_out: the scores that there are not.
+            where: what holds the fields that scores read.
+
+        Raises:
+            ValueError: something is wrong, or nothing was scored.
+        """
+        self.rules.told().stop()
+        if not pool.columns:
+            message = f"nothing to score: expected {where}{fields_of(left_out)}, found none of them"
+            raise InputError(message, "score-missing", "predictions")
+        statistics = pool.statistics(ids)
+        return statistics if self.scored is None else statistics.take(self.scored)
 
     def signature_settings(self) -> dict[str, object]:
         """What the signature says of instances that there are not."""
