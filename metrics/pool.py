@@ -157,11 +157,7 @@ class Pool:
         return self
 
     def add(
-        self,
-        score: Score | None,
-        columns: Mapping[str, np.ndarray],
-        owner: np.ndarray | None = None,
-        source: str = "",
+        self, score: Score | None, columns: Mapping[str, np.ndarray], owner: np.ndarray | None = None, source: str = ""
     ) -> None:
         """Add scores and the columns that they are made of; what is added of several parts is summed up.
 
