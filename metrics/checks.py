@@ -196,17 +196,17 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
 
 def check_labels(p: Predictions, known: Sequence[str], offences: Offences) -> None:
     """Predicted labels are known ones; so are the labels that probabilities are given for."""
-    tell, names = partial(offences.say_where, "prediction", rule="label-unknown"), ", ".join(known)
+    tell, names = partial(offences.say_where, "prediction"), ", ".join(known)
     strange = np.array([*(label not in known for label in p.labels), False])
 
     def message(at: int) -> str:
         return f"expected one of {names}, found {p.labels[int(p.classification[at])]!r}"
 
-    tell(strange[p.classification], "classification", message)
+    tell(strange[p.classification], "classification", message, "label-unknown")
     columns = np.flatnonzero(strange[:-1])
     for name, field in SCORE_FIELDS.items() if columns.size else ():
         named = ~np.isnan(getattr(p, name)[:, columns]).all(axis=1)
-        tell(named, field, f"expected scores for {names}, found other labels")
+        tell(named, field, f"expected scores for {names}, found other labels", "label-unknown")
 
 
 def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, offences: Offences) -> None:
@@ -224,7 +224,7 @@ def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, o
 def check_numbers(p: Predictions, offences: Offences) -> None:
     """The numbers of instances are finite and in their ranges; the bounds of an AOPC are in order."""
 
-    def tell(bad: np.ndarray, field: str, expected: str, value: np.ndarray) -> None:
+    def refuse(bad: np.ndarray, field: str, expected: str, value: np.ndarray) -> None:
         message = f"expected a number {expected}, found"
         offences.say_where("prediction", bad, field, lambda at: f"{message} {value[at]}", "range")
 
@@ -232,13 +232,11 @@ def check_numbers(p: Predictions, offences: Offences) -> None:
         for name, number in NUMBER_FIELDS.items():
             value = p.number(name)
             bad = (value < number.low - BOUND_SLACK) | (value > number.high + BOUND_SLACK) | np.isinf(value)
-            expected = (
-                f"from {number.low:g} to {number.high:g}" if np.isfinite(number.high) else f"from {number.low:g} on"
-            )
-            tell(bad, number.field, "of tokens" if name == "tokens_to_flip" else expected, value)
+            span = f"from {number.low:g} to {number.high:g}" if np.isfinite(number.high) else f"from {number.low:g} on"
+            refuse(bad, number.field, "of tokens" if name == "tokens_to_flip" else span, value)
         for side in ERASED:
             lower, upper = p.number(f"{side}_lower"), p.number(f"{side}_upper")
-            tell(lower > upper, NUMBER_FIELDS[f"{side}_upper"].field, "that is not below the lower bound", upper)
+            refuse(lower > upper, NUMBER_FIELDS[f"{side}_upper"].field, "that is not below the lower bound", upper)
 
 
 def check_leave_one_out(p: Predictions, offences: Offences) -> None:
@@ -307,10 +305,11 @@ class OptionalFields:
         self.answered = p.answered.astype(bool)
         if not self.answered.all():
             why = "because the outcome is no answer"
-            tell = partial(self.offences.say_where, "prediction", rule="constant")
-            tell((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}")
+            tell = partial(self.offences.say_where, "prediction")
+            tell((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}", "constant")
             for name in ("rationales", *LIST_FIELDS):
-                tell((getattr(p, name) > 0) & ~self.answered, _USED.get(name, name), f"expected none, {why}")
+                bad, field = (getattr(p, name) > 0) & ~self.answered, _USED.get(name, name)
+                tell(bad, field, f"expected none, {why}", "constant")
         self._presence(p.rationales >= 0, rows, "rationales")
         for name in ("hard", *SOFT_FIELDS):
             self._presence(getattr(p, name) >= 0, p.instance, _USED[name])
@@ -447,13 +446,13 @@ class Classes:
 
 def name_labels(r: References, label_names: Sequence[str] | None, offences: Offences) -> None:
     """Give numbered labels their names (changes ``r.labels``); labels beyond ``label_names`` are offences."""
-    tell = partial(offences.say_where, "reference", field="classification", rule="label-unknown")
+    tell = partial(offences.say_where, "reference", field="classification")
     if label_names is None:
         numbered = np.array([*(label.startswith("\0") for label in r.labels), False])[r.classification]
         if numbered.any():
             number = r.labels[r.classification[numbered.argmax()]][1:]
             message = f"expected labels, found numbers ({number}) in {numbered.sum()} rows: pass label_names=[..]"
-            tell(np.flatnonzero(numbered)[:1], message=message)
+            tell(np.flatnonzero(numbered)[:1], message=message, rule="label-unknown")
         return
     names = list(label_names)
     merged = [*names, *(label for label in r.labels if not label.startswith("\0") and label not in names)]
@@ -466,7 +465,7 @@ def name_labels(r: References, label_names: Sequence[str] | None, offences: Offe
             message = f"expected a label number from 0 to {len(names) - 1}, found {int(label[1:])}"
             place = int(label[1:]) if 0 <= int(label[1:]) < len(names) else -1
         if not 0 <= place < len(names):
-            tell(r.classification == code, message=message)
+            tell(r.classification == code, message=message, rule="label-unknown")
         moved.append(place)
     r.classification = np.array([*moved, -1], dtype=np.int64)[r.classification]
     r.labels = merged
