@@ -41,7 +41,7 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
     tell = partial(offences.say_where, "reference", rows=rows)
     unknown = tokens < 0
-    tell(unknown, "evidences.docid", lambda e: f"no document {r.docids[r.doc[e]]!r}", "document-unknown")
+    tell(unknown, "evidences.docid", lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown")
     reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
     expected = "expected 0 <= start_token <= end_token"
     tell(reversed_, "evidences.start_token", lambda e: f"{expected}, found [{r.start[e]}, {r.end[e]})", "span-order")

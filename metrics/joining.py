@@ -28,8 +28,7 @@ class Keys(NamedTuple):
     owner: np.ndarray  # (keys,) the annotation of each
     doc: np.ndarray  # (keys,) and its document
     evidence: np.ndarray  # the key of each evidence
-    rationale: np.ndarray  # the key of each rationale; -1 where instance or document are unknown
-    span: np.ndarray  # the key of each predicted span
+    span: np.ndarray  # the key of each predicted span; -1 where instance or document are unknown
 
 
 def number_keys(references: References, predictions: Predictions, joined: Join) -> Keys:
@@ -41,7 +40,7 @@ def number_keys(references: References, predictions: Predictions, joined: Join) 
     places = np.full(rationale.size, -1, dtype=np.int64)
     places[rationale >= 0] = number[evidence.size :]
     span = places[np.repeat(np.arange(places.size), np.maximum(predictions.hard, 0))]
-    return Keys(packed // width, packed % width, number[: evidence.size], places, span)
+    return Keys(packed // width, packed % width, number[: evidence.size], span)
 
 
 def pairs(annotation: np.ndarray, doc: np.ndarray, width: int) -> np.ndarray:

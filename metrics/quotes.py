@@ -21,6 +21,8 @@ AGAIN = {
     "simulated": ("simulatability", False),
 }
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
+ONE_STATUS, ONE_KIND = f"one of {', '.join(STATUSES)}", f"one of {', '.join(AGAIN)}, each once"
+LABEL_BESIDE = f"a label beside {AGAIN_FIELD}"
 
 
 class Quotes:
@@ -52,7 +54,7 @@ class Quotes:
     def _add(self, quote: Row, where: str) -> None:
         expect, status, docid = self.reader.expect, quote.get("status"), quote.get("docid")
         known = isinstance(status, str) and status in STATUSES
-        if not expect(known, f"{where}.status", f"one of {', '.join(STATUSES)}", status, "choice"):
+        if not expect(known, f"{where}.status", ONE_STATUS, status, "choice"):
             return
         self.statuses.append(str(status))
         if status in ("not_found", "empty"):
@@ -67,11 +69,11 @@ class Quotes:
 
     def _add_again(self, one: Row, where: str, label: object) -> None:
         """Whether the score of its kind counts this further answer."""
-        kind, beside = one.get("kind"), f"a label beside {AGAIN_FIELD}"
+        kind = one.get("kind")
         known = isinstance(kind, str) and kind in AGAIN and kind not in self.again
-        if self.reader.expect(
-            known, f"{where}.kind", f"one of {', '.join(AGAIN)}, each once", kind, "choice"
-        ) and self.reader.expect(isinstance(label, str), "classification", beside, label, "label-missing"):
+        if not self.reader.expect(known, f"{where}.kind", ONE_KIND, kind, "choice"):
+            return
+        if self.reader.expect(isinstance(label, str), "classification", LABEL_BESIDE, label, "label-missing"):
             self.again[str(kind)] = (one.get("classification") == label) != AGAIN[str(kind)][1]
 
     def covered(self, sizes: Mapping[str, int]) -> int:
