@@ -22,6 +22,9 @@ ONLY_PREDICTED = "only_predicted=True"
 # how far from 1 the probabilities may sum
 PROBABILITY_SLACK = 1e-3
 
+# shares of the tokens at which the area over the perturbation curve is measured
+AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
+
 # the spans of a rationale
 HARD_FIELD = "hard_rationale_predictions"
 

@@ -21,8 +21,6 @@ from eraser_hub.records.errors import DataError
 from .erasure import Erased
 from .instances import Instance
 
-BLACK_BOX = ("occlusion", "lime", "shapley", "kernel-shap")  # methods that ask for probabilities and no more
-
 
 def array_of(numbers: Any) -> NDArray[np.float64]:
     """Nested lists, any array, a data frame, or a torch tensor (which may carry a gradient or be bf16) as float64.
@@ -139,6 +137,9 @@ class Adapter(ABC):
         gives_answers: whether it answers with words of the text (:meth:`answer_text`) and has no probabilities of
             labels.
         selects: whether it decides by tokens that it selects itself, and says which (:meth:`selections`).
+        provides: what methods may ask of it: ``probabilities`` (of erased inputs), ``gradients`` of p along its tokens,
+            their ``embeddings``, ``attention``, the ``coefficients`` of a linear model, ``layers`` of a network whose
+            modules can be hooked. A name of its own lets a method of its own ask for it.
         notes: counters and sentences for the report.
         choices: a paper's, of what no option says; set before :meth:`scores` is asked.
         outputs: probabilities known so far by their view's key, columns as in ``label_names``; set before
@@ -150,6 +151,7 @@ class Adapter(ABC):
     order: NDArray[np.int64] | None = None
     uses_query = False
     pads = True
+    provides: frozenset[str] = frozenset({"probabilities"})
     has_labels = True  # False: answers, which are the dataset's own, stand in the labels' place
     gives_answers = False
     has_embeddings = False  # of its tokens, along which gradients are taken
@@ -203,8 +205,8 @@ class Adapter(ABC):
         return batch_size
 
     def supports(self, method: str) -> bool:
-        """Whether the attribution method can be computed for this model."""
-        return method in ("random", *BLACK_BOX)
+        """Return whether the model computes a method in :meth:`scores` beside those that need what it provides."""
+        return False
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
@@ -215,7 +217,7 @@ class Adapter(ABC):
             targets: the class to explain, as an index into ``label_names``.
             steps: integration steps of integrated gradients.
         """
-        raise DataError(f"--method {method}: {self.description} has nothing to compute it from", rule="unsupported")
+        raise DataError(f"`method` {method}: {self.description} has nothing to compute it from", rule="unsupported")
 
     def ahead(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
@@ -232,11 +234,11 @@ class Adapter(ABC):
 
     def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         """The pooled states of views' units by a model of :attr:`has_states`, float64 (len(units), width)."""
-        raise DataError(f"--distribution: {self.description} has no pooled state", rule="unsupported")
+        raise DataError(f"{self.description} has no pooled state", argument="distribution_texts", rule="unsupported")
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         """The rationale of each instance by a model of :attr:`selects`."""
-        raise DataError(f"--rationales model: {self.description} selects no tokens", rule="unsupported")
+        raise DataError(f"`rationales` model: {self.description} selects no tokens", rule="unsupported")
 
     def masked_elements(
         self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
@@ -246,7 +248,7 @@ class Adapter(ABC):
         Args:
             keep: for each token the probability that a number of its embedding stays; the others are 0.
         """
-        words = f"--soft-masks elements: {self.description} has no embeddings of tokens to mask"
+        words = f"`soft_masks` elements: {self.description} has no embeddings of tokens to mask"
         raise DataError(words, rule="unsupported")
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:

@@ -31,12 +31,12 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
     if not names and not dataset_names and adapter.has_labels:
         raise DataError(
             f"{adapter.description} does not name its labels, nor does the dataset: state them, in the model's order, "
-            "with --labels",
+            "with `labels`",
             rule="option-missing",
         )
     if adapter.output_names and len(names) != len(adapter.output_names):
-        words = f"--labels: expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
-        raise DataError(words, rule="option-value")
+        words = f"expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
+        raise DataError(words, argument="labels", rule="option-value")
     if dataset_names:
         adapter.order = _order(adapter, names, dataset_names)
         adapter.label_names = tuple(dataset_names)
@@ -69,11 +69,11 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
     if all(name.upper() == f"LABEL_{column}" for column, name in enumerate(names)):
         adapter.notes.say(
             f"the model names its labels {names[0]}, ..: taken in the dataset's order {listing}; "
-            "say --labels if it is another"
+            "say `labels` if it is another"
         )
         return in_order
     raise DataError(
         f"{adapter.description}: expected the labels {listing}, found {', '.join(names[:10])}; "
-        "state the dataset's name of each output, in the model's order, with --labels",
+        "state the dataset's name of each output, in the model's order, with `labels`",
         rule="label-unknown",
     )

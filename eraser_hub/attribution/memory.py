@@ -39,7 +39,7 @@ def in_halves(
         if not out_of_memory(error):
             raise
         if len(items) == 1:
-            words = "out of memory with a single input; a shorter --window needs less"
+            words = "out of memory with a single input; a shorter `window` needs less"
             raise DataError(words, rule="device") from error
     half = len(items) // 2
     notes.say(f"out of memory with {len(items)} inputs at a time: halved to {half}")

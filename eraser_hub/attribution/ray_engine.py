@@ -24,8 +24,9 @@ from eraser_hub.records.extras import need
 
 from .dataset import Split
 from .instances import Instance
+from .job import Job
 from .settings import ExplainSettings
-from .work import ChunkResult, Job, Worker, gaussian_of_job, infiller_of_job, model_of, threads_here
+from .work import ChunkResult, Worker, infiller_of_job, model_of, threads_here
 
 CPUS_PER_WORKER = 0.5  # two whole-processor workers on two processors would leave none for the reader
 
@@ -51,7 +52,7 @@ def explain_on_ray(
     need("ray")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if workers < 1:
-        raise DataError(f"--workers: expected at least 1, found {workers}", rule="option-value")
+        raise DataError(f"expected at least 1, found {workers}", argument="workers", rule="option-value")
     if not job.threads:
         job = replace(job, threads=threads_here())
     shutil.rmtree(folder, ignore_errors=True)
@@ -141,9 +142,7 @@ class ChunkWorker:
         self.error, self.rule = "", ""
         try:
             infiller = infiller_of_job(job, settings.seed)
-            model = model_of(job, label_names)
-            gaussian = gaussian_of_job(job, settings, model)
-            self.worker = Worker(model, settings, kind, infiller=infiller, gaussian=gaussian)
+            self.worker = Worker(model_of(job, label_names), job, settings, kind, infiller=infiller)
         except DataError as error:  # told to the driver, which raises it: Ray would start the worker again and again
             self.error, self.rule = str(error), error.rule
 

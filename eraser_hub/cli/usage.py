@@ -6,13 +6,14 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import OptionInfo
 
+from eraser_hub.attribution.part import LARGEST, OPEN, Range
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import HubDataset
 from eraser_hub.records.errors import printable, visible
@@ -22,42 +23,107 @@ from eraser_hub.records.tables import FORMATS, Tables
 Options = TypeVar("Options")
 
 
-def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Make a verb of a function of a dataclass, each of whose fields is an option.
+def takes(
+    options: type[Options], *declared: type, renamed: Mapping[str, str] = {}, without: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a verb of a function of dataclasses, each of whose fields is an option.
 
     The help of an option is what the dataclass's docstring says of the field under ``Attributes``, unless its type has
-    one (`Annotated`, as those that verbs share).
-    """
-    _, _, attributes = inspect.cleandoc(options.__doc__ or "").partition("Attributes:\n")
-    entries = (entry.partition(": ") for entry in re.split(r"(?m)^ {4}(?=\w)", attributes)[1:])
-    helps = {name: " ".join(words.split()) for name, _, words in entries}
-    hints = {
-        name: _option(hint, helps.pop(name, None))
-        for name, hint in get_type_hints(options, include_extras=True).items()
-    }
-    assert not helps, f"{options.__name__}: {', '.join(helps)}: no such field"
-    parameters = inspect.signature(options).parameters.values()
+    one (`Annotated`, as those that verbs share). Choices (`Literal`) and ranges (`Range`) are those of its type.
 
-    def verb(function: Callable[[Options], None]) -> Callable[..., None]:
+    Args:
+        options: those of the verb alone; the function takes one.
+        declared: dataclasses of the library, whose further fields are options too; the function takes their values as a
+            dictionary each.
+        renamed: field -> the option's name, where that is another.
+        without: fields of ``declared`` that are no options.
+    """
+    parameters, own = dict[str, inspect.Parameter](), dict[type, list[str]]()
+    for each in (options, *declared):
+        helps, hints = _helps(each), get_type_hints(each, include_extras=True)
+        odd = helps.keys() - hints.keys()
+        assert not odd, f"{each.__name__}: {', '.join(odd)}: no such field"
+        skip = parameters.keys() | {*without} if each is not options else set()
+        own[each] = [name for name in hints if name not in skip]
+        for name in own[each]:
+            parameter = inspect.signature(each).parameters[name]
+            words = helps.get(name)
+            if words and each is not options:  # a docstring of the library goes on in the middle of a sentence
+                words = words[0].upper() + words[1:]
+            parameters[name] = _parameter(parameter, hints[name], words, renamed.get(name, name))
+
+    def verb(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def with_options(**values: Any) -> None:
-            function(options(**values))
+            parts = [{name: values[name] for name in names} for names in own.values()]
+            function(options(**parts[0]), *parts[1:])
 
-        signature = inspect.Signature([one.replace(annotation=hints[one.name]) for one in parameters])
-        with_options.__signature__ = signature  # type: ignore[attr-defined]  # where typer looks for them
-        with_options.__annotations__ = hints
+        with_options.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
+        with_options.__annotations__ = {name: one.annotation for name, one in parameters.items()}
         return with_options
 
     return verb
 
 
-def _option(hint: Any, words: str | None) -> Any:
-    """A field's type as typer takes it, with its help."""
+def _helps(declared: type) -> dict[str, str]:
+    """Return what a dataclass's docstring says of its fields."""
+    _, _, attributes = inspect.cleandoc(declared.__doc__ or "").partition("Attributes:\n")
+    entries = (entry.partition(": ") for entry in re.split(r"(?m)^ {4}(?=\w)", attributes)[1:])
+    return {name: " ".join(words.replace("``", "").split()) for name, _, words in entries}
+
+
+def _parameter(parameter: inspect.Parameter, hint: Any, words: str | None, name: str) -> inspect.Parameter:
+    """Return a field as a parameter that typer makes an option of."""
     kind, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    option = copy(next((one for one in more if isinstance(one, OptionInfo)), typer.Option()))
+    given = next((one for one in more if isinstance(one, OptionInfo)), None)
+    option = copy(given) if given is not None else typer.Option()
     option.help = option.help or words
     assert option.help, f"{hint}: an option without help"
-    return Annotated[kind, option]
+    spelling = f"--{name.replace('_', '-')}"
+    if given is None and name != parameter.name:
+        option.param_decls = (spelling,)
+    if given is None and kind is bool:
+        option.param_decls = (spelling,)
+    if given is None and kind == bool | None:
+        option.param_decls = (f"{spelling}/--no-{spelling[2:]}",)
+    if get_origin(kind) is Literal:
+        option.callback, kind = choice(partial(get_args, kind), spelling), str
+    for within in (one for one in more if isinstance(one, Range)):
+        if within.most == LARGEST:
+            option.min = int(within.least)
+        else:
+            option.callback = _range(within, spelling)
+    if OPEN in more:
+        kind, parameter = kind | None, parameter.replace(default=None)
+    return parameter.replace(annotation=Annotated[kind, option])
+
+
+def choice(allowed: Callable[[], Sequence[str]], spelling: str) -> Callable[[str | None], str | None]:
+    """Return an option's callback that refuses what is none of the values allowed, asked for when one is said."""
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in allowed():
+            words = f"expected one of {', '.join(allowed())}; found {value!r}"
+            raise typer.BadParameter(words, param_hint=spelling)
+        return value
+
+    return check
+
+
+def _range(within: Range, spelling: str) -> Callable[[float | None], float | None]:
+    def check(value: float | None) -> float | None:
+        if value is not None and (words := within.expected(value)):
+            raise typer.BadParameter(f"expected {words}, found {value}", param_hint=spelling)
+        return value
+
+    return check
+
+
+def spellings_of(verb: Callable[..., None]) -> dict[str, str]:
+    """Return how a verb of `takes` spells the arguments of the Python call."""
+    parameters = inspect.signature(verb).parameters.values()
+    named = {one.name: get_args(one.annotation)[1].param_decls or () for one in parameters}
+    return {name: next(iter(decls), f"--{name.replace('_', '-')}").split("/")[0] for name, decls in named.items()}
 
 
 def chosen(options: object, names: str) -> dict[str, Any]:

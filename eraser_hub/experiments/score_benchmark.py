@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Adapter
-from eraser_hub.attribution.engine import SENSITIVITY, explain_instances
+from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import generator
 from eraser_hub.attribution.given import with_scores
 from eraser_hub.attribution.instances import Instance
@@ -195,7 +195,7 @@ def explained(
         tokens_to_flip=True,
     )
     predictions = list(explain_instances(adapter, given, how))
-    return [one | {SENSITIVITY: value} for one, value in zip(predictions, moved, strict=True)]
+    return [one | {"sensitivity_max": value} for one, value in zip(predictions, moved, strict=True)]
 
 
 def _random(seed: int, identity: str, name: str, purpose: str) -> np.random.Generator:

@@ -93,6 +93,6 @@ def test_bad_input_is_refused():
         explain_texts(model, ["a", ["b", 7]])
     with refused("option-conflict", instance="own"):
         explain_texts(model, [TEXTS[3]], queries=["q"])
-    with refused("option-value", "--kd", "2"):
+    with refused("option-value", "kd", "2"):
         explain_texts(model, ["a"], kd=2)
     assert explain_texts(model, []) == []

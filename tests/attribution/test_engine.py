@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eraser_hub.attribution.engine import NEVER_FLIPPED, explain_instances
+from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.measures.tokens_to_flip import NEVER_FLIPPED
 from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.settings import ExplainSettings
 
@@ -206,7 +207,7 @@ def test_outputs_of_many_kinds_are_taken(change):
 def test_a_model_without_names_for_a_dataset_without_names():
     model = CountingModel()
     model.label_names = ()
-    with refused("option-missing", "CountingModel", "--labels"):
+    with refused("option-missing", "CountingModel", "labels"):
         opened(model, ())
 
 
@@ -237,7 +238,7 @@ def test_out_of_memory_halves_the_batch_and_says_so():
 
 
 def test_out_of_memory_with_a_single_input_is_an_error():
-    with refused("device", "--window", instance="big"):
+    with refused("device", "window", instance="big"):
         explained([instance(DOCUMENT, "big")], Small(0))
 
 
@@ -250,7 +251,7 @@ def test_another_runtime_error_is_not_swallowed():
 
 
 def test_no_mask_token():
-    with refused("unsupported", "--erase pad", "--erase remove"):
+    with refused("unsupported", "`erase` pad", "`erase` remove"):
         explained([instance(DOCUMENT)], erase="pad")
 
 
@@ -277,7 +278,7 @@ def test_a_method_that_the_model_does_not_allow(method):
     ],
 )
 def test_settings_are_checked(name, value):
-    with refused("option-value", f"--{name.replace('_', '-')}", repr(value)):
+    with refused("option-value", repr(value), argument=name):
         ExplainSettings(**{name: value})
 
 

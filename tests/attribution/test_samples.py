@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("sklearn")
 from eraser_hub.attribution.dataset import kd_of, open_split
+from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings, settings_for
-from eraser_hub.attribution.work import Job
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.systems.train.recipe import Recipe
 from eraser_hub.systems.train.training import train_model

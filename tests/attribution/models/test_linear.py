@@ -128,7 +128,7 @@ def test_lime_ranks_a_linear_model_like_its_weights(closed):
 def test_limes_sets_of_one_size_are_equally_likely(size, keep):
     from math import comb
 
-    from eraser_hub.attribution.attribution import sets_of_size
+    from eraser_hub.attribution.methods.lime import sets_of_size
 
     number = 200 * comb(size, keep)
     sets = sets_of_size(np.random.default_rng(3), number, size, keep)
@@ -143,7 +143,7 @@ def test_limes_sets_of_one_size_are_equally_likely(size, keep):
 
 @pytest.mark.parametrize(("bounds", "kept"), [([0, 3, 9], 2), ([0, 3, 3, 9], 10), ([0, 1, 2], 0)])
 def test_lime_perturbs_one_sequence_of_a_pair_at_a_time(bounds, kept):
-    from eraser_hub.attribution.attribution import lime_sets_of_sequences
+    from eraser_hub.attribution.methods.lime import lime_sets_of_sequences
 
     sets = lime_sets_of_sequences(np.random.default_rng(1), bounds, 12, kept)
     assert len(sets) == 12 and sets[0].tolist() == list(range(bounds[-1]))
@@ -239,7 +239,7 @@ def test_a_pickle_is_not_opened_without_trust(tmp_path):
     import joblib
 
     joblib.dump(fitted(), tmp_path / "m.joblib")
-    with refused("option-missing", "--trust-pickle", file="m.joblib"):
+    with refused("option-missing", "trust_pickle", file="m.joblib"):
         open_model(tmp_path / "m.joblib")
     assert open_model(tmp_path / "m.joblib", trust_pickle=True).label_names == ("NEG", "POS")
 

@@ -98,13 +98,13 @@ def test_what_looks_inside_is_not_rounded_to_half_precision(network, tokenizer, 
 def test_a_device_that_is_not_there(name):
     if name.startswith("cuda") and torch.cuda.is_available() and name != "cuda:99":
         pytest.skip("it is there")
-    with refused("device", "--device", repr(name)):
+    with refused("device", "device", repr(name)):
         devices.device_for(name)
     assert devices.device_for("cpu").type == "cpu"
 
 
 def test_an_unknown_precision():
-    with refused("option-value", "--precision", "auto, float32, bfloat16, float16", "'int8'"):
+    with refused("option-value", "precision", "auto, float32, bfloat16, float16", "'int8'"):
         devices.half_type("int8", torch.device("cpu"))
     types = {precision: devices.half_type(precision, torch.device("cpu")) for precision in devices.PRECISIONS}
     assert types == {"auto": None, "float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -212,7 +212,7 @@ def test_memory_for_not_even_one():
     def work(items):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
 
-    with refused("device", "--window"):
+    with refused("device", "window"):
         in_halves(work, [1, 2, 3], Notes())
 
 
@@ -249,7 +249,7 @@ def test_a_network_that_does_not_fit(network, tokenizer, monkeypatch):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(broken, "to", to)
-    with refused("device", "--device cpu"):
+    with refused("device", "`device` cpu"):
         SequenceModel(broken, tokenizer)
 
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eraser_hub.attribution import Instance, explain_instances, open_model
+from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings, settings_for
 from eraser_hub.attribution.transformers.question_answering import LONGEST_ANSWER
-from eraser_hub.attribution.work import Job
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.systems.networks.systems import SYSTEMS
 from eraser_hub.systems.networks.vocabulary import Vocabulary

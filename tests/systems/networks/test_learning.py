@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from eraser_hub.attribution import explain_instances, open_model
+from eraser_hub.attribution.job import Job
 from eraser_hub.attribution.labels import align_labels
-from eraser_hub.attribution.open import selects
+from eraser_hub.attribution.open import opener_of, opening_of
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import settings_for
-from eraser_hub.attribution.work import Job
 from eraser_hub.systems.train.data import Data
 from eraser_hub.systems.train.recipe import Recipe
 from eraser_hub.systems.train.training import train_model
@@ -173,7 +173,8 @@ def test_a_model_that_selects_nothing_says_so(planted, tmp_path):
 def test_explain_erases_a_selector_s_own_rationale_unless_told_otherwise(hub, tmp_path):
     job = Recipe(str(hub), "movies", "train", "", "lei", hyper=("embedding_size=4", "hidden_size=4"), max_steps=1)
     list(train_model(job, tmp_path / "m", "full", False, say=lambda words: None))
-    assert selects(tmp_path / "m") and not selects(tmp_path)
+    opening = opening_of(tmp_path / "m")
+    assert opener_of(opening).selects(opening) and not opener_of(opening_of(tmp_path)).selects(opening_of(tmp_path))
     job = Job(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
     for number, (more, options, whose) in enumerate(
         (
