@@ -176,8 +176,7 @@ def need_what_is_not_installed() -> None:
 
 
 def run_out_of_memory() -> None:
-    from eraser_hub.attribution.adapter import Notes
-    from eraser_hub.attribution.memory import in_halves
+    from eraser_hub.attribution.adapter import Notes, in_halves
 
     in_halves(lambda texts: [bytes(1 << 62) for _ in texts], ["a long text"], Notes())
 

@@ -7,10 +7,11 @@ thousand erased inputs of one document cost a thousand forward passes and nothin
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,16 @@ from eraser_hub.records.errors import DataError
 
 from .erasure import Erased
 from .instances import Instance
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+OUT_OF_MEMORY = (
+    "out of memory",
+    "can't allocate memory",
+    "not enough memory",
+    "alloc_failed",
+    "could not create a memory object",
+)
 
 
 def array_of(numbers: Any) -> NDArray[np.float64]:
@@ -258,3 +269,113 @@ class Adapter(ABC):
     def column(self, target: int) -> int:
         """The model's own output column of a label."""
         return int(self.order[target]) if self.order is not None else target
+
+
+def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequence[str] = ()) -> None:
+    """Bring a model's labels into the dataset's order, by name.
+
+    Args:
+        dataset_names: the dataset's ClassLabel names; () where it has none, then the model's own order stays.
+        stated: names stated by hand for the model's outputs (``--labels``).
+
+    Raises:
+        DataError: another number of labels, or names that are not the dataset's.
+    """
+    if adapter.output_names is None:
+        adapter.output_names = adapter.label_names
+    names = tuple(stated) or adapter.output_names
+    if len(set(names)) < len(names):
+        words = f"{adapter.description}: expected different labels, found {', '.join(names[:10])}"
+        raise DataError(words, rule="label-unknown")
+    if not names and not dataset_names and adapter.has_labels:
+        raise DataError(
+            f"{adapter.description} does not name its labels, nor does the dataset: state them, in the model's order, "
+            "with `labels`",
+            rule="option-missing",
+        )
+    if adapter.output_names and len(names) != len(adapter.output_names):
+        words = f"expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
+        raise DataError(words, argument="labels", rule="option-value")
+    if dataset_names:
+        adapter.order = _order(adapter, names, dataset_names)
+        adapter.label_names = tuple(dataset_names)
+    else:
+        adapter.order = np.arange(len(names)) if names else None
+        adapter.label_names = names
+
+
+def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str]) -> NDArray[np.int64]:
+    """The output column of each of the dataset's labels."""
+    listing, in_order = ", ".join(dataset_names), np.arange(len(dataset_names))
+    if not names:
+        if adapter.has_labels:
+            adapter.notes.say(f"the model does not name its labels: taken in the dataset's order {listing}")
+        return in_order
+    if len(names) != len(dataset_names):
+        raise DataError(
+            f"{adapter.description}: expected {len(dataset_names)} labels ({listing}), "
+            f"found {len(names)} ({', '.join(names[:10])})",
+            rule="length",
+        )
+    columns = {name.casefold(): column for column, name in enumerate(names)}
+    if sorted(columns) == sorted(name.casefold() for name in dataset_names):
+        order = np.asarray([columns[name.casefold()] for name in dataset_names])
+        if (order != in_order).any():
+            adapter.notes.say(
+                f"the model's labels stand in another order ({', '.join(names)}): matched by name to {listing}"
+            )
+        return order
+    if all(name.upper() == f"LABEL_{column}" for column, name in enumerate(names)):
+        adapter.notes.say(
+            f"the model names its labels {names[0]}, ..: taken in the dataset's order {listing}; "
+            "say `labels` if it is another"
+        )
+        return in_order
+    raise DataError(
+        f"{adapter.description}: expected the labels {listing}, found {', '.join(names[:10])}; "
+        "state the dataset's name of each output, in the model's order, with `labels`",
+        rule="label-unknown",
+    )
+
+
+def in_halves(
+    work: Callable[[list[Item]], list[Result]], items: Sequence[Item], notes: Notes, all_of: bool = True
+) -> list[Result]:
+    """``work(items)``, in halves as often as memory runs out; says so in ``notes``.
+
+    Args:
+        all_of: the halves' results one after the other; False: the first half's alone, for work whose result does not
+            depend on how many items go together.
+
+    Raises:
+        DataError: out of memory with a single item.
+    """
+    try:
+        return work(list(items))
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        if len(items) == 1:
+            words = "out of memory with a single input; a shorter `window` needs less"
+            raise DataError(words, rule="device") from error
+    half = len(items) // 2
+    notes.say(f"out of memory with {len(items)} inputs at a time: halved to {half}")
+    release_memory()
+    results = in_halves(work, items[:half], notes, all_of)
+    return [*results, *in_halves(work, items[half:], notes)] if all_of else results
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """True for Python's MemoryError and for torch's out-of-memory errors on any device.
+
+    torch.cuda.OutOfMemoryError, the processor's allocator, cuBLAS and oneDNN each have their own words.
+    """
+    words = str(error).lower()
+    return isinstance(error, MemoryError) or any(phrase in words for phrase in OUT_OF_MEMORY)
+
+
+def release_memory() -> None:
+    """Give cached device memory back after an out-of-memory error."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from eraser_hub.records.registry import Registry
 
-from .part import Part
+from .method import DescribedPart
 
 if TYPE_CHECKING:  # the command line lists measures without waiting for numpy
     from .adapter import Adapter
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the command line lists measures without waiting for numpy
 Fields = list[dict[str, Any]]
 
 
-class Measure(Part, ABC):
+class Measure(DescribedPart, ABC):
     """A measure.
 
     Attributes:

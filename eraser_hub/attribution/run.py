@@ -21,14 +21,13 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import operator_path
 from eraser_hub.records.run_record import read_run, write_run
 
-from .adapter import Adapter, Notes
+from .adapter import Adapter, Notes, align_labels
 from .attribution import ALL_ZERO
 from .costs import PROBED, cost_in_words, inputs_of, seconds_of
 from .dataset import Split, kd_of, open_split, queries_differ
 from .given import Given, GivenScores, GoldRationales, KnownBounds, given_rationales
 from .instances import Instance, chunks_of
 from .job import Engine, Job
-from .labels import align_labels
 from .measures.aopc_bounds import NO_SPAN
 from .measures.distances import training_texts
 from .measures.tokens_to_flip import NEVER_FLIPPED
@@ -41,10 +40,9 @@ from .outputs import (
     refuse_stopped,
     write_predictions,
 )
-from .ray_engine import explain_on_ray
 from .runner import INFILLED, Runner
 from .settings import GIVEN, HUMAN, OWN, SPANS, ExplainSettings, settings_for
-from .work import ChunkResult, Worker, infiller_of_job, model_of
+from .work import ChunkResult, Worker, explain_on_ray, infiller_of_job, model_of
 
 if TYPE_CHECKING:
     from .transformers.infilling import Infiller
@@ -191,13 +189,12 @@ def explain(
         model: an opened model in place of ``job.model`` (local engine alone).
         max_inputs: how many inputs the run may take at most.
         spell: writes the names of arguments in what a reader must know as the caller knows them.
-        on_cost: called before the run with a line on what it costs, where ``max_inputs`` or something that may cost
-            much is asked for.
+        on_cost: called before the run with a line on what it costs, where that is asked for or may be much.
         on_progress: called with (instances, forward passes) as they are done.
 
     Raises:
-        DataError: anything wrong with data, model or settings; a stopped run, or without ``force`` a result, that was
-            made otherwise; more than ``max_inputs`` inputs.
+        DataError: wrong data, model or settings; a stopped run, or without ``force`` a result, that was made otherwise;
+            more than ``max_inputs`` inputs.
     """
     results = _places(job, settings, out, engine)
     split = split_of(job, settings.seed)
@@ -228,8 +225,7 @@ def explain(
             on_progress(result.facts["instances"], 0)
         count, notes = _write_results(results, partial, plan)
         notes.words = list(map(spell, notes.words))
-        seconds = time.perf_counter() - start
-        report = _report(results, plan, (count, resumed, inputs, passes, seconds), notes)
+        report = _report(results, plan, (count, resumed, inputs, passes, time.perf_counter() - start), notes)
         for operator, path in results.items():
             _write_run(path, report, plan, operator)
         partial.close(remove=True)

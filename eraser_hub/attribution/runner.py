@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import INFILL
 
-from .adapter import Adapter, Encoded, Notes, View, array_of
+from .adapter import Adapter, Encoded, Notes, View, array_of, in_halves, out_of_memory, release_memory
 from .erasure import Erased, full
 from .instances import Instance
-from .memory import in_halves, out_of_memory, release_memory
 
 KEPT_SIZE = 500_000  # tokens of inputs that are kept between finding equal ones and running them
 MOST_OFF = 1e-3  # by which the sum of a row of probabilities may differ from 1 (half precision)

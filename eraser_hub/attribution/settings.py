@@ -22,8 +22,7 @@ from eraser_hub.records.operators import ERASE_MODES, INFILL
 from eraser_hub.version import __version__
 
 from .measure import MEASURES, Measure
-from .method import METHODS, Method
-from .part import OPEN, Part, Range, Setting
+from .method import METHODS, OPEN, DescribedPart, Method, Range, Setting
 
 GIVEN = "given"  # no method of ours: the scores come with the instances
 SPANS = "rationales"  # no scores at all: the rationales come with the instances
@@ -299,7 +298,7 @@ def _place(measure: type[Measure]) -> int:
 
 def own_settings() -> dict[str, Setting]:
     """Return the settings of all methods and measures that there is no field for."""
-    parts: list[type[Part]] = [*METHODS.values(), *MEASURES.values()]
+    parts: list[type[DescribedPart]] = [*METHODS.values(), *MEASURES.values()]
     return {name: setting for part in parts for name, setting in part.settings.items()}
 
 

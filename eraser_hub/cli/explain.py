@@ -151,14 +151,7 @@ def explain(options: ExplainOptions, job_values: dict[str, Any], settings_values
     for way in filter(None, ways):
         choice(lambda: ERASE_MODES, "--erase")(way)
     _refuse(options.out, options.draws, options.method)
-    job = Job(
-        dataset=at_revision(options.dataset, options.revision),
-        labels=tuple(name.strip() for name in options.labels.split(",")) if options.labels else (),
-        rationales=options.rationales or "",
-        infill=options.infill or "",
-        **chosen(options, "config split model"),
-        **job_values,
-    )
+    job = _job(options, job_values)
     rates = options.fidelity_rates
     settings, size = settings_for_job(
         job,
@@ -177,6 +170,17 @@ def explain(options: ExplainOptions, job_values: dict[str, Any], settings_values
     total = min((number for number in limits if number is not None), default=None)
     bar = Bar(None if total is None else total * draws, options.quiet)
     _run(job, settings, outs, bar, **chosen(options, "resume force engine workers max_inputs"))
+
+
+def _job(options: ExplainOptions, values: dict[str, Any]) -> Job:
+    return Job(
+        dataset=at_revision(options.dataset, options.revision),
+        labels=tuple(name.strip() for name in options.labels.split(",")) if options.labels else (),
+        rationales=options.rationales or "",
+        infill=options.infill or "",
+        **chosen(options, "config split model"),
+        **values,
+    )
 
 
 def _own(pairs: Sequence[str]) -> dict[str, Any]:

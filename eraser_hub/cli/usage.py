@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 import typer
 from typer.models import OptionInfo
 
-from eraser_hub.attribution.part import LARGEST, OPEN, Range
+from eraser_hub.attribution.method import LARGEST, OPEN, Range
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import HubDataset
 from eraser_hub.records.errors import printable, visible

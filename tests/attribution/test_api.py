@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eraser_hub.attribution import ExplainSettings, Instance, explain_instances, explain_texts, open_model
-from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.adapter import align_labels
 
 from ..refusals import refused
 from .conftest import CountingModel

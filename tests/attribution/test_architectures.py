@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import empty, full, only, without
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings

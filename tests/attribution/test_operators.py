@@ -60,7 +60,7 @@ def whole(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines: list[str] = []
     report = explain(job, SETTINGS, folder / "p.jsonl", on_cost=lines.append)
     stated = int(lines[0].removeprefix("cost: at most ").partition(" ")[0].replace(",", ""))
-    assert "--infill" in lines[0] and stated >= report.inputs
+    assert "`infill`" in lines[0] and stated >= report.inputs
     assert report.lines()[0] == ", ".join(str(folder / f"p.{way}.jsonl") for way in WAYS) + ": 9 instances each"
     return folder
 
@@ -144,10 +144,10 @@ def test_inputs_are_counted_before_the_run(job, tmp_path):
 @pytest.mark.parametrize(
     ("words", "rule", "mentions"),
     [
-        (["--erase", "infill"], "option-value", ["--infill", "''"]),
-        (["--erase", "remove,remove"], "option-value", ["--erase", "('remove', 'remove')"]),
+        (["--erase", "infill"], "option-value", ["infill", "''"]),
+        (["--erase", "remove,remove"], "option-value", ["erase", "('remove', 'remove')"]),
         (["--erase", "remove,melt"], "", ["--erase", "remove, mask, pad, infill", "'melt'"]),
-        (["--infill", "MODEL"], "option-value", ["--infill", "--erase infill", "'masked'"]),
+        (["--infill", "MODEL"], "option-value", ["infill", "`erase` infill", "'masked'"]),
         (["--erase", "infill", "--infill", "LINEAR"], "model", ["LINEAR"]),
     ],
 )

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from eraser_hub.attribution import Instance, explain_instances, explain_texts, open_model
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.attribution import _shares
 from eraser_hub.attribution.erasure import Erased, occluded, tokens_at, top
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.methods.integrated_gradients import points_of
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import GIVEN, SPANS, settings_for
@@ -480,7 +480,7 @@ def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer_folder, tmp
     assert "not trained with --paper eraser" in done.stderr
     assert "paper:eraser|method:lime|kd:0.1|" in done.stderr and "--aopc-thresholds 0.003 0.01" in done.stderr
     for paper, more, rule, mention in (
-        ("carton2020", ("--tokenizer", str(tmp_path)), "model", "--tokenizer"),
+        ("carton2020", ("--tokenizer", str(tmp_path)), "model", "tokenizer"),
         ("carton2020", ("--tokenizer", tokenizer_folder, "--eval-split", ""), "option-missing", "--eval-split"),
         ("eraser", ("--tokenizer", tokenizer_folder), "option-conflict", "--tokenizer"),
     ):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+from eraser_hub.attribution.adapter import out_of_memory
 from eraser_hub.attribution.job import Precision
-from eraser_hub.attribution.memory import out_of_memory
 from eraser_hub.records.errors import DataError, first_line, shown
 
 PRECISIONS = get_args(Precision)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import Notes
-from eraser_hub.attribution.memory import in_halves, out_of_memory
+from eraser_hub.attribution.adapter import Notes, in_halves, out_of_memory
 from eraser_hub.attribution.methods.integrated_gradients import points_of
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError

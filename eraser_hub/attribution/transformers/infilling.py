@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.attribution.adapter import in_halves
 from eraser_hub.attribution.erasure import generator
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.memory import in_halves
 from eraser_hub.records.errors import DataError
 
 from .devices import doubled

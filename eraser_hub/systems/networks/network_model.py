@@ -11,9 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View
+from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, in_halves
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.memory import in_halves
 from eraser_hub.attribution.transformers.devices import device_for, doubled, half_type, half_words, placed
 from eraser_hub.attribution.transformers.gradients import FULL_LENGTH_ROWS, embedding_scores
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View
+from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, align_labels
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.records.errors import DataError
 
 from .selectors import Selector, Stage

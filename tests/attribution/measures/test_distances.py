@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.engine import explain_chunk
 from eraser_hub.attribution.erasure import full, only, without
 from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.measures.distances import RIDGE, Distances, entropies, fitted
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.runner import Runner

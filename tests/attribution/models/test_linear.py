@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import full, only, without
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.models.sklearn_model import MASK, PipelineModel, load_pipeline
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner

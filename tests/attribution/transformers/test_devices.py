@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eraser_hub.attribution.adapter import Notes
+from eraser_hub.attribution.adapter import Notes, align_labels, in_halves, out_of_memory
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import full, only, without
-from eraser_hub.attribution.labels import align_labels
-from eraser_hub.attribution.memory import in_halves, out_of_memory
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
@@ -65,7 +63,7 @@ def test_half_precision_keeps_the_heads_digits(network, tokenizer, precision):
     kind = getattr(torch, precision)
     plain, half = network(), opened(network(), tokenizer, precision=precision)
     assert half.half is kind and opened(network(), tokenizer).half is None
-    assert any(f"passes in {precision}" in words and "--precision float32" in words for words in half.notes.words)
+    assert any(f"passes in {precision}" in words and "`precision` float32" in words for words in half.notes.words)
     documents = [instance("good plays film" + " the" * n, str(n)) for n in range(12)]
     windows = [half.encode(one).view(np.ones(len(one.tokens), dtype=bool), "remove").data[0] for one in documents]
     inputs = half.tensors(windows)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.engine import explain_instances
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.attribution.transformers.sequence_model import SequenceModel
 

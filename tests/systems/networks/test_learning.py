@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from eraser_hub.attribution import explain_instances, open_model
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.job import Job
-from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.open import opener_of, opening_of
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import settings_for

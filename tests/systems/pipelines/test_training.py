@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from eraser_hub.attribution import explain_instances, open_model
-from eraser_hub.attribution.labels import align_labels
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.open import opener_of, opening_of
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.samples.plant import CUES, FILLER

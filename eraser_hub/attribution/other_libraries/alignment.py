@@ -11,7 +11,7 @@ import numpy as np
 from eraser_hub.records.built import LABEL_COLUMNS
 from eraser_hub.records.errors import DataError, shown
 
-from .instances import READERS, Instance
+from ..instances import READERS, Instance
 
 IGNORED = -100  # the label that torch's cross entropy leaves out
 UNLIMITED = 1 << 20  # transformers writes 10**30 where a tokenizer knows no longest input
@@ -119,7 +119,7 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
         DataError: a row that is not as it should be; a tokenizer that takes no words.
         ValueError: a length that leaves no room for text, or a stride that leaves no progress.
     """
-    from .transformers.words import CutWords
+    from ..transformers.words import CutWords
 
     instance, words = instance_of_row(row), CutWords(tokenizer)
     places = [(number, at) for number, document in enumerate(instance.documents) for at in range(len(document))]
