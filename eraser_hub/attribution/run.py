@@ -188,13 +188,12 @@ def explain(
         workers: of the engine ``ray``, each with a model.
         model: an opened model in place of ``job.model`` (local engine alone).
         max_inputs: how many inputs the run may take at most.
-        spell: writes the names of arguments in what a reader must know as the caller knows them.
-        on_cost: called before the run with a line on what it costs, where that is asked for or may be much.
+        spell: writes arguments' names as the caller knows them.
+        on_cost: called with a line on what the run costs, where that is asked for or may be much.
         on_progress: called with (instances, forward passes) as they are done.
 
     Raises:
-        DataError: wrong data, model or settings; a stopped run, or without ``force`` a result, that was made otherwise;
-            more than ``max_inputs`` inputs.
+        DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
     results = _places(job, settings, out, engine)
     split = split_of(job, settings.seed)

@@ -257,7 +257,7 @@ def test_no_mask_token():
 
 @pytest.mark.parametrize("method", ["gradient", "attention", "coefficients", "integrated-gradients"])
 def test_a_method_that_the_model_does_not_allow(method):
-    with refused("unsupported", f"--method {method}", "CountingModel", "random, occlusion, lime"):
+    with refused("unsupported", f"`method` {method}", "CountingModel", "kernel-shap, lime, occlusion"):
         explained([instance(DOCUMENT)], method=method)
 
 
@@ -300,8 +300,8 @@ def test_labels_in_another_order_are_matched_by_name():
     ("names", "given", "rule", "mentions"),
     [
         (("a", "b", "c"), (), "length", ("2", "(NEG, POS)", "3", "(a, b, c)")),
-        (("no", "yes"), (), "label-unknown", ("NEG, POS", "no, yes", "--labels")),
-        (("no", "yes"), ("NEG",), "option-value", ("--labels", "2", "1")),
+        (("no", "yes"), (), "label-unknown", ("NEG, POS", "no, yes", "labels")),
+        (("no", "yes"), ("NEG",), "option-value", ("labels", "2", "1")),
         (("NEG", "NEG"), (), "label-unknown", ("NEG, NEG",)),
         (lambda: ("NEG", "POS"), (), "model", ("CountingModel.label_names", "<lambda>")),
         ("NP", (), "model", ("CountingModel.label_names", "'NP'")),
@@ -323,7 +323,7 @@ def test_labels_stated_by_hand_and_generic_ones():
     model.label_names = ("LABEL_0", "LABEL_1")
     adapter = PlainModel(model)
     align_labels(adapter, ("NEG", "POS"))
-    assert adapter.order.tolist() == [0, 1] and "say --labels" in adapter.notes.words[0]
+    assert adapter.order.tolist() == [0, 1] and "say `labels`" in adapter.notes.words[0]
 
 
 def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():

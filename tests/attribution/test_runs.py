@@ -534,7 +534,7 @@ def test_a_validation_split_without_labels_is_not_evaluated_on(hub, tmp_path):
     assert "logistic-regression" in found.stdout and "accuracy" not in found.stdout
     assert "--eval-split" in found.stderr
     shutil.rmtree(tmp_path / "m")
-    with refused("label-missing", "`eval_split` val", file=data):
+    with refused("label-missing", "--eval-split val", file=data):
         raise call(*options, "--eval-split", "val", verb="train").exception
     assert not (tmp_path / "m").exists()  # told before the training, not after it
     found = call(
