@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from eraser_hub.metrics.fields import (
     AOPC_BOUNDS,
@@ -16,13 +16,15 @@ from eraser_hub.metrics.fields import (
     OCCLUDED_FIELD,
     SOFT_MASKS,
 )
-from eraser_hub.papers.presets import PRESETS, Choices, Preset, preset
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.operators import ERASE_MODES, INFILL
 from eraser_hub.version import __version__
 
 from .measure import MEASURES, Measure
 from .method import METHODS, OPEN, DescribedPart, Method, Range, Setting
+
+if TYPE_CHECKING:  # the command line reads the declaration without waiting for numpy
+    from eraser_hub.papers.presets import Choices, Preset
 
 GIVEN = "given"  # no method of ours: the scores come with the instances
 SPANS = "rationales"  # no scores at all: the rationales come with the instances
@@ -194,7 +196,7 @@ class ExplainSettings:
     @property
     def choices(self) -> Choices:
         """How scores and inputs are made where no attribute says it."""
-        return preset(self.paper).choices
+        return preset_of(self.paper).choices
 
     @property
     def scores_erased(self) -> bool:
@@ -277,7 +279,7 @@ class ExplainSettings:
             return self
         for name in (*(one.asked for one in self.measures), "random_draws", "fidelity_trials"):
             value = getattr(self, name, None) or self.more.get(name)
-            if value and value != preset(self.paper).settings.get(name):
+            if value and value != preset_of(self.paper).settings.get(name):
                 words = "the perturbation benchmark's results have no place for it"
                 raise DataError(words, argument=name, rule="unsupported")
         return replace(self, bins=(), fidelity_trials=0)
@@ -323,11 +325,13 @@ def _check(name: str, kind: Any, value: Any) -> None:
 
 
 def preset_of(paper: str) -> Preset:
-    """Return `preset`, for a name that may be none.
+    """Return :func:`papers.presets.preset`, for a name that may be none.
 
     Raises:
         DataError: an unknown paper.
     """
+    from eraser_hub.papers.presets import PRESETS, preset
+
     if paper not in ("", *PRESETS):
         words = f"expected one of {', '.join(PRESETS)}, found {shown(paper)}"
         raise DataError(words, argument="paper", rule="option-value")

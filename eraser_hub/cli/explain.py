@@ -13,7 +13,6 @@ import typer
 from eraser_hub.attribution.job import Engine, Job
 from eraser_hub.attribution.method import METHODS
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.papers.presets import PRESETS
 from eraser_hub.records.errors import spelled
 from eraser_hub.records.operators import ERASE_MODES
 
@@ -32,6 +31,12 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a result that was 
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
 
+def _papers() -> Sequence[str]:
+    from eraser_hub.papers.presets import PRESETS
+
+    return PRESETS
+
+
 Method = Annotated[
     str | None,
     typer.Option(
@@ -42,8 +47,8 @@ Method = Annotated[
 Paper = Annotated[
     str | None,
     typer.Option(
-        callback=choice(lambda: PRESETS, "--paper"),
-        help=f"A paper's own choices wherever no option says otherwise: {', '.join(PRESETS)}.",
+        callback=choice(_papers, "--paper"),
+        help="A paper's own choices wherever no option says otherwise: eraser, wang2022 or carton2020.",
     ),
 ]
 

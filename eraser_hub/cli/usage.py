@@ -50,7 +50,8 @@ def takes(
             words = helps.get(name)
             if words and each is not options:  # a docstring of the library goes on in the middle of a sentence
                 words = words[0].upper() + words[1:]
-            parameters[name] = _parameter(parameter, hints[name], words, renamed.get(name, name))
+            flag = each is not options
+            parameters[name] = _parameter(parameter, hints[name], words, renamed.get(name, name), flag)
 
     def verb(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
@@ -72,8 +73,8 @@ def _helps(declared: type) -> dict[str, str]:
     return {name: " ".join(words.replace("``", "").split()) for name, _, words in entries}
 
 
-def _parameter(parameter: inspect.Parameter, hint: Any, words: str | None, name: str) -> inspect.Parameter:
-    """Return a field as a parameter that typer makes an option of."""
+def _parameter(parameter: inspect.Parameter, hint: Any, words: str | None, name: str, flag: bool) -> inspect.Parameter:
+    """Return a field as a parameter that typer makes an option of; with ``flag`` one of bool has no ``--no-``."""
     kind, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     given = next((one for one in more if isinstance(one, OptionInfo)), None)
     option = copy(given) if given is not None else typer.Option()
@@ -82,7 +83,7 @@ def _parameter(parameter: inspect.Parameter, hint: Any, words: str | None, name:
     spelling = f"--{name.replace('_', '-')}"
     if given is None and name != parameter.name:
         option.param_decls = (spelling,)
-    if given is None and kind is bool:
+    if given is None and kind is bool and flag:
         option.param_decls = (spelling,)
     if given is None and kind == bool | None:
         option.param_decls = (f"{spelling}/--no-{spelling[2:]}",)

@@ -115,9 +115,9 @@ def test_what_it_predicts_is_what_the_benchmark_takes():
         for field, kept in (("rationale_pred_label", True), ("non_rationale_pred_label", False)):
             rest = tuple(word for at, word in enumerate(one.tokens) if (at in found["rationale"][0]) == kept)
             assert found[field] == model.answer_text(model.encode(replace(one, documents=(rest,))))[0]
-    with refused("unsupported", "--method occlusion", "AnswerPointer"):
+    with refused("unsupported", "`method` occlusion", "AnswerPointer"):
         list(explain_instances(model, [one], ExplainSettings(method="occlusion"), kind="perturbation"))
-    with refused("unsupported", "--method random", "AnswerPointer"):
+    with refused("unsupported", "`method` random", "AnswerPointer"):
         list(explain_instances(model, [one], ExplainSettings(method="random")))
 
 
