@@ -18,7 +18,7 @@ from .fields import SOFT_FIELDS as SOFT_FIELDS
 from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
-from .instances import InstanceBatches, Scores
+from .instances import InstanceBatches, InstanceScores
 from .joining import DocumentLengths
 from .offences import InputError, Rules
 from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts, fields_of, left_out_said
@@ -128,7 +128,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         random_baseline: bool | int = False,
         sentence_threshold: float = 0.5,
         only_predicted: bool = False,
-    ) -> Scores:
+    ) -> InstanceScores:
         thresholds = _thresholds(iou_threshold, iou_thresholds)
         check_policy(auprc_policy)
         shuffles = _shuffles(random_baseline)
@@ -155,7 +155,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         if rows is not None:
             statistics = statistics.take(rows)
         notes = [*left_out_said(left_out), *agreement.notes()]
-        return Scores(statistics, agreement.signature_settings(), {}, notes, rows)
+        return InstanceScores(statistics, agreement.signature_settings(), {}, notes, rows)
 
 
 def _thresholds(main: float, further: Sequence[float]) -> list[float]:

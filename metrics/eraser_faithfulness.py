@@ -19,7 +19,7 @@ from .fields import HEADLINE
 from .flat import Predictions, References
 from .flatten_arrow import references_from_arrow as references_from_arrow
 from .flatten_rows import ReferenceFlattener as ReferenceFlattener
-from .instances import InstanceBatches, Scores
+from .instances import InstanceBatches, InstanceScores
 from .joining import DocumentLengths
 from .offences import InputError, Offences, Rules
 from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Part, Parts, fields_of, left_out_said
@@ -119,7 +119,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         label_names: Sequence[str] | None = None,
         aopc_thresholds: Sequence[float] = AOPC_THRESHOLDS,
         only_predicted: bool = False,
-    ) -> Scores:
+    ) -> InstanceScores:
         rules = Rules(FIELDS, DOCUMENTS, THRESHOLDS)
         parts = Parts(r, None if r is None else DocumentLengths(r), rules, only_predicted=only_predicted)
         if r is not None:
@@ -143,7 +143,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         statistics, rows = faithfulness.pool.statistics(ids), parts.scored
         if rows is not None:
             statistics = statistics.take(rows)
-        return Scores(statistics, faithfulness.signature_settings(), extra, left_out_said(left_out), rows)
+        return InstanceScores(statistics, faithfulness.signature_settings(), extra, left_out_said(left_out), rows)
 
 
 def _check_rationales(part: Part, offences: Offences) -> None:

@@ -127,7 +127,7 @@ def _by_row(data: Any, flattener: Flattener[Record], names: list[str] | None) ->
     return Batch(record, rows, names)
 
 
-class Scores(NamedTuple):
+class InstanceScores(NamedTuple):
     """What a module makes of instances.
 
     Attributes:
@@ -149,7 +149,7 @@ class InstanceBatches(Batches[Batch[Any]]):
     """A mixin before ``evaluate.Metric`` for modules that score ERASER instances.
 
     The class defines ``_measure(predictions, references, label_names, only_predicted, **settings)``, which gives a
-    `Scores`; references may be None where they are not needed.
+    `InstanceScores`; references may be None where they are not needed.
 
     Attributes:
         references_needed: whether there must be references.
@@ -158,7 +158,7 @@ class InstanceBatches(Batches[Batch[Any]]):
 
     references_needed = True
     REFERENCE_COLUMNS: ClassVar[Sequence[str]] = ()
-    _measure: Callable[..., Scores]
+    _measure: Callable[..., InstanceScores]
 
     def _keep(self, data: Any, side: str) -> Batch[Any]:
         return flat_predictions(data) if side == "prediction" else flat_references(data, self.REFERENCE_COLUMNS)
