@@ -94,7 +94,11 @@ def _plain(hint: Any) -> tuple[Any, list[Any]]:
 
 def spellings(command: Any) -> dict[str, str]:
     """How a command spells the arguments of the Python call: options with their dashes, others in capitals."""
-    named = {p.name: p.opts[0] if p.opts[0].startswith("-") else p.name.upper() for p in command.params if p.name}
+    named = {
+        p.name: p.opts[0] if p.opts[0].startswith("-") else getattr(p, "metavar", None) or p.name.upper()
+        for p in command.params
+        if p.name
+    }
     return {**named, **{name.removesuffix("_"): spelling for name, spelling in named.items()}}
 
 
@@ -129,9 +133,9 @@ def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signat
         signatures: stand below a text, in comments of LaTeX, on stderr beside CSV.
     """
     if format == "json":
-        from eraser_hub.scoring.result import as_json
+        from eraser_hub.scoring.scores import json_bytes
 
-        typer.echo(as_json(content), nl=False)
+        typer.echo(json_bytes(content), nl=False)
         return
     if format == "latex":
         typer.echo("\n".join(f"% {visible(line)}" for line in signatures))
