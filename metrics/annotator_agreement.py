@@ -14,7 +14,7 @@ from .fields import ANNOTATOR_ROW
 from .offences import InputError, Offences
 from .pool import Described, Statistics, divide, info_of
 from .results import scored_of
-from .rows import Reader, RowColumns, by_id, check_partners
+from .rows import CellReader, RowColumns, by_id, check_partners
 from .sources import ERASER
 
 KEYS = ("cohen_kappa", "p", "r", "f1")
@@ -36,7 +36,7 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
     return scores
 
 
-def _marks(reader: Reader) -> np.ndarray | None:
+def _marks(reader: CellReader) -> np.ndarray | None:
     """0/1 (annotators, tokens), or None and a fault."""
     value = reader.row.get("annotators")
     several = as_list(value) or []
@@ -114,7 +114,7 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
             check_partners(rows, further, offences, only_predicted)
         values, means = np.zeros((len(rows), 10)), np.full((len(rows), 4), np.nan)
         for at, (name, row) in enumerate(rows.items()):
-            marks = _marks(Reader(row, name, offences, side))
+            marks = _marks(CellReader(row, name, offences, side))
             if marks is None:
                 continue
             scores = agreement(marks)

@@ -19,7 +19,7 @@ from .fields import FIDELITY_FIELDS, FIDELITY_ROW, ID_FIELDS, INSTANCE, OCCLUDED
 from .offences import InputError, Offences
 from .pool import Described, Statistics, divide, info_of
 from .results import scored_of
-from .rows import Reader, RowColumns, by_id, check_partners, optional_fields
+from .rows import CellReader, RowColumns, by_id, check_partners, optional_fields
 from .sources import HUMAN_RATIONALES
 
 CURVES = ("sufficiency_curve", "comprehensiveness_curve")
@@ -39,13 +39,13 @@ class _Point(NamedTuple):
     p: tuple[float, ...]  # of `FIDELITY_FIELDS`
 
 
-def _probability(value: Any, field: str, reader: Reader) -> float:
+def _probability(value: Any, field: str, reader: CellReader) -> float:
     number = as_number(value)
     sound = number is not None and 0 <= number <= 1
     return number or 0.0 if reader.expect(sound, field, "a probability in [0, 1]", value, "range") else 0.0
 
 
-def _of_label(scores: Any, label: Any, field: str, reader: Reader) -> float:
+def _of_label(scores: Any, label: Any, field: str, reader: CellReader) -> float:
     """The label's probability in {label: probability}; a fault where that is no distribution or lacks the label."""
     there = isinstance(scores, Mapping) and scores.get(label) is not None
     if not reader.expect(there, field, f"a probability of the label {label!r}", scores, "score-missing"):
@@ -57,7 +57,7 @@ def _of_label(scores: Any, label: Any, field: str, reader: Reader) -> float:
     return as_number(scores[label]) or 0.0
 
 
-def _place(row: Row, where: str, reader: Reader) -> tuple[float, int]:
+def _place(row: Row, where: str, reader: CellReader) -> tuple[float, int]:
     """Occlusion rate (to nine digits: 0.1 + 0.2 is 0.3) and trial of a row."""
     value, trial = row.get("occlusion_rate"), as_scalar(row.get("trial", 0))
     rate = as_number(value)
@@ -67,7 +67,7 @@ def _place(row: Row, where: str, reader: Reader) -> tuple[float, int]:
     return round(rate or 0.0, 9), trial if reader.expect(whole, f"{where}trial", "a whole number", trial) else 0
 
 
-def _instance_points(reader: Reader) -> list[_Point]:
+def _instance_points(reader: CellReader) -> list[_Point]:
     """The points of an ERASER instance: itself, and its occluded scores."""
     row = reader.row
     label, occluded = row.get("classification"), row.get(OCCLUDED_FIELD)
@@ -95,7 +95,7 @@ def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Po
     if any(SCORE_FIELDS["full"] in row for row in rows):
         named = by_id(rows, "prediction", offences)
         optional_fields(list(named.items()), (OCCLUDED_FIELD,), "prediction", offences)
-        return {name: _instance_points(Reader(row, name, offences)) for name, row in named.items()}, named
+        return {name: _instance_points(CellReader(row, name, offences)) for name, row in named.items()}, named
     curves = any(row.get("occlusion_rate") is not None for row in rows)
     identified = any(row.get(field) is not None for row in rows for field in ID_FIELDS)
     if curves and not identified:
@@ -104,13 +104,13 @@ def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Po
     if curves:
         for at, row in enumerate(rows):
             named = by_id([row], "prediction", offences)
-            flat += [(name, row, _place(row, f"row {at}: ", Reader(row, name, offences))) for name in named]
+            flat += [(name, row, _place(row, f"row {at}: ", CellReader(row, name, offences))) for name in named]
     else:
         named = by_id(rows, "prediction", offences) if identified else {str(at): row for at, row in enumerate(rows)}
         flat = [(name, row, (None, 0)) for name, row in named.items()]
     points: dict[str, list[_Point]] = {}
     for name, row, place in flat:
-        p = tuple(_probability(row.get(key), key, Reader(row, name, offences)) for key in FIDELITY_FIELDS)
+        p = tuple(_probability(row.get(key), key, CellReader(row, name, offences)) for key in FIDELITY_FIELDS)
         points.setdefault(name, []).append(_Point(*place, p))
     return points, {name: row for name, row, _ in reversed(flat)}
 

@@ -16,7 +16,7 @@ from .pool import Statistics, divide, info_of
 from .presets import WANG2022, check_paper
 from .rank_consistency import average_precisions
 from .results import scored_of
-from .rows import Reader, RowColumns, by_id, check_partners, optional_fields
+from .rows import CellReader, RowColumns, by_id, check_partners, optional_fields
 from .sources import FINE_GRAINED
 
 KEYS = ("map", "map_prefix_hits", "map_full_ranking")
@@ -28,7 +28,7 @@ def _finalize(keys: Sequence[str], sums: np.ndarray) -> dict[str, np.ndarray]:
     return {key: divide(sums[..., at], sums[..., -1], np.nan) for at, key in enumerate(keys)}
 
 
-def _sequences(reader: Reader, field: str) -> list[list[str]]:
+def _sequences(reader: CellReader, field: str) -> list[list[str]]:
     """The row's ranked tokens per sequence; none and a fault where they are something else."""
     value = reader.row.get(field)
     sequences = as_list(value) or []
@@ -46,7 +46,7 @@ def _sequences(reader: Reader, field: str) -> list[list[str]]:
     return [as_list(sequence) or [] for sequence in sequences]
 
 
-def _perturbed(reader: Reader) -> list[str]:
+def _perturbed(reader: CellReader) -> list[str]:
     """The ids of a record's perturbed ones."""
     kind, value = reader.row.get("sample_type"), reader.row.get("rel_ids")
     known = isinstance(kind, str) and kind in ("ori", "disturb")
@@ -73,7 +73,7 @@ def _share_said(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row
         value = row.get("kd")
         numbers = [as_number(share) for share in (as_list(value) or [value])]
         sound = value is None or all(share is not None and 0 < share <= 1 for share in numbers)
-        Reader(row, name, offences).expect(sound, "kd", "a share in (0, 1], or one per sequence", value, "range")
+        CellReader(row, name, offences).expect(sound, "kd", "a share in (0, 1], or one per sequence", value, "range")
         shares[",".join(f"{share:g}" for share in dict.fromkeys(numbers) if share is not None)] = None
     if list(shares) != [""]:
         return "kd " + " or ".join(filter(None, shares))
@@ -158,13 +158,13 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         pairs = [
             (name, other)
             for name, record in records.items()
-            for other in _perturbed(Reader(record, name, offences, "reference"))
+            for other in _perturbed(CellReader(record, name, offences, "reference"))
         ]
         wanted = dict.fromkeys([*records, *(other for _, other in pairs)])
         check_partners(rows, wanted, offences, only_predicted or paper == WANG2022)
         present = optional_fields([*rows.items()], (FULL, "kd"), "prediction", offences)
         ranked = {
-            field: {name: _sequences(Reader(row, name, offences), field) for name, row in rows.items()}
+            field: {name: _sequences(CellReader(row, name, offences), field) for name, row in rows.items()}
             for field in (TOP, FULL)
             if field == TOP or field in present
         }

@@ -13,7 +13,7 @@ from .offences import InputError, Offences
 from .pool import Described, info_of
 from .quotes import AGAIN, quote_statistics
 from .results import scored_of
-from .rows import Reader, RowColumns, by_id, check_partners
+from .rows import CellReader, RowColumns, by_id, check_partners
 from .sources import ERASER
 from .tokens import sentence_sizes
 
@@ -33,7 +33,7 @@ SCORES: Described = {
 }
 
 
-def _sizes(reader: Reader) -> dict[str, int]:
+def _sizes(reader: CellReader) -> dict[str, int]:
     """Docid -> tokens of a reference's documents."""
     sizes = {}
     for at, document in enumerate(as_list(reader.row.get("documents")) or ()):
@@ -107,7 +107,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         gold = by_id(references or (), "reference", offences)
         if gold:
             check_partners(rows, gold, offences, only_predicted)
-        sizes = {name: _sizes(Reader(row, name, offences, "reference")) for name, row in gold.items()}
+        sizes = {name: _sizes(CellReader(row, name, offences, "reference")) for name, row in gold.items()}
         statistics, counts = quote_statistics(rows, sizes, offences)
         offences.stop()
         settings: dict[str, object] = {"coverage": "documents"} if gold else {}

@@ -10,7 +10,7 @@ from .cells import Row, as_list, as_number
 from .fields import AGAIN_FIELD, ANSWERED, OUTCOME_FIELD, QUOTES_FIELD
 from .offences import Offences
 from .pool import Statistics, divide
-from .rows import Reader
+from .rows import CellReader
 
 # what a model was asked again without, with, or by another model -> (the score, whether the label has to change)
 AGAIN = {
@@ -35,7 +35,7 @@ class Quotes:
     """
 
     def __init__(self, row: Row, name: str, offences: Offences) -> None:
-        self.reader = reader = Reader(row, name, offences)
+        self.reader = reader = CellReader(row, name, offences)
         self.statuses: list[str] = []
         self.spans: list[tuple[str, int, int]] = []
         self.again = dict[str, bool]()

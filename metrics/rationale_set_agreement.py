@@ -18,7 +18,7 @@ from .pool import Described, Pool, info_of
 from .presets import WANG2022, check_paper
 from .rationale_sets import new_p, set_scores
 from .results import scored_of
-from .rows import Reader, RowColumns, by_id, joined, optional_fields
+from .rows import CellReader, RowColumns, by_id, joined, optional_fields
 from .sources import FINE_GRAINED
 
 SCORES: Described = {
@@ -38,11 +38,11 @@ SETS = ("token_f1", "token_f1_single", "iou_f1")
 
 
 @dataclass
-class Pair:
+class ReadPair:
     """A prediction and its reference."""
 
-    ours: Reader
-    theirs: Reader
+    ours: CellReader
+    theirs: CellReader
 
     @property
     def has_gold(self) -> bool:
@@ -59,7 +59,7 @@ def _index(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
-def _index_set(reader: Reader, field: str, value: Any, size: int | None) -> frozenset[int]:
+def _index_set(reader: CellReader, field: str, value: Any, size: int | None) -> frozenset[int]:
     """A list of indices as a set (repeated ones collapse); offences for what is none or lies past the end."""
     items = as_list(value)
     if not reader.expect(items is not None, field, "a list of token indices", value):
@@ -77,7 +77,7 @@ def _index_set(reader: Reader, field: str, value: Any, size: int | None) -> froz
     return frozenset(indices)
 
 
-def _sequences(pair: Pair) -> list[tuple[list[frozenset[int]], frozenset[int]]]:
+def _sequences(pair: ReadPair) -> list[tuple[list[frozenset[int]], frozenset[int]]]:
     """Per sequence of one instance: the gold sets and the predicted set."""
     ours, theirs = pair.ours, pair.theirs
     golds, chosen = as_list(theirs.row.get("rationale_ids")) or [], as_list(ours.row.get("rationale"))
@@ -99,7 +99,7 @@ def _sequences(pair: Pair) -> list[tuple[list[frozenset[int]], frozenset[int]]]:
     return pairs
 
 
-def _probabilities(reader: Reader, field: str) -> dict[Any, float]:
+def _probabilities(reader: CellReader, field: str) -> dict[Any, float]:
     """{label or class number: probability}, {} and a fault for what is no distribution."""
     value = reader.row[field]
     if isinstance(value, Mapping):
@@ -118,7 +118,7 @@ def _probabilities(reader: Reader, field: str) -> dict[Any, float]:
     return numbers
 
 
-def _label_scores(rows: Sequence[Pair], fields: set[str]) -> dict[str, np.ndarray]:
+def _label_scores(rows: Sequence[ReadPair], fields: set[str]) -> dict[str, np.ndarray]:
     """Sufficiency, comprehensiveness, New-P and accuracies of each instance, as far as the fields allow."""
     present = [field for field in PROBABILITIES if field in fields]
     if not present:
@@ -161,7 +161,7 @@ def _label_scores(rows: Sequence[Pair], fields: set[str]) -> dict[str, np.ndarra
     return result
 
 
-def _answer_changes(rows: Sequence[Pair], fields: set[str]) -> dict[str, np.ndarray]:
+def _answer_changes(rows: Sequence[ReadPair], fields: set[str]) -> dict[str, np.ndarray]:
     """New-P where answers stand in the place of labels: strings are equal or not, as in the authors' code."""
     if not fields.issuperset(ERASED_ANSWERS) or fields & set(PROBABILITIES):
         return {}
@@ -174,7 +174,7 @@ def _answer_changes(rows: Sequence[Pair], fields: set[str]) -> dict[str, np.ndar
     return {"new_p": new_p(full, alone, rest).astype(float)}
 
 
-def _answers_as_labels(rows: Sequence[Pair], fields: set[str]) -> str | None:
+def _answers_as_labels(rows: Sequence[ReadPair], fields: set[str]) -> str | None:
     """ "pred_label" where the labels are answers: strings without probabilities, and every reference has an answer."""
     if "pred_label" not in fields or fields & set(PROBABILITIES):
         return None
@@ -183,7 +183,7 @@ def _answers_as_labels(rows: Sequence[Pair], fields: set[str]) -> str | None:
     return "pred_label" if texts and all(row.get("answer", row.get("answers")) is not None for row in golds) else None
 
 
-def _answer_scores(rows: Sequence[Pair], fields: set[str], language: str | None) -> dict[str, np.ndarray]:
+def _answer_scores(rows: Sequence[ReadPair], fields: set[str], language: str | None) -> dict[str, np.ndarray]:
     """F1 of each instance's answer, where predictions carry one."""
     field = "answer" if "answer" in fields else _answers_as_labels(rows, fields)
     if field is None:
@@ -201,7 +201,7 @@ def _answer_scores(rows: Sequence[Pair], fields: set[str], language: str | None)
     return {"answer_f1": scores}
 
 
-def _set_scores(rows: Sequence[Pair], threshold: float, offences: Offences) -> dict[str, np.ndarray]:
+def _set_scores(rows: Sequence[ReadPair], threshold: float, offences: Offences) -> dict[str, np.ndarray]:
     """Agreement with the gold sets, averaged over each instance's sequences; NaN where a reference says it has none."""
     scores = np.full((len(rows), len(SETS)), np.nan)
     for at, pair in enumerate(rows):
@@ -211,7 +211,7 @@ def _set_scores(rows: Sequence[Pair], threshold: float, offences: Offences) -> d
     return dict(zip(SETS, scores.T, strict=True))
 
 
-def _notes(rows: Sequence[Pair], scores: Mapping[str, np.ndarray]) -> list[str]:
+def _notes(rows: Sequence[ReadPair], scores: Mapping[str, np.ndarray]) -> list[str]:
     """What is left out, and for want of what."""
     gold = sum(pair.has_gold for pair in rows)
     needs = {
@@ -304,7 +304,7 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         fields = optional_fields([(name, row) for name, row, _ in joint], optional, "prediction", offences)
         offences.stop()
         rows = [
-            Pair(Reader(row, name, offences), Reader(reference, name, offences, "reference"))
+            ReadPair(CellReader(row, name, offences), CellReader(reference, name, offences, "reference"))
             for name, row, reference in joint
         ]
         with_sets = "rationale" in fields and any(pair.has_gold for pair in rows)

@@ -175,7 +175,7 @@ def _docids(row: Row | None, name: str) -> list[str]:
 
 
 @dataclass
-class Reader:
+class CellReader:
     """One row, and where what is wrong with its cells is reported.
 
     Attributes:

@@ -67,7 +67,7 @@ class OccludedScores(ErasedRecord, _Occlusion):
 
 
 @dataclass(kw_only=True)
-class AopcBounds:
+class AopcBoundsRecord:
     """The least and the greatest AOPC of all rankings."""
 
     lower: float | None = column("the least AOPC", low=-1, high=1, name="comprehensiveness_lower")
@@ -85,7 +85,7 @@ class AopcBounds:
 
 
 @dataclass(kw_only=True)
-class SoftScores:
+class SoftScoresRecord:
     """Soft comprehensiveness and sufficiency of an instance."""
 
     comprehensiveness: float | None = column("of this instance", low=0, high=1, name="soft_comprehensiveness")
@@ -158,8 +158,8 @@ class InstanceRecord:
     occluded_scores: list[OccludedScores] | None = column(
         "rationales with a share of their tokens occluded", scores="fidelity curves"
     )
-    aopc_bounds: AopcBounds | None = column("the least and the greatest AOPC of all orders", scores="naopc_*")
-    soft_scores: SoftScores | None = column("soft comprehensiveness and sufficiency", scores="soft_*")
+    aopc_bounds: AopcBoundsRecord | None = column("the least and the greatest AOPC of all orders", scores="naopc_*")
+    soft_scores: SoftScoresRecord | None = column("soft comprehensiveness and sufficiency", scores="soft_*")
     leave_one_out: list[float] | None = column(
         "p(label) minus p without the token, one number a soft score, documents one after the other", scores="tau_loo"
     )

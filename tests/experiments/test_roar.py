@@ -102,7 +102,7 @@ def test_the_top_of_two_documents():
         ({"bins": ()}, "option-value", ("bins", "()")),
         ({"bins": (0.1, 1.0)}, "option-value", ("bins", "(0.1, 1.0)")),
         ({"split": "train"}, "option-conflict", ("split", "found train")),
-        ({"method": "attention"}, "unsupported", ("--method attention",)),
+        ({"method": "attention"}, "unsupported", ("`method` attention",)),
     ],
 )
 def test_what_is_refused(plan, tmp_path, more, rule, mentions):

@@ -50,7 +50,7 @@ def test_golden_values(corpus: str, totals: bool, reference_scores: Path, corpor
     found = score(*golden_inputs(reference_scores, corpora, corpus), settings).as_json()
     expected = json.loads((reference_scores / corpus / "scores.json").read_text())
     compare(found, expected)
-    ours = {"agreement", "faithfulness", "signature"}
+    ours = {"agreement", "faithfulness", "signature", "config", "split"}
     assert found.keys() - ours == expected.keys()
     assert found["classification_scores"].keys() == expected["classification_scores"].keys()
 

@@ -121,7 +121,7 @@ def best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
 
 
 @dataclass(slots=True)
-class Whole(Encoded):
+class WholeText(Encoded):
     """An instance; an erased one is the instance without the erased tokens, from which is selected anew."""
 
     instance: Instance
@@ -154,8 +154,8 @@ class RationalePipeline(Adapter):
         for stage in (selector.model, classifier):
             stage.notes = self.notes  # what happens in a stage happens in the pipeline
 
-    def encode(self, instance: Instance) -> Whole:
-        return Whole(instance)
+    def encode(self, instance: Instance) -> WholeText:
+        return WholeText(instance)
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         instances = [view.data for view, _ in units]
