@@ -387,7 +387,7 @@ def test_skipped_files_are_named_with_the_reason(samples, tmp_path):
         ("human_performance.jsonl", "predictions"),
         (
             "dev_data.jsonl",
-            "another format (its first line: docids: expected a list of document ids or null, found the string",
+            "another format (its first line: docids: expected a list or null, found the string",
         ),
         ("test_data.jsonl", "another format"),
         ("test.jsonl.bak", "backup"),
