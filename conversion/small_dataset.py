@@ -136,7 +136,7 @@ class SmallDataset(Verbs):
     related: tuple[str, ...] = ()
 
     @abstractmethod
-    def find(self, source: Path, configs: Sequence[str] | None = None) -> Sources:
+    def find(self, folder: Path, configs: Sequence[str] | None = None) -> Sources:
         """Look for the files of the configs, or of all that are there.
 
         Raises:

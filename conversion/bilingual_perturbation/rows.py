@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +32,8 @@ SCHEMA = pa.schema(
         ("position", pa.int32()),
     ]
 )
+# the columns that `check` and `stats` read and that hold no null
+WHOLE = ("id", "tokens", "sample_type", "rel_ids[]", "rationale_ids[]", "has_gold")
 
 
 def row_of(example: Example, config: PerturbationConfig) -> dict[str, Any]:
@@ -63,8 +64,3 @@ def row_of(example: Example, config: PerturbationConfig) -> dict[str, Any]:
         "rationale_ratio": ratio,
         "position": record.line if record else None,
     }
-
-
-def table_of(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows as an Arrow table of SCHEMA."""
-    return pa.Table.from_pylist(list(rows), schema=SCHEMA)

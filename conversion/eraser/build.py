@@ -68,7 +68,7 @@ from .release import ConfigFacts, facts_of
 from .rows import NumberedRows
 from .schema import ANNOTATORS, SCHEMA
 from .sources import BESIDE, chosen_configs, config_of, corpus_folder, fingerprint
-from .splits import BATCH_BYTES, arranged, exceptions, joined, read_backup, read_split, split_facts, table_five
+from .splits import BATCH_BYTES, arranged, exceptions, joined, read_split, split_facts, table_five, with_backup
 
 PARTS = ".parts"
 DOCUMENTS = pa.schema([("docid", pa.string()), ("text", pa.string()), ("position", pa.int32())])
@@ -349,10 +349,7 @@ class _ConfigBuild:
                 runs.append(run)
                 bar.update(int(run.sizes.sum()))
         rows = joined(runs)
-        if backup is None:
-            return rows, len(rows)
-        known = set(rows.table["annotation_id"].to_pylist())
-        return joined([rows, *read_backup(backup, self.config, self.documents, known)]), len(rows)
+        return rows if backup is None else with_backup(rows, backup, self.config, self.documents), len(rows)
 
     def _split(self, file: SplitFile, backup: Path | None) -> None:
         """Write a split's files."""

@@ -68,7 +68,7 @@ def own_config(text: str, path: Path) -> EraserConfig:
     values, lines = _values(text, path)
     said = _checked(values, lines, path)
     languages = [said.language] if isinstance(said.language, str) else said.language or ()
-    for key, fits, expected, rule in (
+    rules: tuple[tuple[str, object, str, Rule], ...] = (
         ("name", NAME.fullmatch(said.name), "a name of letters, digits, '_' and '-'", "file-name"),
         ("name", said.name not in _TAKEN, f"another name than {', '.join(_TAKEN)}", "file-name"),
         ("labels", len(set(said.labels)) == len(said.labels), "each once", "id-twice"),
@@ -79,7 +79,8 @@ def own_config(text: str, path: Path) -> EraserConfig:
             "choice",
         ),
         ("license", _LICENSE.fullmatch(said.license), "the Hub's name of a licence, as cc-by-4.0", "choice"),
-    ):
+    )
+    for key, fits, expected, rule in rules:
         if not fits:
             message = f"expected {expected}, found {shown(values[key])}"
             raise DataError(message, rule=rule, file=path, line=lines[key], field=key)
