@@ -20,7 +20,7 @@ import datasets
 import pyarrow as pa
 
 from eraser_hub.conversion.card import content_version
-from eraser_hub.conversion.eraser.card import HOMEPAGE, TITLE_OF_OWN
+from eraser_hub.conversion.eraser.card import words_of
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG, EraserConfig
 from eraser_hub.conversion.eraser.corpus import CorpusFolder, look_into
 from eraser_hub.conversion.eraser.documents import read_documents
@@ -29,8 +29,6 @@ from eraser_hub.conversion.eraser.rows import full_rows
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.conversion.eraser.sources import config_of, corpus_folder, fingerprint
 from eraser_hub.conversion.eraser.splits import read_split
-from eraser_hub.conversion.features import features_of
-from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
@@ -79,15 +77,7 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def _info(self) -> datasets.DatasetInfo:
         facts = self._corpus.config if self._corpus is not None else CONFIGS[self.config.name]
-        released = facts.name in CONFIGS
-        return datasets.DatasetInfo(
-            description=f"{'ERASER' if released else TITLE_OF_OWN}: {facts.title}. {facts.license_note}",
-            citation=paper("eraser_acl_2020").citation if released else facts.citation,
-            homepage=HOMEPAGE if released else "",
-            license=facts.license,
-            features=features_of(SCHEMA, {"classification": facts.label_names}),
-            version=self.config.version,
-        )
+        return words_of(facts).dataset_info(SCHEMA, version=self.config.version)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         if self._corpus is None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from eraser_hub.conversion.small_dataset import ConfigTables, ConfigWords, SmallDataset, Sources, ends_of
+from eraser_hub.conversion.card import ConfigWords
+from eraser_hub.conversion.small_dataset import ConfigTables, SmallDataset, Sources, ends_of
 from eraser_hub.papers import paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError
@@ -31,7 +32,6 @@ class BilingualPerturbationVerbs(SmallDataset):
     facts = DATASET
     schema = SCHEMA
     whole = WHOLE
-    citation = paper("wang_2022").citation
     wanted = (
         f"DIR, a folder that holds {' '.join(CONFIGS)} (and gold files such as senti_ch_golden.jsonl); "
         f"their authors give them out at {HOMEPAGE}"
@@ -42,6 +42,7 @@ class BilingualPerturbationVerbs(SmallDataset):
             "with rationale sets of tokens where the gold file was at hand.",
             {"label": config.label_names},
             HOMEPAGE,
+            citation=paper("wang_2022").citation,
         )
         for name, config in CONFIGS.items()
     }

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from eraser_hub.conversion.card import ConfigWords
 from eraser_hub.conversion.checks import Finding, Tally, repeated
-from eraser_hub.conversion.small_dataset import ConfigTables, ConfigWords, Row, SmallDataset, Sources, ends_of
+from eraser_hub.conversion.small_dataset import ConfigTables, Row, SmallDataset, Sources, ends_of
 from eraser_hub.papers import paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, shown
@@ -34,7 +35,6 @@ class HumanRationalesVerbs(SmallDataset):
     facts = DATASET
     schema = SCHEMA
     whole = ("id", "tokens[]", "rationale_mask", "rationale_scores", "rationale_ratio", "position")
-    citation = paper("carton_2020").citation
     wanted = (
         f"DIR with sst/trees/train.txt dev.txt test.txt ({SST_URL}) or "
         f"wikiattack/wiki_attack_dev_rationale.csv wiki_attack_test_rationale.csv ({RATIONALES_URL})"
@@ -44,11 +44,13 @@ class HumanRationalesVerbs(SmallDataset):
             "English sentiment trees: a sentence's label, and as rationale the phrases that explain it.",
             LABEL_NAMES["sst"],
             "https://nlp.stanford.edu/sentiment/",
+            citation=paper("carton_2020").citation,
         ),
         "wikiattack": ConfigWords(
             "English comments on Wikipedia talk pages, with what people highlighted as a personal attack.",
             LABEL_NAMES["wikiattack"],
             RATIONALES_URL,
+            citation=paper("carton_2020").citation,
         ),
     }
     notes = {  # noqa: RUF012
