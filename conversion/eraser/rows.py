@@ -70,15 +70,16 @@ def numbered_rows(checked: Checked, label_numbers: Mapping[str, int], *, inclusi
     run, records = checked.run, checked.run.records
     labels = np.fromiter([label_numbers[record.classification] for record in records], np.int64, len(records))
     states, types = _states(records)
+    texts = [evidence.text for evidence in checked.evidences]
     values: dict[str, pa.Array] = {
         "annotation_id": strings([str(record.annotation_id) for record in records]),
         "query": strings([record.query for record in records]),
         "classification": numbers(labels),
         "documents": _lists(checked.offsets, numbers(checked.documents)),
-        "evidences": _evidence_lists(checked, inclusive),
+        "evidences": _evidence_lists(checked, texts, inclusive),
         "query_type": types,
         "position": numbers(np.array(run.numbers, np.int32)),
-        **_derived(checked),
+        **derived(checked.slots, checked.bounds[:, 0], checked.bounds[:, 1], texts, checked.offsets, checked.counts),
     }
     table = pa.Table.from_arrays([values[name] for name in NUMBERED.names], schema=NUMBERED)
     slots = distinct(checked.slots)
@@ -117,7 +118,7 @@ def _kept(run: Annotations, sizes: np.ndarray) -> dict[int, dict[str, Any]]:
     return kept
 
 
-def _evidence_lists(checked: Checked, inclusive: bool) -> pa.ListArray:
+def _evidence_lists(checked: Checked, texts: Sequence[str], inclusive: bool) -> pa.ListArray:
     bounds = checked.bounds
     end_sentence = bounds[:, 3]
     if inclusive:
@@ -127,7 +128,7 @@ def _evidence_lists(checked: Checked, inclusive: bool) -> pa.ListArray:
         end_sentence = end_sentence + (end_sentence >= 0).astype(np.int32)
     leaves = [
         numbers(checked.documents[checked.slots]),
-        strings([evidence.text for evidence in checked.evidences]),
+        strings(texts),
         *(numbers(bounds[:, place]) for place in (0, 1, 2)),
         numbers(end_sentence),
     ]
@@ -135,19 +136,26 @@ def _evidence_lists(checked: Checked, inclusive: bool) -> pa.ListArray:
     return _lists(checked.groups, _lists(checked.members, structs))
 
 
-def _derived(checked: Checked) -> dict[str, pa.Array]:
-    """The columns that follow from documents and evidences."""
-    offsets, slots, counts = checked.offsets, checked.slots, checked.counts
-    start, end = checked.bounds[:, 0], checked.bounds[:, 1]
+def derived(
+    slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], offsets: np.ndarray, counts: np.ndarray
+) -> dict[str, pa.Array]:
+    """The columns that follow from documents and evidences.
+
+    Args:
+        slots: the document of each span, numbered through all rows.
+        start, end: its tokens, [start, end), which lie inside of the document.
+        texts: its text.
+        offsets: int64 (rows + 1,), the number of each row's first document.
+        counts: (documents, 2), the tokens and sentences of each.
+    """
     token_offsets = offsets_of(counts[:, 0])
     covered = np.flatnonzero(masks(slots, start, end, token_offsets))
     marked = np.searchsorted(covered, token_offsets)
     num_tokens, num_sentences = (np.diff(offsets_of(counts[:, k])[offsets]) for k in (0, 1))
     ratio = np.diff(marked[offsets]) / np.maximum(num_tokens, 1)
     positions = covered - np.repeat(token_offsets[:-1], np.diff(marked))
-    texts = [evidence.text for evidence in checked.evidences]
     return {
-        "rationale": strings(rationales(slots, start, end, texts, offsets)),
+        "rationale": strings(_rationales(slots, start, end, texts, offsets)),
         "rationale_positions": _lists(offsets, _lists(marked, numbers(positions.astype(np.int32)))),
         "num_tokens": numbers(num_tokens.astype(np.int32)),
         "num_sentences": numbers(num_sentences.astype(np.int32)),
@@ -155,17 +163,10 @@ def _derived(checked: Checked) -> dict[str, pa.Array]:
     }
 
 
-def rationales(
-    slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], slot_offsets: np.ndarray
+def _rationales(
+    slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], offsets: np.ndarray
 ) -> list[str]:
-    """The texts of each row's distinct spans by document, then start_token, joined by `JOINT`; no empty spans.
-
-    Args:
-        slots: the document of each span, numbered through all rows.
-        start, end: its tokens, [start, end).
-        texts: its text.
-        slot_offsets: int64 (rows + 1,), the number of each row's first document.
-    """
+    """The texts of each row's distinct spans by document, then start_token, joined by `JOINT`; no empty spans."""
     order = np.lexsort((end, start, slots))
     slots, start, end = slots[order], start[order], end[order]
     new = np.ones(len(order), bool)
@@ -173,7 +174,7 @@ def rationales(
     chosen = new & (start < end)
     places: list[int] = order[chosen].tolist()
     some = [texts[place] for place in places]
-    edges = np.searchsorted(slots[chosen], slot_offsets)
+    edges = np.searchsorted(slots[chosen], offsets)
     return [JOINT.join(some[begin:stop]) for begin, stop in pairwise(edges.tolist())]
 
 

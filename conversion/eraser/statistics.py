@@ -27,7 +27,7 @@ from eraser_hub.records.tables import Cell, Table, Tables
 
 from .check import MAIN_SPLITS
 from .configs import CONFIGS, EraserConfig, annotators_file
-from .flat_rows import flatten
+from .flat_rows import FlatRows
 from .human_agreement import human_agreement, kept_agreement
 from .release import configs_of
 from .schema import SCHEMA
@@ -80,7 +80,7 @@ class SplitStatistics:
 
     def add(self, rows: pa.Table) -> None:
         """Take up the next rows."""
-        flat = flatten(rows)
+        flat = FlatRows(rows)
         inside = flat.inside()
         if not inside.all():
             place = int(np.flatnonzero(~inside)[0])
