@@ -43,6 +43,7 @@ _ANSWER_FIELDS = ("answer", "answers", "sent_label")
 class Record:
     """One line of a file: its 1-based number, its text as released without the line feed, and its JSON object."""
 
+    file: Path
     line: int
     text: str
     fields: Mapping[str, Any]
@@ -89,14 +90,14 @@ def read_records(path: Path_) -> Iterator[Record]:
             fields = strict_object(line, file=Path(path), number=number)
             if b"\\u" in line:
                 refuse_half_characters(fields, file=path, line=number)
-            yield Record(number, line.decode("utf-8"), MappingProxyType(fields))
+            yield Record(Path(path), number, line.decode("utf-8"), MappingProxyType(fields))
 
 
 class _Reader:
     """Typed access to one record; every complaint names the file, the line, the record's id and the field."""
 
-    def __init__(self, record: Record, path: Path_, id_field: str, seen: dict[str, int]) -> None:
-        self.fields, self.path, self.line = record.fields, path, record.line
+    def __init__(self, record: Record, id_field: str, seen: dict[str, int]) -> None:
+        self.fields, self.path, self.line = record.fields, record.file, record.line
         self.id = ""
         if id_field not in self.fields:
             found = shown(", ".join(self.fields))
@@ -214,7 +215,7 @@ def read_public(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
     """
     seen: dict[str, int] = {}
     for record in read_records(path):
-        reader = _Reader(record, path, "id", seen)
+        reader = _Reader(record, "id", seen)
         sample_type = reader.sample_type(required=True)
         texts = {column: reader.typed(name, str) for column, name in config.texts.items()}
         tokens = tuple(tuple(reader.typed(name, list[str])) for name in config.sequences)
@@ -251,7 +252,7 @@ def read_gold(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
     """
     seen: dict[str, int] = {}
     for record in read_records(path):
-        reader = _Reader(record, path, "sent_id" if "sent_id" in record.fields else "id", seen)
+        reader = _Reader(record, "sent_id" if "sent_id" in record.fields else "id", seen)
         count = len(config.sequences)
         name = next((name for name in ("rationale_ids", "rationales") if name in record.fields), "")
         if name:
@@ -264,7 +265,7 @@ def read_gold(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
             raise reader.wrong(message, None, "key-missing")
         tokens = _gold_tokens(reader, config)
         if tokens is not None:
-            check_inside(rationale_ids, tokens, path, record, reader.id, name)
+            check_inside(rationale_ids, tokens, record, reader.id, name)
         texts, answer = _gold_texts(reader, config), reader.answer() if config.task == "mrc" else None
         label = None if answer is None else int(bool(answer))
         if config.task != "mrc":
@@ -274,20 +275,13 @@ def read_gold(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
 
 
 def check_inside(
-    rationale_ids: RationaleSets,
-    tokens: Sequence[Sequence[str]],
-    file: Path_ | None,
-    record: Record,
-    instance: str,
-    field: str,
+    rationale_ids: RationaleSets, tokens: Sequence[Sequence[str]], record: Record, instance: str, field: str
 ) -> None:
     """Raise a DataError at the first index that lies outside its sequence's tokens."""
     for sequence, sets in enumerate(rationale_ids):
+        length = len(tokens[sequence])
         for number, chosen in enumerate(sets):
-            for index in chosen:
-                if index >= (length := len(tokens[sequence])):
-                    message = f"expected an index below {length}, the number of tokens, found {index}"
-                    place = f"{field}[{sequence}][{number}]"
-                    raise DataError(
-                        message, rule="span-bounds", file=file, line=record.line, instance=instance, field=place
-                    )
+            if outside := [index for index in chosen if index >= length]:
+                message = f"expected an index below {length}, the number of tokens, found {outside[0]}"
+                where, of = f"{field}[{sequence}][{number}]", record
+                raise DataError(message, rule="span-bounds", file=of.file, line=of.line, instance=instance, field=where)

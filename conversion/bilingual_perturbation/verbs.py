@@ -99,8 +99,7 @@ def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> Join
     for kind, path in files.items():
         if not records[kind]:
             raise DataError("expected a record a line, found an empty file", rule="empty", file=path, line=1)
-    public, gold = (files.get(kind) for kind in readers)
-    return join(records.get("public"), records.get("gold"), config, public_file=public, gold_file=gold)
+    return join(records.get("public"), records.get("gold"), config)
 
 
 VERBS = BilingualPerturbationVerbs()
