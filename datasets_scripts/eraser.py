@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +33,6 @@ from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
 
 
-@dataclass
-class EraserBuilderConfig(datasets.BuilderConfig):  # type: ignore[misc]
-    """A configuration: ``name`` and ``data_dir`` are all there is to say."""
-
-
 class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """Builds one configuration of ERASER from its raw files; rows as in the published Parquet, in the files' order.
 
@@ -48,9 +42,8 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         cache_dir: where datasets keeps what `download_and_prepare` makes.
     """
 
-    BUILDER_CONFIG_CLASS = EraserBuilderConfig
     BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list here
-        EraserBuilderConfig(name=name, version=datasets.Version(__version__), description=facts.title)
+        datasets.BuilderConfig(name=name, version=datasets.Version(__version__), description=facts.title)
         for name, facts in CONFIGS.items()
     ]
     DEFAULT_CONFIG_NAME = DEFAULT_CONFIG
