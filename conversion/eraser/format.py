@@ -269,10 +269,4 @@ def json_line(record: Mapping[str, Any], *, double: bool = False) -> str:
 
 def safe_name(docid: str) -> bool:
     """Whether an id can be a file's name inside of docs/ and reaches nothing else."""
-    return (
-        bool(docid)
-        and docid not in (".", "..")
-        and "/" not in docid
-        and "\0" not in docid
-        and len(docid.encode()) < 256
-    )
+    return docid not in ("", ".", "..") and not {"/", "\0"} & set(docid) and len(docid.encode()) < 256
