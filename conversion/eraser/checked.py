@@ -84,16 +84,16 @@ class Checked:
         number = documents.find(docids)
         sizes = np.fromiter(map(len, lists), np.int64, len(records))
         row = np.concatenate([np.repeat(np.arange(len(records)), sizes), self.row])
-        wrong: list[int] = []
-        if labels is not None:
-            wrong = [at for at, record in enumerate(records) if record.classification not in labels]
-        if wrong or (number < 0).any():
+        there = {record.classification for record in records}
+        strange = there.difference(there if labels is None else labels)
+        if strange or (number < 0).any():
             lost = np.flatnonzero(number < 0)
             nowhere = int(row[lost].min()) if len(lost) else len(records)
-            if wrong and wrong[0] <= nowhere:
-                found = shown(records[wrong[0]].classification)
+            wrong = next((at for at, record in enumerate(records) if record.classification in strange), len(records))
+            if strange and wrong <= nowhere:
+                found = shown(records[wrong].classification)
                 message = f"expected one of {', '.join(map(repr, labels or ()))}, found {found}"
-                raise self.run.error(wrong[0], message, "classification", "label-unknown")
+                raise self.run.error(wrong, message, "classification", "label-unknown")
             at = int(lost[row[lost] == nowhere][0])
             words = f"expected a document of {documents.path}, found {shown(docids[at])}, which is not there"
             if at < listed:
