@@ -346,3 +346,12 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     for name, held in configs.items():
         typed(held, entry, name, file=path)
     return configs
+
+
+def ends_of(path: Path) -> dict[str, bool]:
+    """Whether a file begins with a byte order mark, and whether it ends with a newline."""
+    with path.open("rb") as file:
+        mark = file.read(3) == b"\xef\xbb\xbf"
+        size = file.seek(0, 2)
+        file.seek(max(size - 1, 0))
+        return {"byte_order_mark": mark, "final_newline": not size or file.read(1) == b"\n"}

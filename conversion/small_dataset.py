@@ -351,12 +351,3 @@ def _safe_target(out: Path, name: str, release: Path) -> Path:
     if target.exists():
         raise DataError("stands there already; nothing is overwritten", rule="file-exists", file=target)
     return target
-
-
-def ends_of(path: Path) -> dict[str, bool]:
-    """Whether a file begins with a byte order mark, and whether it ends with a newline."""
-    with path.open("rb") as file:
-        mark = file.read(3) == b"\xef\xbb\xbf"
-        size = file.seek(0, 2)
-        file.seek(max(size - 1, 0))
-        return {"byte_order_mark": mark, "final_newline": not size or file.read(1) == b"\n"}

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.card import ConfigWords
-from eraser_hub.conversion.small_dataset import ConfigTables, SmallDataset, Sources, ends_of
+from eraser_hub.conversion.dataset import ends_of
+from eraser_hub.conversion.small_dataset import ConfigTables, SmallDataset, Sources
 from eraser_hub.papers import paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError
