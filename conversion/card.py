@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +21,11 @@ from eraser_hub.records.built import BuiltDataset, open_built, same_type
 from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.lines import reading
 from eraser_hub.version import __version__
+
+from .features import features_of, yaml_features
+
+if TYPE_CHECKING:
+    from datasets import DatasetInfo
 
 CARDS = Path(__file__).resolve().parent.parent / "datasets_scripts" / "cards"
 _PICTURE = re.compile(r"<!-- picture: (.*?) -->", re.DOTALL)
@@ -80,27 +85,50 @@ def with_configs(
     }
 
 
+class ConfigWords(NamedTuple):
+    """What is said of a configuration.
+
+    Attributes:
+        description: one sentence, which names the language.
+        label_names: column -> names, for ClassLabel columns.
+        homepage: where the files come from.
+        license: as the Hub names it.
+        citation: BibTeX.
+    """
+
+    description: str
+    label_names: Mapping[str, Sequence[str]]
+    homepage: str = ""
+    license: str = "unknown"
+    citation: str = ""
+
+    def dataset_info(self, schema: pa.Schema, **more: Any) -> DatasetInfo:
+        """Return them as a builder of `datasets` has them (imports datasets)."""
+        from datasets import DatasetInfo
+
+        features = features_of(schema, self.label_names)
+        of = {"homepage": self.homepage, "license": self.license, "citation": self.citation}
+        return DatasetInfo(description=self.description, features=features, **of, **more)
+
+
 def config_info(
     name: str,
-    description: str,
-    citation: str,
-    homepage: str,
-    license: str,
+    words: ConfigWords,
+    schema: pa.Schema,
     *,
     version: str,
-    features: Sequence[Mapping[str, Any]],
     splits: Mapping[str, tuple[int, int]],
     download_size: int,
 ) -> dict[str, Any]:
     """Return a config's entry of ``dataset_info``; ``splits``: of each the bytes of its rows in Arrow, and the rows."""
     return {
         "config_name": name,
-        "description": description,
-        "citation": citation,
-        **({"homepage": homepage} if homepage else {}),
-        "license": license,
+        "description": words.description,
+        "citation": words.citation,
+        **({"homepage": words.homepage} if words.homepage else {}),
+        "license": words.license,
         "version": version,
-        "features": features,
+        "features": yaml_features(schema, words.label_names),
         "splits": [{"name": key, "num_bytes": size, "num_examples": rows} for key, (size, rows) in splits.items()],
         "download_size": download_size,
         "dataset_size": sum(size for size, _ in splits.values()),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -44,6 +44,11 @@ class Finding:
     count: int
     examples: tuple[str, ...] = ()
     why: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        values = asdict(self)
+        return values | {"examples": list(values.pop("examples"))}
 
 
 @dataclass(slots=True)
@@ -111,27 +116,10 @@ class Report:
             "folder": str(self.folder),
             "violations": self.violations,
             "splits": [
-                {
-                    "config": split.config,
-                    "split": split.split,
-                    "rows": split.rows,
-                    "documents": split.documents,
-                    "findings": [_finding_as_dict(finding) for finding in split.findings],
-                }
-                for split in self.splits
+                asdict(split) | {"findings": [finding.as_dict() for finding in split.findings]} for split in self.splits
             ],
-            "leakage": [_finding_as_dict(finding) for finding in self.leakage],
+            "leakage": [finding.as_dict() for finding in self.leakage],
         }
-
-
-def _finding_as_dict(finding: Finding) -> dict[str, Any]:
-    return {
-        "check": finding.check,
-        "level": finding.level,
-        "count": finding.count,
-        "why": finding.why,
-        "examples": list(finding.examples),
-    }
 
 
 class Tally:
@@ -194,17 +182,11 @@ class CheckRules:
         """The tally as findings, each with its level; violations first."""
         findings = []
         for check, count in tally.counts.items():
-            quirk = next(
-                (
-                    self.quirks[key]
-                    for key in ((config, split, check), (config, "*", check), ("*", split, check), ("*", "*", check))
-                    if key in self.quirks
-                ),
-                None,
-            )
+            keys = ((config, split, check), (config, "*", check), ("*", split, check), ("*", "*", check))
+            quirk = next((self.quirks[key] for key in keys if key in self.quirks), "")
             level: Level = "quirk" if quirk else "note" if check in self.notes else "violation"
             why = quirk or self.notes.get(check, "")
-            findings.append(Finding(check, level, count, tuple(tally.examples.get(check, ())), why))
+            findings.append(Finding(check, level, count, tuple(tally.examples[check]), why))
         return sorted(findings, key=lambda item: ("violation", "quirk", "note").index(item.level))
 
 

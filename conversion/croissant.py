@@ -26,6 +26,7 @@ from .card import content_version, first_paragraph
 from .dataset import CROISSANT
 
 CONTEXT = Path(__file__).with_name("croissant_context.json")  # the ``@context`` of the format's version
+PARQUET = "application/x-parquet"
 
 
 def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None = None) -> Path:
@@ -115,41 +116,33 @@ def _data_files(folder: Path) -> list[str]:
 # -- the parts --------------------------------------------------------------------------------------------------------
 
 
+def _node(kind: str, identifier: str, **rest: Any) -> dict[str, Any]:
+    """A thing of the format, which goes by its id."""
+    return {"@type": f"cr:{kind}", "@id": identifier, "name": identifier, **rest}
+
+
 def _repository(url: str) -> dict[str, Any]:
     """What holds the files. Offline it is the folder: ``mlcroissant.Dataset(path, mapping={"repo": folder})``."""
-    return {
-        "@type": "cr:FileObject",
-        "@id": "repo",
-        "name": "repo",
-        "description": "The repository.",
-        "contentUrl": url,
-        "encodingFormat": "git+https",
-        # a repository has no one digest; the files below have theirs
-        "sha256": "https://github.com/mlcommons/croissant/issues/80",
-    }
+    # a repository has no one digest; the files below have theirs
+    no_digest = "https://github.com/mlcommons/croissant/issues/80"
+    facts = {"description": "The repository.", "contentUrl": url, "encodingFormat": "git+https", "sha256": no_digest}
+    return _node("FileObject", "repo", **facts)
 
 
 def _file_object(folder: Path, path: str, digests: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "@type": "cr:FileObject",
-        "@id": path,
-        "name": path,
-        "contentUrl": path,
-        "contentSize": f"{(folder / path).stat().st_size} B",
-        "encodingFormat": "application/json" if path.endswith(".json") else "application/x-parquet",
-        "sha256": digests.get(path) or file_digest(folder / path),
-    }
+    return _node(
+        "FileObject",
+        path,
+        contentUrl=path,
+        contentSize=f"{(folder / path).stat().st_size} B",
+        encodingFormat="application/json" if path.endswith(".json") else PARQUET,
+        sha256=digests.get(path) or file_digest(folder / path),
+    )
 
 
 def _file_set(config: str) -> dict[str, Any]:
-    return {
-        "@type": "cr:FileSet",
-        "@id": f"parquet-files-of-{config}",
-        "name": f"parquet-files-of-{config}",
-        "containedIn": {"@id": "repo"},
-        "encodingFormat": "application/x-parquet",
-        "includes": f"{config}/*.parquet",
-    }
+    held = {"containedIn": {"@id": "repo"}, "encodingFormat": PARQUET, "includes": f"{config}/*.parquet"}
+    return _node("FileSet", f"parquet-files-of-{config}", **held)
 
 
 def _record_sets(built: BuiltDataset, config: str, name: str) -> Iterator[dict[str, Any]]:
@@ -158,13 +151,8 @@ def _record_sets(built: BuiltDataset, config: str, name: str) -> Iterator[dict[s
     for column, names in labels.items():
         yield _label_set(config, column, names)
     schema = pq.read_schema(next(iter(splits.values()))[0])
-    yield {
-        "@type": "cr:RecordSet",
-        "@id": config,
-        "name": config,
-        "description": f"{name}, config {config}: {', '.join(splits)}.",
-        "field": [_field(config, [column.name], column.type, labels) for column in schema],
-    }
+    fields = [_field(config, [column.name], column.type, labels) for column in schema]
+    yield _node("RecordSet", config, description=f"{name}, config {config}: {', '.join(splits)}.", field=fields)
 
 
 def _field(config: str, path: list[str], kind: pa.DataType, labels: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -172,8 +160,7 @@ def _field(config: str, path: list[str], kind: pa.DataType, labels: Mapping[str,
     depth = 0
     while pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind, depth = kind.value_type, depth + 1
-    identifier = "/".join([config, *path])
-    field: dict[str, Any] = {"@type": "cr:Field", "@id": identifier, "name": identifier}
+    field = _node("Field", "/".join([config, *path]))
     if depth:
         field |= {"isArray": True, "arrayShape": ",".join(["-1"] * depth)}
     if len(path) == 1 and path[0] in labels:
@@ -199,21 +186,16 @@ def _data_type(kind: pa.DataType) -> str:
 
 def _label_set(config: str, column: str, names: Sequence[str]) -> dict[str, Any]:
     identifier = f"{config}_{column}_labels"
-    fields = [
-        {"@type": "cr:Field", "@id": f"{identifier}/index", "name": f"{identifier}/index", "dataType": "sc:Integer"},
-        {"@type": "cr:Field", "@id": f"{identifier}/name", "name": f"{identifier}/name", "dataType": "sc:Text"},
-    ]
-    data = [{f"{identifier}/index": index, f"{identifier}/name": name} for index, name in enumerate(names)]
-    return {
-        "@type": "cr:RecordSet",
-        "@id": identifier,
-        "name": identifier,
-        "description": f"The names of {column} in {config}.",
-        "dataType": "sc:Enumeration",
-        "key": {"@id": f"{identifier}/index"},
-        "field": fields,
-        "data": data,
-    }
+    index, name = f"{identifier}/index", f"{identifier}/name"
+    return _node(
+        "RecordSet",
+        identifier,
+        description=f"The names of {column} in {config}.",
+        dataType="sc:Enumeration",
+        key={"@id": index},
+        field=[_node("Field", index, dataType="sc:Integer"), _node("Field", name, dataType="sc:Text")],
+        data=[{index: number, name: label} for number, label in enumerate(names)],
+    )
 
 
 def _licenses(value: object) -> list[str]:

@@ -22,7 +22,10 @@ import msgspec
 
 from eraser_hub.records.atomic import carry_over
 from eraser_hub.records.errors import BusyError, DataError, DataErrors, raise_all, shown
+from eraser_hub.records.json_lines import strict_object
 from eraser_hub.records.lines import reading
+
+from .typed import typed
 
 if TYPE_CHECKING:
     from eraser_hub.records.tables import Tables
@@ -328,8 +331,6 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     Raises:
         DataError: the file is missing or damaged, lacks something, or another version of this project wrote it.
     """
-    from eraser_hub.records.json_lines import strict_object  # with numpy, which not every verb should wait for
-
     path = folder / RELEASE
     if not os.path.lexists(path):
         message = f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}"
@@ -343,10 +344,14 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
         message = f"expected the format {FORMAT}, found {shown(release.get('format'))}, which another version wrote"
         raise DataError(f"{message}; remove the folder and build it anew", rule="file-version", file=path)
     for name, held in configs.items():
-        try:
-            msgspec.convert(held, entry)
-        except msgspec.ValidationError as error:
-            message, _, place = str(error).partition(" - at `$")
-            message = message[:1].lower() + message[1:]
-            raise DataError(message, rule="type", file=path, field=name + place.rstrip("`")) from None
+        typed(held, entry, name, file=path)
     return configs
+
+
+def ends_of(path: Path) -> dict[str, bool]:
+    """Whether a file begins with a byte order mark, and whether it ends with a newline."""
+    with path.open("rb") as file:
+        mark = file.read(3) == b"\xef\xbb\xbf"
+        size = file.seek(0, 2)
+        file.seek(max(size - 1, 0))
+        return {"byte_order_mark": mark, "final_newline": not size or file.read(1) == b"\n"}

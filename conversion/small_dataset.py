@@ -23,7 +23,16 @@ from eraser_hub.records.built import BuiltDataset, batches, open_built, read_car
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 
-from .card import CARDS, card_text, config_info, content_version, verify_folder, with_configs, with_picture
+from .card import (
+    CARDS,
+    ConfigWords,
+    card_text,
+    config_info,
+    content_version,
+    verify_folder,
+    with_configs,
+    with_picture,
+)
 from .checks import CheckRules, Finding, Report, Tally, UniqueStrings, check_folder
 from .croissant import write_croissant
 from .dataset import (
@@ -39,7 +48,6 @@ from .dataset import (
     standing,
     write_release,
 )
-from .features import yaml_features
 from .leaderboard import write_eval_yaml
 from .parquet import write_parquet
 
@@ -63,22 +71,6 @@ class Entry(msgspec.Struct):
     """What ``release.json`` holds of a configuration."""
 
     files: list[ReleasedFile]
-
-
-class ConfigWords(NamedTuple):
-    """What is said of a configuration.
-
-    Attributes:
-        description: one sentence, which names the language.
-        label_names: column -> names, for ClassLabel columns.
-        homepage: where the files come from.
-        license: as the Hub names it.
-    """
-
-    description: str
-    label_names: Mapping[str, Sequence[str]]
-    homepage: str = ""
-    license: str = "unknown"
 
 
 class Sources(NamedTuple):
@@ -120,7 +112,6 @@ class SmallDataset(Verbs):
         schema: of every file.
         whole: the columns that `check` reads and that hold no null; see `records.built.batches`.
         words: config -> what the card says of it.
-        citation: BibTeX in one line.
         wanted: which files a build wants, in an error.
         notes: check -> what is known; a finding of these checks is no violation.
         related: the columns of all rows that `look_at_rows` looks at.
@@ -130,13 +121,12 @@ class SmallDataset(Verbs):
     schema: pa.Schema
     whole: tuple[str, ...]
     words: Mapping[str, ConfigWords]
-    citation: str = ""
     wanted: str
     notes: Mapping[str, str] = MappingProxyType({})
     related: tuple[str, ...] = ()
 
     @abstractmethod
-    def find(self, source: Path, configs: Sequence[str] | None = None) -> Sources:
+    def find(self, folder: Path, configs: Sequence[str] | None = None) -> Sources:
         """Look for the files of the configs, or of all that are there.
 
         Raises:
@@ -239,15 +229,11 @@ class SmallDataset(Verbs):
             columns = list(zip(*tables.records, strict=True))
             records = pa.table([pa.array(c, t.type) for c, t in zip(columns, RECORDS, strict=True)], schema=RECORDS)
             write_parquet(folder / "records" / f"{config}.parquet", RECORDS, [records])
-        words = self.words[config]
         return config_info(
             config,
-            words.description,
-            self.citation,
-            words.homepage,
-            words.license,
+            self.words[config],
+            self.schema,
             version=content_version(facts.sha256 for facts in written.values()),
-            features=yaml_features(self.schema, words.label_names),
             splits={split: (facts.num_bytes, facts.num_rows) for split, facts in written.items()},
             download_size=sum(facts.file_bytes for facts in written.values()),
         )
@@ -365,12 +351,3 @@ def _safe_target(out: Path, name: str, release: Path) -> Path:
     if target.exists():
         raise DataError("stands there already; nothing is overwritten", rule="file-exists", file=target)
     return target
-
-
-def ends_of(path: Path) -> dict[str, bool]:
-    """Whether a file begins with a byte order mark, and whether it ends with a newline."""
-    with path.open("rb") as file:
-        mark = file.read(3) == b"\xef\xbb\xbf"
-        size = file.seek(0, 2)
-        file.seek(max(size - 1, 0))
-        return {"byte_order_mark": mark, "final_newline": not size or file.read(1) == b"\n"}

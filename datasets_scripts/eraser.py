@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import datasets
 import pyarrow as pa
 
 from eraser_hub.conversion.card import content_version
-from eraser_hub.conversion.eraser.card import HOMEPAGE, TITLE_OF_OWN
+from eraser_hub.conversion.eraser.card import words_of
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG, EraserConfig
 from eraser_hub.conversion.eraser.corpus import CorpusFolder, look_into
 from eraser_hub.conversion.eraser.documents import read_documents
@@ -29,16 +28,9 @@ from eraser_hub.conversion.eraser.rows import full_rows
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.conversion.eraser.sources import config_of, corpus_folder, fingerprint
 from eraser_hub.conversion.eraser.splits import read_split
-from eraser_hub.conversion.features import features_of
-from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
-
-
-@dataclass
-class EraserBuilderConfig(datasets.BuilderConfig):  # type: ignore[misc]
-    """A configuration: ``name`` and ``data_dir`` are all there is to say."""
 
 
 class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
@@ -50,9 +42,8 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         cache_dir: where datasets keeps what `download_and_prepare` makes.
     """
 
-    BUILDER_CONFIG_CLASS = EraserBuilderConfig
     BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list here
-        EraserBuilderConfig(name=name, version=datasets.Version(__version__), description=facts.title)
+        datasets.BuilderConfig(name=name, version=datasets.Version(__version__), description=facts.title)
         for name, facts in CONFIGS.items()
     ]
     DEFAULT_CONFIG_NAME = DEFAULT_CONFIG
@@ -79,15 +70,7 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def _info(self) -> datasets.DatasetInfo:
         facts = self._corpus.config if self._corpus is not None else CONFIGS[self.config.name]
-        released = facts.name in CONFIGS
-        return datasets.DatasetInfo(
-            description=f"{'ERASER' if released else TITLE_OF_OWN}: {facts.title}. {facts.license_note}",
-            citation=paper("eraser_acl_2020").citation if released else facts.citation,
-            homepage=HOMEPAGE if released else "",
-            license=facts.license,
-            features=features_of(SCHEMA, {"classification": facts.label_names}),
-            version=self.config.version,
-        )
+        return words_of(facts).dataset_info(SCHEMA, version=self.config.version)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         if self._corpus is None:

@@ -10,7 +10,6 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from eraser_hub.conversion.features import features_of
 from eraser_hub.conversion.small_dataset import SmallDataset, content_hash
 
 
@@ -41,14 +40,7 @@ class SmallBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         super().__init__(config_name=config_name, data_dir=data_dir, **options)
 
     def _info(self) -> datasets.DatasetInfo:
-        words = self.dataset.words[self.config.name]
-        return datasets.DatasetInfo(
-            description=words.description,
-            features=features_of(self.dataset.schema, words.label_names),
-            homepage=words.homepage,
-            license=words.license,
-            citation=self.dataset.citation,
-        )
+        return self.dataset.words[self.config.name].dataset_info(self.dataset.schema)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         files = self.dataset.find(self.source, [self.config.name]).files[self.config.name]

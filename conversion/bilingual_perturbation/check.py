@@ -9,7 +9,7 @@ from eraser_hub.conversion.checks import Finding, Tally, repeated
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import shown
 
-from .configs import PerturbationConfig
+from .configs import CONFIGS, PerturbationConfig
 from .format import SAMPLE_TYPES
 
 NOTES = {
@@ -40,14 +40,14 @@ def tokens_spell(row: Mapping[str, Any], config: PerturbationConfig) -> bool:
     return len(row["tokens"]) == len(config.text_columns)
 
 
-def look_at_row(row: Mapping[str, Any], config: PerturbationConfig, tally: Tally) -> None:
-    """What one row shows."""
-    where = f"id {row['id']}"
-    if (row["task"], row["language"]) != (config.task, config.language):
+def look_at_row(row: Mapping[str, Any], config: str, tally: Tally) -> None:
+    """Check what one row shows."""
+    where, facts = f"id {row['id']}", CONFIGS[config]
+    if (row["task"], row["language"]) != (facts.task, facts.language):
         tally.add("task or language", 1, [f"{where}: {row['task']}, {row['language']}"])
     if row["sample_type"] not in SAMPLE_TYPES:
         tally.add("sample_type", 1, [f"{where}: {shown(row['sample_type'])}"])
-    if not tokens_spell(row, config):
+    if not tokens_spell(row, facts):
         tally.add("tokens do not spell the text", 1, [f"{where}: {shown(' '.join(row['tokens'][0]))}"])
     if row["label"] is not None and row["label"] not in (0, 1):
         tally.add("label", 1, [f"{where}: {row['label']}"])
@@ -58,7 +58,7 @@ def look_at_row(row: Mapping[str, Any], config: PerturbationConfig, tally: Tally
     if len(row["rationale_ids"]) != len(row["tokens"]):
         tally.add("gold sequences", 1, [f"{where}: {len(row['rationale_ids'])} of {len(row['tokens'])}"])
         return
-    unanswerable = config.task == "mrc" and row["answer"] == ""
+    unanswerable = facts.task == "mrc" and row["answer"] == ""
     for sequence, (sets, tokens) in enumerate(zip(row["rationale_ids"], row["tokens"], strict=True)):
         if not sets or not all(sets):
             check = "empty gold set of an unanswerable question" if unanswerable else "empty gold set"
@@ -71,7 +71,7 @@ def look_at_row(row: Mapping[str, Any], config: PerturbationConfig, tally: Tally
 
 
 def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
-    """What relates rows: rel_ids resolve to perturbed rows, original_id is their inverse."""
+    """Check what relates rows: rel_ids resolve to perturbed rows, original_id is their inverse."""
     kinds = {row["id"]: row["sample_type"] for row in rows}
     partial_gold = any(row["has_gold"] for row in rows) and not all(row["has_gold"] for row in rows)
     inverse: dict[str, list[str]] = {}

@@ -21,8 +21,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from eraser_hub.conversion.typed import refuse_half_characters, typed
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import has_half_character, strict_object
+from eraser_hub.records.json_lines import strict_object
 from eraser_hub.records.lines import batches_of_lines
 from eraser_hub.records.rules import Rule
 
@@ -42,6 +43,7 @@ _ANSWER_FIELDS = ("answer", "answers", "sent_label")
 class Record:
     """One line of a file: its 1-based number, its text as released without the line feed, and its JSON object."""
 
+    file: Path
     line: int
     text: str
     fields: Mapping[str, Any]
@@ -86,62 +88,55 @@ def read_records(path: Path_) -> Iterator[Record]:
         for number, raw in zip(lines.numbers, lines.lines, strict=True):
             line = raw.removeprefix(BOM_UTF8) if number == 1 else raw
             fields = strict_object(line, file=Path(path), number=number)
-            if b"\\u" in line and has_half_character(fields):
-                raise DataError("expected text, found half a surrogate pair", rule="text", file=path, line=number)
-            yield Record(number, line.decode("utf-8"), MappingProxyType(fields))
+            if b"\\u" in line:
+                refuse_half_characters(fields, file=path, line=number)
+            yield Record(Path(path), number, line.decode("utf-8"), MappingProxyType(fields))
 
 
 class _Reader:
     """Typed access to one record; every complaint names the file, the line, the record's id and the field."""
 
-    def __init__(self, record: Record, path: Path_, id_field: str) -> None:
-        self.fields, self.path, self.line, self.instance = record.fields, path, record.line, None
+    def __init__(self, record: Record, id_field: str, seen: dict[str, int]) -> None:
+        self.fields, self.path, self.line = record.fields, record.file, record.line
+        self.id = ""
         if id_field not in self.fields:
-            raise self.wrong(
-                f"expected {id_field}, found the fields {shown(', '.join(self.fields))}", None, "key-missing"
-            )
-        self.instance = self.identifier(self.fields[id_field], id_field)
+            found = shown(", ".join(self.fields))
+            raise self.wrong(f"expected {id_field}, found the fields {found}", None, "key-missing")
+        self.id = self.identifier(self.fields[id_field], id_field)
+        if self.id in seen:
+            raise self.wrong(f"expected each id once, found it on line {seen[self.id]} as well", "id", "id-twice")
+        seen[self.id] = self.line
 
     def wrong(self, message: str, name: str | None = None, rule: Rule = "type") -> DataError:
-        return DataError(message, rule=rule, file=self.path, line=self.line, instance=self.instance, field=name)
+        return DataError(message, rule=rule, file=self.path, line=self.line, instance=self.id or None, field=name)
 
     def identifier(self, value: Any, name: str) -> str:
         if type(value) is int or (isinstance(value, str) and value):
             return str(value)
         raise self.wrong(f"expected an id, found {shown(value)}", name)
 
-    def text(self, name: str) -> str:
+    def typed(self, name: str, kind: Any) -> Any:
         if name not in self.fields:
-            raise self.wrong("expected a string, found no such field", name, "key-missing")
-        value = self.fields[name]
-        if not isinstance(value, str):
-            raise self.wrong(f"expected a string, found {shown(value)}", name)
-        return value
-
-    def strings(self, value: Any, name: str) -> tuple[str, ...]:
-        if not isinstance(value, list):
-            raise self.wrong(f"expected a list of strings, found {shown(value)}", name)
-        for index, item in enumerate(value):
-            if not isinstance(item, str):
-                raise self.wrong(f"expected a string, found {shown(item)}", f"{name}[{index}]")
-        return tuple(value)
+            raise self.wrong("expected a value, found no such field", name, "key-missing")
+        return typed(self.fields[name], kind, name, file=self.path, line=self.line, instance=self.id)
 
     def rel_ids(self) -> tuple[str, ...] | None:
-        value = self.fields.get("rel_ids")
-        if value is None:
+        if self.fields.get("rel_ids") is None:
             return None
-        if not isinstance(value, list):
-            raise self.wrong(f"expected a list of ids, found {shown(value)}", "rel_ids")
-        ids = tuple(self.identifier(item, f"rel_ids[{index}]") for index, item in enumerate(value))
-        if self.instance in ids:
+        ids = tuple(
+            self.identifier(item, f"rel_ids[{index}]") for index, item in enumerate(self.typed("rel_ids", list[Any]))
+        )
+        if self.id in ids:
             message = "expected the ids of perturbed records, found the record's own"
-            raise self.wrong(message, f"rel_ids[{ids.index(self.instance)}]", "choice")
+            raise self.wrong(message, f"rel_ids[{ids.index(self.id)}]", "choice")
         if len(set(ids)) != len(ids):
             raise self.wrong(f"expected each id once, found {shown(list(ids))}", "rel_ids", "id-twice")
         return ids
 
-    def sample_type(self) -> str | None:
+    def sample_type(self, required: bool = False) -> str | None:
         value = self.fields.get("sample_type")
+        if required and value is None:
+            raise self.wrong("expected 'ori' or 'disturb', found no such field", "sample_type", "key-missing")
         if value is not None and value not in SAMPLE_TYPES:
             raise self.wrong(f"expected 'ori' or 'disturb', found {shown(value)}", "sample_type", "choice")
         return value
@@ -166,11 +161,10 @@ class _Reader:
             if isinstance(value, str):
                 return value
             if name != "sent_label" and value is not None:
-                answers = self.strings(value, name)
-                return answers[0] if answers else ""
+                return next(iter(self.typed(name, list[str])), "")
         return None
 
-    def sets(self, name: str, sequences: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    def sets(self, name: str, sequences: int) -> RationaleSets:
         """Rationale sets per sequence out of one, two or three levels of lists."""
         value = self.fields[name]
         depth = self._depth(value, name)
@@ -212,14 +206,6 @@ class _Reader:
         return number
 
 
-def _unique(seen: dict[str, int], reader: _Reader) -> str:
-    instance = str(reader.instance)
-    if instance in seen:
-        raise reader.wrong(f"expected each id once, found it on line {seen[instance]} as well", "id", "id-twice")
-    seen[instance] = reader.line
-    return instance
-
-
 def read_public(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
     """The records of a public file.
 
@@ -229,41 +215,31 @@ def read_public(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
     """
     seen: dict[str, int] = {}
     for record in read_records(path):
-        reader = _Reader(record, path, "id")
-        identifier = _unique(seen, reader)
-        sample_type = reader.sample_type()
-        if sample_type is None:
-            raise reader.wrong("expected 'ori' or 'disturb', found no such field", "sample_type", "key-missing")
-        texts = {column: reader.text(name) for column, name in config.texts.items()}
-        tokens = []
-        for name in config.sequences:
-            if name not in record.fields:
-                raise reader.wrong("expected a list of strings, found no such field", name, "key-missing")
-            tokens.append(reader.strings(record.fields[name], name))
-        yield Example(identifier, texts, tuple(tokens), sample_type, reader.rel_ids(), public=record)
+        reader = _Reader(record, "id", seen)
+        sample_type = reader.sample_type(required=True)
+        texts = {column: reader.typed(name, str) for column, name in config.texts.items()}
+        tokens = tuple(tuple(reader.typed(name, list[str])) for name in config.sequences)
+        yield Example(reader.id, texts, tokens, sample_type, reader.rel_ids(), public=record)
 
 
 def _gold_tokens(reader: _Reader, config: PerturbationConfig) -> tuple[tuple[str, ...], ...] | None:
     if all(name in reader.fields for name in config.sequences):
-        return tuple(reader.strings(reader.fields[name], name) for name in config.sequences)
-    value = reader.fields.get("sent_token")
-    if value is None:
+        return tuple(tuple(reader.typed(name, list[str])) for name in config.sequences)
+    if reader.fields.get("sent_token") is None:
         return None
-    if not isinstance(value, list) or len(value) != len(config.sequences):
-        raise reader.wrong(f"expected {len(config.sequences)} lists of tokens, found {shown(value)}", "sent_token")
-    return tuple(reader.strings(item, f"sent_token[{index}]") for index, item in enumerate(value))
+    tokens = reader.typed("sent_token", list[list[str]])
+    if len(tokens) != len(config.sequences):
+        raise reader.wrong(f"expected {len(config.sequences)} lists of tokens, found {shown(tokens)}", "sent_token")
+    return tuple(map(tuple, tokens))
 
 
 def _gold_texts(reader: _Reader, config: PerturbationConfig) -> dict[str, str]:
-    texts = {column: reader.text(name) for column, name in config.texts.items() if name in reader.fields}
+    texts = {column: reader.typed(name, str) for column, name in config.texts.items() if name in reader.fields}
     value = reader.fields.get("sent_text")
-    if value is None:
-        return texts
-    if len(config.sequences) == 1:
-        texts.setdefault("context", reader.text("sent_text"))
+    if len(config.sequences) == 1 and value is not None:
+        texts.setdefault("context", reader.typed("sent_text", str))
     elif isinstance(value, list):
-        for column, text in zip(config.texts, reader.strings(value, "sent_text"), strict=False):
-            texts.setdefault(column, text)
+        texts = dict(zip(config.texts, reader.typed("sent_text", list[str]), strict=False)) | texts
     return texts
 
 
@@ -276,13 +252,11 @@ def read_gold(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
     """
     seen: dict[str, int] = {}
     for record in read_records(path):
-        reader = _Reader(record, path, "sent_id" if "sent_id" in record.fields else "id")
-        identifier = _unique(seen, reader)
+        reader = _Reader(record, "sent_id" if "sent_id" in record.fields else "id", seen)
         count = len(config.sequences)
-        if "rationale_ids" in record.fields:
-            name, rationale_ids = "rationale_ids", reader.sets("rationale_ids", count)
-        elif "rationales" in record.fields:
-            name, rationale_ids = "rationales", reader.sets("rationales", count)
+        name = next((name for name in ("rationale_ids", "rationales") if name in record.fields), "")
+        if name:
+            rationale_ids = reader.sets(name, count)
         elif count == 2 and "rationale_q_idx" in record.fields and "rationale_t_idx" in record.fields:
             name = "rationale_q_idx"
             rationale_ids = reader.sets("rationale_q_idx", 1) + reader.sets("rationale_t_idx", 1)
@@ -291,39 +265,23 @@ def read_gold(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
             raise reader.wrong(message, None, "key-missing")
         tokens = _gold_tokens(reader, config)
         if tokens is not None:
-            check_inside(rationale_ids, tokens, path, record, identifier, name)
-        answer = reader.answer() if config.task == "mrc" else None
+            check_inside(rationale_ids, tokens, record, reader.id, name)
+        texts, answer = _gold_texts(reader, config), reader.answer() if config.task == "mrc" else None
         label = None if answer is None else int(bool(answer))
         if config.task != "mrc":
             label = reader.label(config.label_names)
-        yield Example(
-            identifier,
-            _gold_texts(reader, config),
-            tokens,
-            reader.sample_type(),
-            reader.rel_ids(),
-            label=label,
-            answer=answer,
-            rationale_ids=rationale_ids,
-            gold=record,
-        )
+        kind, rel_ids = reader.sample_type(), reader.rel_ids()
+        yield Example(reader.id, texts, tokens, kind, rel_ids, None, label, answer, rationale_ids, gold=record)
 
 
 def check_inside(
-    rationale_ids: RationaleSets,
-    tokens: Sequence[Sequence[str]],
-    file: Path_ | None,
-    record: Record,
-    instance: str,
-    field: str,
+    rationale_ids: RationaleSets, tokens: Sequence[Sequence[str]], record: Record, instance: str, field: str
 ) -> None:
     """Raise a DataError at the first index that lies outside its sequence's tokens."""
     for sequence, sets in enumerate(rationale_ids):
+        length = len(tokens[sequence])
         for number, chosen in enumerate(sets):
-            for index in chosen:
-                if index >= (length := len(tokens[sequence])):
-                    message = f"expected an index below {length}, the number of tokens, found {index}"
-                    place = f"{field}[{sequence}][{number}]"
-                    raise DataError(
-                        message, rule="span-bounds", file=file, line=record.line, instance=instance, field=place
-                    )
+            if outside := [index for index in chosen if index >= length]:
+                message = f"expected an index below {length}, the number of tokens, found {outside[0]}"
+                where, of = f"{field}[{sequence}][{number}]", record
+                raise DataError(message, rule="span-bounds", file=of.file, line=of.line, instance=instance, field=where)

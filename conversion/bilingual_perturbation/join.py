@@ -10,7 +10,7 @@ from typing import NamedTuple
 from eraser_hub.records.errors import DataError, raise_all, shown
 
 from .configs import PerturbationConfig
-from .format import Example, Path_, Record, check_inside
+from .format import Example, Record, check_inside
 
 
 class Joined(NamedTuple):
@@ -23,14 +23,7 @@ class Joined(NamedTuple):
 MAY_LACK = ("title", "question")  # gold files of the reading task hold the passage alone
 
 
-def join(
-    public: Iterable[Example] | None,
-    gold: Iterable[Example] | None,
-    config: PerturbationConfig,
-    *,
-    public_file: Path_ | None = None,
-    gold_file: Path_ | None = None,
-) -> Joined:
+def join(public: Iterable[Example] | None, gold: Iterable[Example] | None, config: PerturbationConfig) -> Joined:
     """Join public and gold records by id: the public file's order, then what the gold alone has.
 
     Where both give ``rel_ids`` and they differ the gold's win, and a report says so.
@@ -46,10 +39,10 @@ def join(
     for record in public or ():
         match = golds.pop(record.id, None)
         if match is not None and match.tokens is not None and match.tokens != record.tokens:
-            offences.append(_other_tokens(record, match, public_file, gold_file))
+            offences.append(_other_tokens(record, match))
             continue
         if match is not None:
-            check_inside(match.rationale_ids or (), record.tokens or (), gold_file, _line(match), match.id, "rationale")
+            check_inside(match.rationale_ids or (), record.tokens or (), _record(match), match.id, "rationale")
             if match.rel_ids is not None and match.rel_ids != record.rel_ids:
                 disagreeing.append(f"{record.id}: {' '.join(record.rel_ids or ['none'])} -> {' '.join(match.rel_ids)}")
             record = replace(
@@ -63,7 +56,7 @@ def join(
         examples.append(record)
     raise_all(offences)
     for match in golds.values():
-        _refuse_lacking(match, config, gold_file)
+        _refuse_lacking(match, config)
         examples.append(match)
     reports = []
     if disagreeing:
@@ -71,7 +64,7 @@ def join(
         reports.append(
             f"rel_ids differ between public and gold file in {len(disagreeing)} of the records; the gold's win ({some})"
         )
-    if golds and public_file is not None:
+    if golds and public is not None:
         reports.append(f"{len(golds)} gold records without a public one, appended in the gold's order")
     originals: dict[str, str] = {}  # the first original that names a record
     for example in examples:
@@ -80,27 +73,29 @@ def join(
     return Joined([replace(example, original_id=originals.get(example.id)) for example in examples], reports)
 
 
-def _line(example: Example) -> Record:
+def _record(example: Example) -> Record:
     record = example.gold or example.public
     assert record is not None
     return record
 
 
-def _refuse_lacking(match: Example, config: PerturbationConfig, file: Path_ | None) -> None:
+def _refuse_lacking(match: Example, config: PerturbationConfig) -> None:
     """Refuse a gold record alone that does not hold what a row needs."""
     lacking = [name for name in ("tokens", "sample_type") if getattr(match, name) is None]
     lacking += [column for column in config.texts if column not in match.texts and column not in MAY_LACK]
     if lacking:
         message = f"expected a public record of the same id, or the gold's own {' and '.join(lacking)}"
-        raise DataError(message, rule="key-missing", file=file, line=_line(match).line, instance=match.id)
+        record = _record(match)
+        raise DataError(message, rule="key-missing", file=record.file, line=record.line, instance=match.id)
 
 
-def _other_tokens(record: Example, match: Example, public_file: Path_ | None, gold_file: Path_ | None) -> DataError:
+def _other_tokens(record: Example, match: Example) -> DataError:
     sequences: zip_longest[tuple[Sequence[str], Sequence[str]]]
     sequences = zip_longest(record.tokens or (), match.tokens or (), fillvalue=())
     wanted, there = (shown(" ".join(each)) for each in next(pair for pair in sequences if pair[0] != pair[1]))
+    public, gold = _record(record), _record(match)
     message = (
-        f"expected the tokens of {public_file}:{_line(record).line}, which has the same id, {wanted}, found {there} "
+        f"expected the tokens of {public.file}:{public.line}, which has the same id, {wanted}, found {there} "
         "(the gold file alone builds too, if the two number their examples differently)"
     )
-    return DataError(message, rule="constant", file=gold_file, line=_line(match).line, instance=match.id)
+    return DataError(message, rule="constant", file=gold.file, line=gold.line, instance=match.id)

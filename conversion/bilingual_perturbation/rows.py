@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +32,8 @@ SCHEMA = pa.schema(
         ("position", pa.int32()),
     ]
 )
+# the columns that `check` and `stats` read and that hold no null
+WHOLE = ("id", "tokens", "sample_type", "rel_ids[]", "rationale_ids[]", "has_gold")
 
 
 def row_of(example: Example, config: PerturbationConfig) -> dict[str, Any]:
@@ -49,22 +50,15 @@ def row_of(example: Example, config: PerturbationConfig) -> dict[str, Any]:
         "language": config.language,
         "task": config.task,
         **{column: example.texts.get(column) for column in TEXT_COLUMNS},
-        "tokens": [list(each) for each in tokens],
+        "tokens": tokens,
         "sample_type": example.sample_type,
-        "rel_ids": None if example.rel_ids is None else list(example.rel_ids),
+        "rel_ids": example.rel_ids,
         "original_id": example.original_id,
         "label": example.label,
         "answer": example.answer,
-        "rationale_ids": None
-        if example.rationale_ids is None
-        else [[list(chosen) for chosen in sets] for sets in example.rationale_ids],
+        "rationale_ids": example.rationale_ids,
         "has_gold": example.gold is not None,
         "num_tokens": num_tokens,
         "rationale_ratio": ratio,
         "position": record.line if record else None,
     }
-
-
-def table_of(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows as an Arrow table of SCHEMA."""
-    return pa.Table.from_pylist(list(rows), schema=SCHEMA)

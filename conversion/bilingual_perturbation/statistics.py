@@ -11,7 +11,7 @@ from eraser_hub.records.built import open_built
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .configs import CONFIGS
-from .rows import SCHEMA
+from .rows import SCHEMA, WHOLE
 
 COLUMNS = ("id", "tokens", "sample_type", "rel_ids", "rationale_ids", "has_gold", "rationale_ratio")
 LANGUAGES = {"en": "English", "zh": "Chinese"}
@@ -57,11 +57,9 @@ def _mean(values: Sequence[float], times: int = 1) -> float | None:
     return times * (sum(values) / len(values)) if values else None
 
 
-def _overviews(
-    folder: Path, whole: Sequence[str], configs: Sequence[str] | None = None
-) -> dict[str, dict[str, float | None]]:
+def _overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, dict[str, float | None]]:
     built = open_built(folder)
-    return {name: overview(built.rows(name, "test", COLUMNS, SCHEMA, whole)) for name in built.chosen(configs)}
+    return {name: overview(built.rows(name, "test", COLUMNS, SCHEMA, WHOLE)) for name in built.chosen(configs)}
 
 
 def _table_three(overviews: Mapping[str, Mapping[str, float | None]]) -> Table:
@@ -77,9 +75,9 @@ def _table_three(overviews: Mapping[str, Mapping[str, float | None]]) -> Table:
     return table
 
 
-def tables(folder: Path, whole: Sequence[str], configs: Sequence[str] | None = None) -> Tables:
-    """Return Table 3 of a built folder, and the numbers of rows; ``whole``: the columns that hold no null."""
-    overviews = _overviews(folder, whole, configs)
+def tables(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
+    """Return Table 3 of a built folder, and the numbers of rows; ``raw`` tells no more."""
+    overviews = _overviews(folder, configs)
     columns = ("rows", "originals", "perturbed", "with_rationales", "tokens")
     counts = Table("rows", "Rows", ("config", "language", "task"), columns, "no paper counts them")
     for name, figures in overviews.items():
@@ -88,9 +86,9 @@ def tables(folder: Path, whole: Sequence[str], configs: Sequence[str] | None = N
     return Tables("bilingual_perturbation", [_table_three(overviews), counts])
 
 
-def card_tables(folder: Path, whole: Sequence[str]) -> dict[str, str]:
+def card_tables(folder: Path) -> dict[str, str]:
     """Return the tables of the card: marker -> markdown."""
-    overviews = _overviews(folder, whole)
+    overviews = _overviews(folder)
     splits = [
         "| config | language | task | rows | originals | perturbed | with rationales |",
         "|---|---|---|---:|---:|---:|---:|",

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.checks import Finding, Tally
-from eraser_hub.conversion.small_dataset import ConfigTables, ConfigWords, Row, SmallDataset, Sources, ends_of
+import pyarrow as pa
+
+from eraser_hub.conversion.card import ConfigWords
+from eraser_hub.conversion.dataset import ends_of
+from eraser_hub.conversion.small_dataset import ConfigTables, SmallDataset, Sources
 from eraser_hub.papers import paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.tables import Tables
 
 from . import DATASET
 from .check import NOTES, look_at_relations, look_at_row, repeated_texts
 from .configs import CONFIGS, PerturbationConfig
 from .format import read_gold, read_public
 from .join import Joined, join
-from .rows import SCHEMA, row_of, table_of
+from .rows import SCHEMA, WHOLE, row_of
 from .sources import HOMEPAGE, find_sources
 from .statistics import LANGUAGES, TASKS, card_tables, tables
 
@@ -30,8 +32,7 @@ class BilingualPerturbationVerbs(SmallDataset):
 
     facts = DATASET
     schema = SCHEMA
-    whole = ("id", "tokens", "sample_type", "rel_ids[]", "rationale_ids[]", "has_gold")
-    citation = paper("wang_2022").citation
+    whole = WHOLE
     wanted = (
         f"DIR, a folder that holds {' '.join(CONFIGS)} (and gold files such as senti_ch_golden.jsonl); "
         f"their authors give them out at {HOMEPAGE}"
@@ -42,15 +43,18 @@ class BilingualPerturbationVerbs(SmallDataset):
             "with rationale sets of tokens where the gold file was at hand.",
             {"label": config.label_names},
             HOMEPAGE,
+            citation=paper("wang_2022").citation,
         )
         for name, config in CONFIGS.items()
     }
     notes = NOTES
     related = ("id", "sample_type", "rel_ids", "original_id", "has_gold")
-
-    def find(self, source: Path, configs: Sequence[str] | None = None) -> Sources:
-        """Look for public and gold files."""
-        return find_sources(source, configs)
+    find = staticmethod(find_sources)
+    look_at_row = staticmethod(look_at_row)
+    look_at_rows = staticmethod(look_at_relations)
+    leaks = staticmethod(repeated_texts)
+    stats = staticmethod(tables)
+    card_tables = staticmethod(card_tables)
 
     def splits(self, files: Mapping[str, Path]) -> Iterable[str]:
         """Return the one split; the files are the public and the gold one."""
@@ -69,7 +73,7 @@ class BilingualPerturbationVerbs(SmallDataset):
             files.append({"file": name, "kind": kind, **ends_of(path), "lines": len(lines)})
             records += sorted((name, record.line, record.text) for record in lines)
         rows = [row_of(example, CONFIGS[config]) for example in joined.examples]
-        return ConfigTables({SPLIT: table_of(rows)}, files, records)
+        return ConfigTables({SPLIT: pa.Table.from_pylist(rows, schema=SCHEMA)}, files, records)
 
     def exported(self, out: Path, config: str) -> Path:
         """Return ``out``: the files have names of their own."""
@@ -84,26 +88,6 @@ class BilingualPerturbationVerbs(SmallDataset):
             raise DataError(message, rule="length")
         return [kept[number] for number in sorted(kept)]
 
-    def look_at_row(self, row: Row, config: str, tally: Tally) -> None:
-        """Check what one row shows."""
-        look_at_row(row, CONFIGS[config], tally)
-
-    def look_at_rows(self, rows: Sequence[Row], tally: Tally) -> None:
-        """Check what relates rows to one another."""
-        look_at_relations(rows, tally)
-
-    def leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
-        """Return the texts that occur more than once as an original, under different ids."""
-        return repeated_texts(built, config, splits)
-
-    def stats(self, folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
-        """Return Table 3 of a built folder; ``raw`` tells no more."""
-        return tables(folder, self.whole, configs)
-
-    def card_tables(self, folder: Path) -> Mapping[str, str]:
-        """Return the tables of the card."""
-        return card_tables(folder, self.whole)
-
 
 def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> Joined:
     """Return the examples of a configuration out of its files.
@@ -116,8 +100,7 @@ def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> Join
     for kind, path in files.items():
         if not records[kind]:
             raise DataError("expected a record a line, found an empty file", rule="empty", file=path, line=1)
-    public, gold = (files.get(kind) for kind in readers)
-    return join(records.get("public"), records.get("gold"), config, public_file=public, gold_file=gold)
+    return join(records.get("public"), records.get("gold"), config)
 
 
 VERBS = BilingualPerturbationVerbs()

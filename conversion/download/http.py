@@ -15,8 +15,9 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import Message
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from tqdm import tqdm
@@ -137,11 +138,11 @@ def download(
         raise DataError(f"cannot make the folder {part.parent} ({error.strerror})", rule="file-unreadable") from None
     had = now = _size(part)
     failures = tries = 0
-    transfer = _Transfer(url, authorization, part, name, size, progress, retries.timeout)
+    transfer = partial(_transfer, url, authorization, part, name, size, progress, retries.timeout)
     while True:
         tries, before = tries + 1, now
         try:
-            transfer.go_on()
+            transfer()
             return had > 0
         except _Again as failure:
             if isinstance(failure, _Changed):
@@ -162,49 +163,45 @@ def _size(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
 
 
-class _Transfer(NamedTuple):
-    """One file on its way; see `download`."""
-
-    url: str
-    authorization: str | None
-    part: Path
-    name: str
-    size: int | None
-    progress: bool | None
-    timeout: float
-
-    def go_on(self) -> None:
-        """Fetch what is not there yet; `_Again` where a further try may help."""
-        url, part = self.url, self.part
-        notes = part.with_name(part.name + ".json")
-        offset, known = _resumable(part, notes, url)
-        headers = {"User-Agent": f"eraser-hub/{__version__}", "Accept-Encoding": "identity"}
-        if offset:
-            headers["Range"] = f"bytes={offset}-"
-            if condition := _validator(known):
-                headers["If-Range"] = condition
-        request = urllib.request.Request(url, headers=headers)
-        if self.authorization:
-            request.add_unredirected_header("Authorization", self.authorization)
-        try:
-            with urllib.request.build_opener(_NoDowngrade()).open(request, timeout=self.timeout) as response:
-                offset, total = _where(response.status, response.headers, offset, known, url)
-                if self.size is not None and total is not None and total != self.size:
-                    raise DataError(f"{url}: expected {self.size} bytes, the server announces {total}", rule="network")
-                if total is not None and total > MOST_BYTES:
-                    message = f"{url}: the server announces {total} bytes, which no archive of the release has"
-                    raise DataError(message, rule="size-limit")
-                said = {"url": url, "length": total, **_validators(response.headers)}
-                notes.write_text(json.dumps(said), encoding="utf-8")
-                _write(response, part, offset, self.size if total is None else total, self.name, self.progress)
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            if isinstance(error, DataError):
-                raise
-            if isinstance(error, urllib.error.HTTPError):
-                error.close()
-                if error.code == 416 and offset and known.get("length") == offset:
-                    return  # all of it had come before
-            raise _failure(error, url, part, offset) from None
+def _transfer(
+    url: str,
+    authorization: str | None,
+    part: Path,
+    name: str,
+    size: int | None,
+    progress: bool | None,
+    timeout: float,
+) -> None:
+    """Fetch what is not there yet; see `download`. `_Again` where a further try may help."""
+    notes = part.with_name(part.name + ".json")
+    offset, known = _resumable(part, notes, url)
+    headers = {"User-Agent": f"eraser-hub/{__version__}", "Accept-Encoding": "identity"}
+    if offset:
+        headers["Range"] = f"bytes={offset}-"
+        if condition := _validator(known):
+            headers["If-Range"] = condition
+    request = urllib.request.Request(url, headers=headers)
+    if authorization:
+        request.add_unredirected_header("Authorization", authorization)
+    try:
+        with urllib.request.build_opener(_NoDowngrade()).open(request, timeout=timeout) as response:
+            offset, total = _where(response.status, response.headers, offset, known, url)
+            if size is not None and total is not None and total != size:
+                raise DataError(f"{url}: expected {size} bytes, the server announces {total}", rule="network")
+            if total is not None and total > MOST_BYTES:
+                message = f"{url}: the server announces {total} bytes, which no archive of the release has"
+                raise DataError(message, rule="size-limit")
+            said = {"url": url, "length": total, **_validators(response.headers)}
+            notes.write_text(json.dumps(said), encoding="utf-8")
+            _write(response, part, offset, size if total is None else total, name, progress)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+            if error.code == 416 and offset and known.get("length") == offset:
+                return  # all of it had come before
+        raise _failure(error, url, part, offset) from None
 
 
 def _failure(error: Exception, url: str, part: Path, offset: int) -> Exception:
@@ -259,10 +256,8 @@ def _where(status: int, headers: Message, offset: int, known: dict[str, Any], ur
         message = f"{url}: asked for the bytes from {offset} on, the server sent {headers.get('Content-Range')!r}"
         raise DataError(message, rule="network")
     whole = _whole_number(total)
-    changed = (known.get("length") is not None and whole is not None and known["length"] != whole) or any(
-        known.get(key) and value and known[key] != value for key, value in _validators(headers).items()
-    )
-    if changed:
+    told = {"length": whole, **_validators(headers)}
+    if any(known.get(key) is not None and value is not None and known[key] != value for key, value in told.items()):
         raise _Changed
     return offset, whole
 

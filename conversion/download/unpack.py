@@ -16,13 +16,16 @@ import tarfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
 
 from eraser_hub.records.errors import DataError, first_line, shown
 from eraser_hub.records.locks import exclusive
+from eraser_hub.records.rules import Rule
 
 APPLE_DOUBLE = b"\x00\x05\x16\x07"  # the first bytes of the ``._NAME`` files that macOS adds to archives
 SPLIT_FILES = ("train.jsonl", "val.jsonl", "test.jsonl")
 MOST_DEEP = 32  # folders in one another; a corpus has three
+_NO_NAME = (errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
 BUSY = "another run is fetching or unpacking here (it holds {})"
 
 
@@ -154,35 +157,35 @@ def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
             while raw.read(1 << 20):  # what follows the last member is padding; the checksum stands at its end
                 if raw.tell() > limits.total_bytes:
                     raise DataError(f"unpacks to more than {limits.total_bytes} bytes", rule="size-limit", file=archive)
-    except gzip.BadGzipFile as error:
-        message = f"expected a gzip archive, found something else or a damaged one ({error})"
-        raise DataError(message, rule="syntax", file=archive) from None
-    except (EOFError, zlib.error) as error:
-        raise DataError(f"the archive is cut or damaged ({error})", rule="syntax", file=archive) from None
-    except tarfile.FilterError as error:
-        raise DataError(f"refused: {error}", rule="archive-member", file=archive) from None
-    except tarfile.TarError as error:
-        message = f"expected a tar archive, found something else or a damaged one ({error})"
-        raise DataError(message, rule="syntax", file=archive) from None
     except DataError:
         raise
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:  # tarfile, of headers that lie
-        words = f"the archive is damaged: a header cannot be understood ({first_line(error)})"
-        raise DataError(words, rule="syntax", file=archive) from None
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            message = f"the disk is full: no room to unpack into {folder.parent}"
-            raise NoRoom(message, rule="file-unreadable", file=archive) from None
-        if error.errno in (errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL):
-            message = f"a member's name cannot be a file here ({error.strerror})"
-            raise DataError(message, rule="archive-member", file=archive) from None
-        raise
+    except Exception as error:  # gzip, zlib and tarfile raise many kinds, tarfile also of headers that lie
+        raise (_fault(error, archive, folder) or error) from None
+
+
+def _fault(error: Exception, archive: Path, folder: Path) -> DataError | None:
+    """What an error of unpacking says of the archive; None for one that says nothing of it."""
+    number = error.errno if isinstance(error, OSError) else None
+    words, reason = first_line(error), getattr(error, "strerror", None)
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        message = f"the disk is full: no room to unpack into {folder.parent}"
+        return NoRoom(message, rule="file-unreadable", file=archive)
+    lies = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
+    kinds: tuple[tuple[Any, Rule, str], ...] = (
+        (gzip.BadGzipFile, "syntax", f"expected a gzip archive, found something else or a damaged one ({words})"),
+        ((EOFError, zlib.error), "syntax", f"the archive is cut or damaged ({words})"),
+        (tarfile.FilterError, "archive-member", f"refused: {words}"),
+        (tarfile.TarError, "syntax", f"expected a tar archive, found something else or a damaged one ({words})"),
+        (lies, "syntax", f"the archive is damaged: a header cannot be understood ({words})"),
+        (
+            OSError if number in _NO_NAME else (),
+            "archive-member",
+            f"a member's name cannot be a file here ({reason})",
+        ),
+    )
+    return next(
+        (DataError(text, rule=rule, file=archive) for kind, rule, text in kinds if isinstance(error, kind)), None
+    )
 
 
 def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limits) -> None:

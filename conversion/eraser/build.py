@@ -68,7 +68,7 @@ from .release import ConfigFacts, facts_of
 from .rows import NumberedRows
 from .schema import ANNOTATORS, SCHEMA
 from .sources import BESIDE, chosen_configs, config_of, corpus_folder, fingerprint
-from .splits import BATCH_BYTES, arranged, exceptions, joined, read_backup, read_split, split_facts, table_five
+from .splits import BATCH_BYTES, arranged, exceptions, joined, read_split, split_facts, table_five, with_backup
 
 PARTS = ".parts"
 DOCUMENTS = pa.schema([("docid", pa.string()), ("text", pa.string()), ("position", pa.int32())])
@@ -215,42 +215,11 @@ def _build_all(
     return each_of(list(by_name), lambda name: build(by_name[name], progress=options.progress))
 
 
-class _Files:
-    """The Parquet files of a config below ``folder``: those that a stopped run finished are not written again."""
-
-    def __init__(self, folder: Path, config: str) -> None:
-        self.folder, self.memory = folder, folder / PARTS / config
-        self.digests: dict[str, str] = {}
-        self.memory.mkdir(parents=True, exist_ok=True)
-
-    def write(self, name: str, schema: pa.Schema, batches: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
-        """Write a file, ``name`` being its path in the folder."""
-        path, remembered = self.folder / name, self.memory / f"{Path(name).name}.json"
-        facts = _finished(path, remembered)
-        if facts is None:
-            beside = self.memory / path.name
-            facts = write_parquet(beside, schema, batches)
-            path.parent.mkdir(exist_ok=True)
-            beside.replace(path)
-            atomic_write(remembered, json.dumps(facts.as_json()).encode())
-        self.digests[name] = facts.sha256
-        return facts
-
-
-def _finished(path: Path, remembered: Path) -> FileFacts | None:
-    """The facts of a file that an earlier run that was stopped wrote, if it is whole."""
-    try:
-        facts = FileFacts(**json.loads(remembered.read_bytes()))
-        # a machine that went down may have kept the size and lost the contents
-        return facts if path.stat().st_size == facts.file_bytes and file_digest(path) == facts.sha256 else None
-    except (OSError, ValueError, TypeError):
-        return None
-
-
 class _ConfigBuild:
     """A config on its way: its files, and what its splits give.
 
     Attributes:
+        digests: the SHA-256 of the files.
         entries: the splits' entries in release.json.
         file_bytes: the bytes of their files.
         order: how each split's rows first name the documents.
@@ -259,8 +228,8 @@ class _ConfigBuild:
     """
 
     def __init__(self, corpus: CorpusFolder, folder: Path, progress: bool) -> None:
-        self.corpus, self.config, self.progress = corpus, corpus.config, progress
-        self.files = _Files(folder, corpus.config.name)
+        self.corpus, self.config, self.folder, self.progress = corpus, corpus.config, folder, progress
+        self.digests: dict[str, str] = {}
         lines = corpus.folder / "docs.jsonl"
         with self._bar("documents", lines.stat().st_size if lines.is_file() else 0, "B", ": ") as bar:
             self.documents = read_documents(corpus.folder, bar.update)
@@ -272,6 +241,19 @@ class _ConfigBuild:
 
     def _bar(self, what: str, total: int, unit: str, mark: str = "/") -> tqdm[Any]:
         return _bar(f"{self.config.name}{mark}{what}", total, unit, self.progress)
+
+    def write(self, name: str, schema: pa.Schema, batches: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
+        """Write a Parquet file, ``name`` being its path in the folder, unless a stopped run has finished it."""
+        path, parts = self.folder / name, self.folder / PARTS / self.config.name
+        remembered = parts / f"{path.name}.json"
+        facts = _finished(path, remembered)
+        if facts is None:
+            facts = write_parquet(parts / path.name, schema, batches)
+            path.parent.mkdir(exist_ok=True)
+            (parts / path.name).replace(path)
+            atomic_write(remembered, json.dumps(facts.as_json()).encode())
+        self.digests[name] = facts.sha256
+        return facts
 
     def run(self, include_backup_records: bool) -> BuiltConfig:
         """Write the config's files."""
@@ -291,14 +273,14 @@ class _ConfigBuild:
             splits, positions, records = zip(*self.records, strict=True)
             columns = [strings(splits), numbers(np.array(positions, np.int32)), strings(records)]
             table = pa.Table.from_arrays(columns, schema=RECORDS)
-            self.files.write(f"documents/{self.config.name}.records.parquet", RECORDS, [table])
+            self.write(f"documents/{self.config.name}.records.parquet", RECORDS, [table])
         self._keep_annotators()
         self._keep_licenses()
-        return BuiltConfig(self._entry(others, skipped), self.files.digests, [*map(str, skipped), *self.notes])
+        return BuiltConfig(self._entry(others, skipped), self.digests, [*map(str, skipped), *self.notes])
 
     def _entry(self, others: dict[str, Any], skipped: Sequence[Skipped]) -> dict[str, Any]:
         """What release.json holds of the config; ``others``: of its documents."""
-        config, digests = self.config, self.files.digests
+        config, digests = self.config, self.digests
         version = content_version(
             [
                 str(SCHEMA),
@@ -325,7 +307,7 @@ class _ConfigBuild:
     def _keep_licenses(self) -> None:
         """Take over a release's licence files, and note each that reads otherwise than the card."""
         for path in self.corpus.licenses:
-            copy = self.files.folder / built_name(self.config.name, path.name)
+            copy = self.folder / built_name(self.config.name, path.name)
             copy.parent.mkdir(exist_ok=True)
             shutil.copyfile(path, copy)
             self.notes += license_notes(self.config.name, self.config.license, path)
@@ -333,13 +315,13 @@ class _ConfigBuild:
     def _keep_annotators(self) -> None:
         """Take over the annotators' masks of a corpus of one's own, where it has any."""
         name = annotators_file(self.config.name)
-        path, copy = self.corpus.folder / name, self.files.folder / name
+        path, copy = self.corpus.folder / name, self.folder / name
         if self.config.corpus_yaml and os.path.lexists(path):
             for _ in batches([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
                 pass  # read to the end, which refuses a damaged file
             copy.parent.mkdir(exist_ok=True)
             shutil.copyfile(path, copy)
-            self.files.digests[name] = file_digest(path)
+            self.digests[name] = file_digest(path)
 
     def _read_rows(self, file: SplitFile, backup: Path | None) -> tuple[NumberedRows, int]:
         """A split's rows, and how many of them stand in its own file; the others stand in its ``backup`` alone."""
@@ -349,10 +331,7 @@ class _ConfigBuild:
                 runs.append(run)
                 bar.update(int(run.sizes.sum()))
         rows = joined(runs)
-        if backup is None:
-            return rows, len(rows)
-        known = set(rows.table["annotation_id"].to_pylist())
-        return joined([rows, *read_backup(backup, self.config, self.documents, known)]), len(rows)
+        return rows if backup is None else with_backup(rows, backup, self.config, self.documents), len(rows)
 
     def _split(self, file: SplitFile, backup: Path | None) -> None:
         """Write a split's files."""
@@ -364,7 +343,7 @@ class _ConfigBuild:
         with self._bar(f"{file.split}: writing", len(rows), "rows") as bar:
             for number, shard in enumerate(shards):
                 name = f"{self.config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
-                written.append(self.files.write(name, SCHEMA, shard.tables(rows, self.documents)))
+                written.append(self.write(name, SCHEMA, shard.tables(rows, self.documents)))
                 bar.update(len(shard.rows))
         self.entries[file.split] = {
             "num_examples": sum(each.num_rows for each in written),
@@ -399,11 +378,11 @@ class _ConfigBuild:
                 columns = [documents.names.take(numbers(chosen)), documents.texts(chosen), positions]
                 yield pa.RecordBatch.from_arrays(columns, schema=DOCUMENTS)
 
-        self.files.write(f"documents/{name}.parquet", DOCUMENTS, rows())
+        self.write(f"documents/{name}.parquet", DOCUMENTS, rows())
         in_order = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(len(documents)))
         if not in_order:
             table = pa.Table.from_arrays([numbers((referenced + 1).astype(np.int32))], schema=ORDER)
-            self.files.write(f"documents/{name}.order.parquet", ORDER, [table])
+            self.write(f"documents/{name}.order.parquet", ORDER, [table])
         return {
             "layout": documents.layout,
             "total": len(documents),
@@ -411,6 +390,16 @@ class _ConfigBuild:
             "final_newline": documents.final_newline,
             "in_order": bool(in_order),
         }
+
+
+def _finished(path: Path, remembered: Path) -> FileFacts | None:
+    """The facts of a file that an earlier run that was stopped wrote, if it is whole."""
+    try:
+        facts = FileFacts(**json.loads(remembered.read_bytes()))
+        # a machine that went down may have kept the size and lost the contents
+        return facts if path.stat().st_size == facts.file_bytes and file_digest(path) == facts.sha256 else None
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def _build_config(

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from eraser_hub.conversion.card import card_text, config_info, with_configs
-from eraser_hub.conversion.features import yaml_features
+from eraser_hub.conversion.card import ConfigWords, card_text, config_info, with_configs
 from eraser_hub.conversion.licenses import built_name
 from eraser_hub.papers import paper
 from eraser_hub.records.errors import DataError, visible
@@ -30,20 +29,23 @@ def eraser_card(release: dict[str, Any], facts: Mapping[str, EraserConfig]) -> s
     return card_text(with_configs(_metadata(facts), infos, DEFAULT_CONFIG, "{config}/{split}-*-of-*.parquet"), prose)
 
 
-def _info(config: EraserConfig, entry: dict[str, Any]) -> dict[str, Any]:
-    """A config's entry of ``dataset_info``."""
+def words_of(config: EraserConfig) -> ConfigWords:
+    """Return what is said of a config, of the release's or of one's own."""
     released = config.name in CONFIGS
-    return config_info(
-        config.name,
+    return ConfigWords(
         f"{'ERASER' if released else TITLE_OF_OWN}: {config.title}. {config.license_note}",
-        paper("eraser_acl_2020").citation if released else config.citation,
+        {"classification": config.label_names},
         HOMEPAGE if released else "",
         config.license,
-        version=entry["version"],
-        features=yaml_features(SCHEMA, {"classification": config.label_names}),
-        splits={split: (of["num_bytes"], of["num_examples"]) for split, of in entry["splits"].items()},
-        download_size=entry["download_size"],
+        paper("eraser_acl_2020").citation if released else config.citation,
     )
+
+
+def _info(config: EraserConfig, entry: dict[str, Any]) -> dict[str, Any]:
+    """A config's entry of ``dataset_info``."""
+    splits = {split: (of["num_bytes"], of["num_examples"]) for split, of in entry["splits"].items()}
+    words, size = words_of(config), entry["download_size"]
+    return config_info(config.name, words, SCHEMA, version=entry["version"], splits=splits, download_size=size)
 
 
 def _metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:

@@ -22,9 +22,9 @@ from eraser_hub.conversion.offsets import offsets_of
 from eraser_hub.records.built import batches, open_built
 from eraser_hub.records.errors import shown
 
-from .flat_rows import FlatRows, flatten, list_lengths
+from .flat_rows import FlatRows, list_lengths
 from .release import configs_of
-from .rows import rationales
+from .rows import derived
 from .schema import SCHEMA
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
@@ -76,7 +76,7 @@ class EraserSplitCheck:
         for name in COLUMNS:
             tally.add("missing values", rows[name].null_count, [f"{name} is null"])
         self._labels(rows, tally)
-        flat = flatten(rows)
+        flat = FlatRows(rows)
         tally.add(
             "document names", len(flat.doc_twice), (f"{flat.ids[row]}: a document twice" for row in flat.doc_twice)
         )
@@ -178,38 +178,31 @@ class EraserSplitCheck:
     def _derived(self, rows: pa.Table, flat: FlatRows, spans: np.ndarray, tally: Tally) -> None:
         """rationale, rationale_positions, num_tokens, num_sentences, rationale_ratio are what documents and evidences
         make them."""
-        count = rows.num_rows
-        first_doc = offsets_of(np.bincount(flat.doc_row, minlength=count))
+        offsets = offsets_of(np.bincount(flat.doc_row, minlength=rows.num_rows))
         texts = [flat.span_texts[i] for i in spans.tolist()]
-        expected = rationales(flat.span_doc[spans], flat.start[spans], flat.end[spans], texts, first_doc)
-        pairs = zip(rows["rationale"].to_pylist(), expected, strict=True)
-        self._tally_rows("rationale", np.array([one != other for one, other in pairs]), flat, tally)
-        positions, bounds = flat.covered(spans)
-        self._positions_of(rows, flat, positions, np.diff(bounds), tally)
-        num_tokens, num_sentences = (
-            np.bincount(flat.doc_row, weights=flat.doc_counts[:, k], minlength=count) for k in (0, 1)
-        )
-        ratio = (np.diff(bounds[first_doc]) / np.maximum(num_tokens, 1)).astype(np.float32)
-        values = {"num_tokens": num_tokens, "num_sentences": num_sentences, "rationale_ratio": ratio}
-        for name, value in values.items():
+        expected = derived(flat.span_doc[spans], flat.start[spans], flat.end[spans], texts, offsets, flat.doc_counts)
+        wrong = pc.not_equal(rows["rationale"], expected["rationale"]).fill_null(True)
+        self._tally_rows("rationale", wrong.to_numpy(), flat, tally)
+        self._positions_of(rows, flat, expected["rationale_positions"].flatten(), tally)
+        for name in ("num_tokens", "num_sentences", "rationale_ratio"):
             column, slack = rows[name].fill_null(0).to_numpy(), 1e-6 if name == "rationale_ratio" else 0.0
+            near = np.abs(column - expected[name].to_numpy()) <= slack
             # a NaN is no number that anything equals
-            self._tally_rows(name, rows[name].is_valid().to_numpy() & ~(np.abs(column - value) <= slack), flat, tally)
+            self._tally_rows(name, rows[name].is_valid().to_numpy() & ~near, flat, tally)
         self._positions.append(rows["position"].drop_null().to_numpy())
 
-    def _positions_of(
-        self, rows: pa.Table, flat: FlatRows, expected: np.ndarray, sizes: np.ndarray, tally: Tally
-    ) -> None:
-        """Compare rationale_positions with the ``expected`` ones; ``sizes``: how many each document has."""
-        lists = rows["rationale_positions"].combine_chunks()
+    def _positions_of(self, rows: pa.Table, flat: FlatRows, expected: pa.ListArray, tally: Tally) -> None:
+        """Compare rationale_positions with the ``expected`` ones of each document."""
+        lists, sizes = rows["rationale_positions"].combine_chunks(), list_lengths(expected)
         wrong = list_lengths(lists) != np.bincount(flat.doc_row, minlength=rows.num_rows)
         if not wrong.any():
             inner = lists.flatten()
             there = list_lengths(inner)
             fits = there == sizes
             wrong[flat.doc_row[~fits]] = True
+            positions = expected.flatten().to_numpy()
             values = inner.flatten().fill_null(-1).to_numpy(zero_copy_only=False)[np.repeat(fits, there)]
-            wrong[np.repeat(flat.doc_row[fits], sizes[fits])[values != expected[np.repeat(fits, sizes)]]] = True
+            wrong[np.repeat(flat.doc_row[fits], sizes[fits])[values != positions[np.repeat(fits, sizes)]]] = True
         self._tally_rows("rationale_positions", wrong, flat, tally)
 
     @staticmethod
@@ -265,15 +258,11 @@ def _common(one: pa.Array, other: pa.Array) -> pa.Array:
     return one.filter(pc.is_in(one, other))
 
 
-def _unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> int:
+def _unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
     """The documents that no annotation refers to: each once, and none of them referred to."""
     path = folder / "documents" / f"{config}.parquet"
-    if not path.is_file():
-        return 0
     names = UniqueStrings()
-    total = 0
-    for batch in batches([path], ("docid",)):
-        total += batch.num_rows
+    for batch in batches([path] if path.is_file() else [], ("docid",)):
         names.add(batch["docid"])
         docids = batch["docid"].cast(pa.string()).combine_chunks()
         for split, check in checks.items():
@@ -281,15 +270,10 @@ def _unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSplitChe
             tally.add("documents beside", len(common), (f"{shown(n.as_py())} is one of {split}'s" for n in common))
     repeated = names.repeated()
     tally.add("documents beside", len(repeated), (f"{shown(name)} stands {n} times" for name, n in repeated))
-    return total
-
-
-def leaks(config: str, checks: Mapping[str, EraserSplitCheck]) -> list[Finding]:
-    """Documents that stand under several names, within and across splits, and evidence that a text search misplaces."""
-    return [*_several_names(config, checks), *_misplaced(config, checks)]
 
 
 def _several_names(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
+    """Documents that stand under several names, within and across splits."""
     names = pa.chunked_array([check.doc_names for check in checks.values()], pa.string())
     hashes = np.concatenate([check.doc_hashes for check in checks.values()])
     split_of = np.repeat(np.arange(len(checks)), [len(check.doc_names) for check in checks.values()])
@@ -309,6 +293,7 @@ def _several_names(config: str, checks: Mapping[str, EraserSplitCheck]) -> Itera
 
 
 def _misplaced(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
+    """Evidence that a search by text misplaces."""
     misplaced = sum(check.misplaced for check in checks.values())
     if misplaced:
         spans, ambiguous = (sum(getattr(check, name) for check in checks.values()) for name in ("spans", "ambiguous"))
@@ -345,5 +330,6 @@ def check_eraser(folder: Path, configs: Sequence[str] | None = None, leakage: bo
     )
     report, checked = check_folder(folder, rules, configs)
     if leakage:
-        report.leakage += [finding for config, checks in checked.items() for finding in leaks(config, checks)]
+        for config, checks in checked.items():
+            report.leakage += [*_several_names(config, checks), *_misplaced(config, checks)]
     return report

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from eraser_hub.conversion.dataset import ends_of
 from eraser_hub.conversion.licenses import is_license
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import describe, strict_value
@@ -159,13 +160,4 @@ def _split_file(split: str, path: Path) -> SplitFile:
     first = _first_line(path)
     if first is None:
         raise DataError("expected annotations, found an empty file", rule="empty", file=path)
-    return SplitFile(split, path, is_double_encoded(first), ends_with_newline(path))
-
-
-def ends_with_newline(path: Path) -> bool:
-    """Whether a file's last byte is one; an empty file's too, as it were."""
-    with path.open("rb") as file:
-        if not file.seek(0, os.SEEK_END):
-            return True
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
+    return SplitFile(split, path, is_double_encoded(first), ends_of(path)["final_newline"])

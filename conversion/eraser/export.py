@@ -49,12 +49,12 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
     built = open_built(dataset)
     facts = configs_of(built)
     verify_folder(dataset, SCHEMA, {name: one.label_names for name, one in facts.items()})
-    names = list(release) if configs is None else [name for name in facts if name in configs]
-    for name in (*(configs or ()), *names):
-        if name not in release or name not in facts:
-            known = ", ".join(known for known in release if known in facts)
-            message = f"expected one of the configs {known}, found {shown(name)}"
+    known = [name for name in release if name in facts]
+    for name in configs or release:
+        if name not in known:
+            message = f"expected one of the configs {', '.join(known)}, found {shown(name)}"
             raise DataError(message, rule="option-value", file=dataset)
+    names = known if configs is None else [name for name in facts if name in configs]
     files: list[Path] = []
     for name in names:
         target = out / name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +17,6 @@ from .documents import count_tokens
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 
 
-@dataclass
 class FlatRows:
     """A batch of rows, flattened.
 
@@ -26,6 +24,7 @@ class FlatRows:
         ids: the annotation ids.
         doc_row: int64 (documents,), the row of each.
         doc_text: int64 (documents,), the index of its text among ``texts``.
+        doc_twice: the rows that hold a document of one name twice.
         docids: the documents' ids.
         texts: the distinct texts.
         counts: int64 (texts, 2), the tokens and sentences of each.
@@ -35,25 +34,42 @@ class FlatRows:
         start, end, start_sentence, end_sentence: int64 (spans,); -2**31 for null.
         span_texts: the spans' texts.
         names: the documents that the spans name.
-        doc_twice: the rows that hold a document of one name twice.
     """
 
-    ids: list[str]
-    doc_row: np.ndarray
-    doc_text: np.ndarray
-    docids: pa.Array
-    texts: list[str]
-    counts: np.ndarray
-    span_row: np.ndarray
-    span_doc: np.ndarray
-    span_code: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    start_sentence: np.ndarray
-    end_sentence: np.ndarray
-    span_texts: list[str]
-    names: pa.Array
-    doc_twice: np.ndarray
+    def __init__(self, table: pa.Table) -> None:
+        rows = np.arange(table.num_rows)
+        documents, groups = (table[name].combine_chunks() for name in ("documents", "evidences"))
+        self.ids: list[str] = table["annotation_id"].cast(pa.string()).to_pylist()
+        self.doc_row = np.repeat(rows, list_lengths(documents))
+        structs = documents.flatten()
+        self.docids, texts = structs.field("docid").fill_null(""), structs.field("text").fill_null("")
+        texts = texts.dictionary_encode()
+        self.doc_text = _integers(texts.indices)
+        self.texts: list[str] = texts.dictionary.to_pylist()
+        self.counts = count_tokens(texts.dictionary.cast(pa.string()))
+        members = groups.flatten()
+        self.span_row = np.repeat(np.repeat(rows, list_lengths(groups)), list_lengths(members))
+        spans = members.flatten()
+        self.names, self.span_texts = spans.field("docid").fill_null(""), spans.field("text").fill_null("").to_pylist()
+        self.start, self.end, self.start_sentence, self.end_sentence = (
+            _integers(spans.field(name)) for name in ("start_token", "end_token", "start_sentence", "end_sentence")
+        )
+        self._find_documents()
+
+    def _find_documents(self) -> None:
+        """Look for the document of each span in its row."""
+        codes = pa.concat_arrays([names.cast(pa.string()) for names in (self.docids, self.names)]).dictionary_encode()
+        numbers, kinds = _integers(codes.indices), max(1, len(codes.dictionary))
+        self.span_code = numbers[len(self.docids) :]
+        doc_key = self.doc_row * kinds + numbers[: len(self.docids)]
+        span_key = self.span_row * kinds + self.span_code
+        order = np.argsort(doc_key, kind="stable")
+        in_order = doc_key[order]
+        self.doc_twice = np.unique(self.doc_row[order[1:]][in_order[1:] == in_order[:-1]])
+        self.span_doc = np.full(len(span_key), -1)
+        if len(order):
+            place = np.minimum(np.searchsorted(in_order, span_key), len(order) - 1)
+            self.span_doc = np.where(in_order[place] == span_key, order[place], -1)
 
     @cached_property
     def tokens(self) -> list[list[str]]:
@@ -88,45 +104,6 @@ class FlatRows:
     def evidence(self, span: int) -> list[str]:
         """The tokens of a span that lies inside."""
         return self.tokens[self.doc_text[self.span_doc[span]]][self.start[span] : self.end[span]]
-
-
-def flatten(table: pa.Table) -> FlatRows:
-    """The nested columns of a batch as flat arrays with, for each entry, its row."""
-    rows = np.arange(table.num_rows)
-    documents = table["documents"].combine_chunks()
-    doc_row = np.repeat(rows, list_lengths(documents))
-    structs = documents.flatten()
-    docids, texts = structs.field("docid").fill_null(""), structs.field("text").fill_null("").dictionary_encode()
-    groups = table["evidences"].combine_chunks()
-    group_lists = groups.flatten()
-    span_row = np.repeat(np.repeat(rows, list_lengths(groups)), list_lengths(group_lists))
-    spans = group_lists.flatten()
-    names = spans.field("docid").fill_null("")
-    codes = pa.concat_arrays([docids.cast(pa.string()), names.cast(pa.string())]).dictionary_encode()
-    numbers, kinds = _integers(codes.indices), max(1, len(codes.dictionary))
-    doc_key, span_key = doc_row * kinds + numbers[: len(docids)], span_row * kinds + numbers[len(docids) :]
-    order = np.argsort(doc_key, kind="stable")
-    in_order = doc_key[order]
-    place = np.minimum(np.searchsorted(in_order, span_key), max(0, len(in_order) - 1))
-    there = in_order[place] == span_key if len(in_order) else np.zeros(len(span_key), bool)
-    return FlatRows(
-        ids=table["annotation_id"].cast(pa.string()).to_pylist(),
-        doc_row=doc_row,
-        doc_text=_integers(texts.indices),
-        docids=docids,
-        texts=texts.dictionary.to_pylist(),
-        counts=count_tokens(texts.dictionary.cast(pa.string())),
-        span_row=span_row,
-        span_doc=np.where(there, order[place] if len(order) else 0, -1),
-        span_code=numbers[len(docids) :],
-        start=_integers(spans.field("start_token")),
-        end=_integers(spans.field("end_token")),
-        start_sentence=_integers(spans.field("start_sentence")),
-        end_sentence=_integers(spans.field("end_sentence")),
-        span_texts=spans.field("text").fill_null("").to_pylist(),
-        names=names,
-        doc_twice=np.unique(doc_row[order[1:]][in_order[1:] == in_order[:-1]]),
-    )
 
 
 def list_lengths(lists: pa.Array) -> np.ndarray:

@@ -17,23 +17,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from eraser_hub.conversion.typed import refuse_half_characters, typed
 from eraser_hub.metrics.unknown_fields import misspelt, nearly
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import describe, has_half_character, quotes_are, strict_value
+from eraser_hub.records.json_lines import quotes_are, strict_value
 from eraser_hub.records.lines import BATCH_BYTES, Lines, batches_of_lines, reading
 from eraser_hub.records.rules import Rule
 
-LEAST_INT, MOST_INT = -(2**31), 2**31 - 1
+MOST_INT = 2**31 - 1
 
 
 # --------------------------------------------------------------------------------------------------------- the records
 
-_Int32 = Annotated[int, msgspec.Meta(ge=LEAST_INT, le=MOST_INT)]
+_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=MOST_INT)]
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -71,7 +72,6 @@ _DOCUMENT = msgspec.json.Decoder(DocumentLine)
 _STRING = msgspec.json.Decoder(str)
 _FAILURES = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError)
 _KEYS = frozenset(Annotation.__struct_fields__)
-_EVIDENCE_KEYS = Evidence.__struct_fields__
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,113 +231,31 @@ def take_up(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] | No
 # ----------------------------------------------------------------------------------------------------- the strict way
 
 
-class _Fields:
-    """The fields of one JSON value, checked one by one; errors say where, what was expected, and what was found."""
-
-    def __init__(self, file: Path, line: int, instance: object = None) -> None:
-        self.file, self.line, self.instance = file, line, instance
-
-    def refuse(self, message: str, path: str | None, rule: Rule) -> NoReturn:
-        raise DataError(message, rule=rule, file=self.file, line=self.line, instance=self.instance, field=path)
-
-    def expect(
-        self, condition: bool, expected: str, thing: object, path: str | None = None, rule: Rule = "type"
-    ) -> None:
-        if not condition:
-            self.refuse(f"expected {expected}, found {describe(thing)}", path, rule)
-
-    def member(self, holder: dict[str, Any], key: str, path: str | None = None) -> Any:
-        if key not in holder:
-            names = "an object with " + (", ".join(shown(name, 30) for name in list(holder)[:8]) or "no keys")
-            self.refuse(f"expected the key {key!r}, found {names}", path, "key-missing")
-        return holder[key]
-
-    def string(self, thing: object, path: str) -> None:
-        self.expect(isinstance(thing, str), "a string", thing, path)
-        self.characters(thing, path)
-
-    def characters(self, thing: object, path: str | None = None) -> None:
-        if has_half_character(thing):
-            self.instance = None  # it may hold half a character itself
-            self.refuse("expected characters, found half of a surrogate pair", path, "text")
-
-    def beyond(self, holder: dict[str, Any], keys: tuple[str, ...], path: str | None = None) -> None:
-        unknown = [key for key in holder if key not in keys]
-        if unknown:
-            message = f"expected the keys {', '.join(keys)} alone, found {shown(unknown[0])}"
-            self.refuse(message, path, "key-unknown")
-
-
 def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> tuple[Annotation, dict[str, Any]]:
     """The record of a line, and its keys beyond the format."""
     value = strict_value(line, file=file, number=number)
     if double:
-        plain = _Fields(file, number)
-        plain.expect(isinstance(value, str), "a JSON string that contains JSON, as the lines before", value)
-        plain.characters(value)
-        value = strict_value(value.encode(), file=file, number=number)
-    fields = _Fields(file, number, value.get("annotation_id") if isinstance(value, dict) else None)
-    fields.expect(isinstance(value, dict), "an object", value)
-    _check_identity(fields, fields.member(value, "annotation_id"))
-    for key in ("classification", "query"):
-        fields.string(fields.member(value, key), key)
-    if value.get("query_type") is not None:
-        fields.string(value["query_type"], "query_type")
-    if value.get("docids") is not None:
-        fields.expect(isinstance(value["docids"], list), "a list of document ids or null", value["docids"], "docids")
-        for place, docid in enumerate(value["docids"]):
-            fields.string(docid, f"docids[{place}]")
-    evidences = _checked_groups(fields, fields.member(value, "evidences"))
-    extra = {key: thing for key, thing in value.items() if key not in _KEYS}
+        text: str = typed(value, str, file=file, line=number)
+        refuse_half_characters(text, file=file, line=number)
+        value = strict_value(text.encode(), file=file, number=number)
+    refuse_half_characters(value, file=file, line=number)
+    keys = value if isinstance(value, dict) else {}
+    identity = keys.get("annotation_id")
+    instance = identity if type(identity) in (str, int) else None
+    extra = {key: held for key, held in keys.items() if key not in _KEYS}
     for key in extra:
         if suggestion := nearly(key, _KEYS):
-            fields.refuse(misspelt(suggestion), shown(key), "key-unknown")
-    if extra:
-        fields.characters(extra, shown(next(iter(extra))))
-    known = {key: thing for key, thing in value.items() if key in _KEYS}
-    return Annotation(**{**known, "evidences": evidences}), extra
-
-
-def _check_identity(fields: _Fields, identity: object) -> None:
-    if isinstance(identity, bool) or not isinstance(identity, str | int):
-        fields.instance = None
-        fields.expect(False, "a string or an integer", identity, "annotation_id")
-    if isinstance(identity, int):
-        fits = -(2**63) <= identity < 2**63
-        fields.expect(fits, "an integer of at most 64 bits", identity, "annotation_id", "range")
-    else:
-        fields.string(identity, "annotation_id")
-
-
-def _checked_groups(fields: _Fields, groups: Any) -> list[list[Evidence]]:
-    fields.expect(isinstance(groups, list), "a list of evidence groups", groups, "evidences")
-    for number, group in enumerate(groups):
-        fields.expect(isinstance(group, list), "a list of evidences", group, f"evidences[{number}]")
-        for place, evidence in enumerate(group):
-            _check_evidence(fields, evidence, f"evidences[{number}][{place}]")
-    return [[Evidence(**evidence) for evidence in group] for group in groups]
-
-
-def _check_evidence(fields: _Fields, evidence: Any, path: str) -> None:
-    fields.expect(isinstance(evidence, dict), "an object", evidence, path)
-    for key in ("docid", "text"):
-        fields.string(fields.member(evidence, key, path), f"{path}.{key}")
-    for key in ("start_token", "end_token", "start_sentence", "end_sentence"):
-        number = fields.member(evidence, key, path)
-        whole = isinstance(number, int) and not isinstance(number, bool)
-        fields.expect(whole, "an integer", number, f"{path}.{key}")
-        fits = LEAST_INT <= number <= MOST_INT
-        fields.expect(fits, "an integer of at most 32 bits", number, f"{path}.{key}", "range")
-    fields.beyond(evidence, _EVIDENCE_KEYS, path)
+            message, where = misspelt(suggestion), shown(key)
+            raise DataError(message, rule="key-unknown", file=file, line=number, instance=instance, field=where)
+    known = {key: held for key, held in value.items() if key in _KEYS} if extra else value
+    return typed(known, Annotation, file=file, line=number, instance=instance), extra
 
 
 def _checked_document(line: bytes, file: Path, number: int) -> DocumentLine:
-    value, fields = strict_value(line, file=file, number=number), _Fields(file, number)
-    fields.expect(isinstance(value, dict), "an object", value)
-    for key in ("docid", "document"):
-        fields.string(fields.member(value, key), key)
-    fields.beyond(value, ("docid", "document"))
-    return DocumentLine(**value)
+    value = strict_value(line, file=file, number=number)
+    refuse_half_characters(value, file=file, line=number)
+    document: DocumentLine = typed(value, DocumentLine, file=file, line=number)
+    return document
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
@@ -351,10 +269,4 @@ def json_line(record: Mapping[str, Any], *, double: bool = False) -> str:
 
 def safe_name(docid: str) -> bool:
     """Whether an id can be a file's name inside of docs/ and reaches nothing else."""
-    return (
-        bool(docid)
-        and docid not in (".", "..")
-        and "/" not in docid
-        and "\0" not in docid
-        and len(docid.encode()) < 256
-    )
+    return docid not in ("", ".", "..") and not {"/", "\0"} & set(docid) and len(docid.encode()) < 256

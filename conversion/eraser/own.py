@@ -13,30 +13,32 @@ Any other key is an error. A built dataset keeps the file's text in ``release.js
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any
 
+import msgspec
 import yaml
 
 from eraser_hub.conversion.dataset import LICENSES
+from eraser_hub.conversion.typed import refuse_half_characters, typed
 from eraser_hub.metrics.unknown_fields import nearly
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.json_lines import brackets_nest, has_half_character
+from eraser_hub.records.json_lines import brackets_nest
 from eraser_hub.records.lines import reading, utf8_file
 from eraser_hub.records.rules import Rule
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
 
-REQUIRED, OPTIONAL = ("name", "labels"), ("language", "license", "citation", "kd")
 # folders of a built dataset that are no configs
 BESIDE_CONFIGS = ("documents", "annotators", LICENSES)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.-]*")
+_Words = Annotated[str, msgspec.Meta(pattern=r"\S")]
+_TAKEN = (*CONFIGS, *BESIDE_CONFIGS)
 
 
 def own_config_of(folder: Path) -> EraserConfig:
@@ -50,97 +52,75 @@ def own_config_of(folder: Path) -> EraserConfig:
         return own_config(utf8_file(str(path)).decode("utf-8"), path)
 
 
+class CorpusYaml(msgspec.Struct):
+    """What a corpus.yaml says."""
+
+    name: _Words
+    labels: Annotated[list[Annotated[str, msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
+    language: _Words | Annotated[list[_Words], msgspec.Meta(min_length=1)] | msgspec.UnsetType = msgspec.UNSET
+    license: _Words = "unknown"
+    citation: _Words = ""
+    kd: Annotated[float, msgspec.Meta(gt=0, le=1)] | msgspec.UnsetType = msgspec.UNSET
+
+
 def own_config(text: str, path: Path) -> EraserConfig:
     """The config that the text of a corpus.yaml describes; ``path`` is where it stands, for errors."""
-    fields = _Fields(_values(text, path), path)
-    for key, value in fields.values.items():
-        if key not in (*REQUIRED, *OPTIONAL):
-            suggestion = nearly(key, (*REQUIRED, *OPTIONAL))
-            hint = f": did you mean {suggestion!r}?" if suggestion else ""
-            message = f"expected the keys {', '.join((*REQUIRED, *OPTIONAL))} alone, found {shown(key)}{hint}"
-            raise DataError(message, rule="key-unknown", file=path, line=value.line)
-    for key in REQUIRED:
-        if key not in fields.values:
-            message = f"expected the key {key}, found {shown(list(fields.values))}"
-            raise DataError(message, rule="key-missing", file=path, field=key)
-    name = fields.name()
+    values, lines = _values(text, path)
+    said = _checked(values, lines, path)
+    languages = [said.language] if isinstance(said.language, str) else said.language or ()
+    rules: tuple[tuple[str, object, str, Rule], ...] = (
+        ("name", NAME.fullmatch(said.name), "a name of letters, digits, '_' and '-'", "file-name"),
+        ("name", said.name not in _TAKEN, f"another name than {', '.join(_TAKEN)}", "file-name"),
+        ("labels", len(set(said.labels)) == len(said.labels), "each once", "id-twice"),
+        (
+            "language",
+            all(map(_LANGUAGE.fullmatch, languages)),
+            "the Hub's name of a language, as en, or a list",
+            "choice",
+        ),
+        ("license", _LICENSE.fullmatch(said.license), "the Hub's name of a licence, as cc-by-4.0", "choice"),
+    )
+    for key, fits, expected, rule in rules:
+        if not fits:
+            message = f"expected {expected}, found {shown(values[key])}"
+            raise DataError(message, rule=rule, file=path, line=lines[key], field=key)
     return EraserConfig(
-        name=name,
-        label_names=fields.strings("labels"),
+        name=said.name,
+        label_names=tuple(said.labels),
         documents="docs.jsonl",
-        license=fields.matching("license", _LICENSE, "the Hub's name of a licence, as cc-by-4.0", "choice")
-        or "unknown",
-        license_note="As its corpus.yaml says." if "license" in fields.values else "Its corpus.yaml names no licence.",
+        license=said.license,
+        license_note="As its corpus.yaml says." if "license" in values else "Its corpus.yaml names no licence.",
         task="text-classification",
-        title=name,
-        language=fields.languages(),
-        citation=fields.string("citation").strip(),
-        kd=fields.share("kd"),
+        title=said.name,
+        language=tuple(languages),
+        citation=said.citation.strip(),
+        kd=said.kd or None,
         corpus_yaml=text,
     )
 
 
-class _Value(NamedTuple):
-    value: object
-    line: int
-
-
-class _Fields:
-    """The values of a corpus.yaml, each checked when it is asked for."""
-
-    def __init__(self, values: Mapping[str, _Value], path: Path) -> None:
-        self.values, self.path = values, path
-
-    def refuse(self, key: str, expected: str, rule: Rule) -> DataError:
-        value, line = self.values[key]
-        return DataError(f"expected {expected}, found {shown(value)}", rule=rule, file=self.path, line=line, field=key)
-
-    def string(self, key: str) -> str:
-        if key not in self.values:
-            return ""
-        value = self.values[key].value
-        if not isinstance(value, str) or not value.strip() or has_half_character(value):
-            raise self.refuse(key, "a string (quote words like 'no' and numbers)", "type")
-        return value
-
-    def matching(self, key: str, pattern: re.Pattern[str], expected: str, rule: Rule) -> str:
-        value = self.string(key)
-        if value and not pattern.fullmatch(value):
-            raise self.refuse(key, expected, rule)
-        return value
-
-    def name(self) -> str:
-        name = self.matching("name", NAME, "a name of letters, digits, '_' and '-'", "file-name")
-        if name in CONFIGS or name in BESIDE_CONFIGS:
-            raise self.refuse("name", f"another name than {', '.join((*CONFIGS, *BESIDE_CONFIGS))}", "file-name")
-        return name
-
-    def strings(self, key: str) -> tuple[str, ...]:
-        value = self.values[key].value
-        words = value if isinstance(value, list) else []
-        if not words or not all(isinstance(word, str) and word and not has_half_character(word) for word in words):
-            raise self.refuse(key, "a list of strings (quote words like 'true' and numbers)", "type")
-        if len(set(words)) < len(words):
-            raise self.refuse(key, "each once", "id-twice")
-        return tuple(words)
-
-    def languages(self) -> tuple[str, ...]:
-        if "language" not in self.values:
-            return ()
-        one = isinstance(self.values["language"].value, str)
-        codes = (self.string("language"),) if one else self.strings("language")
-        if not all(map(_LANGUAGE.fullmatch, codes)):
-            raise self.refuse("language", "the Hub's name of a language, as en, or a list of them", "choice")
-        return codes
-
-    def share(self, key: str) -> float | None:
-        if key not in self.values:
-            return None
-        value = self.values[key].value
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or not 0 < value <= 1:  # type: ignore[operator, arg-type]
-            raise self.refuse(key, "a share above 0 and up to 1", "range")
-        return float(value)  # type: ignore[arg-type]
+def _checked(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> CorpusYaml:
+    """What the values of a corpus.yaml say, each of which is of the declared type."""
+    known = CorpusYaml.__struct_fields__
+    for key in values:
+        if key not in known:
+            hint = f": did you mean {suggestion!r}?" if (suggestion := nearly(key, known)) else ""
+            message = f"expected the keys {', '.join(known)} alone, found {shown(key)}{hint}"
+            raise DataError(message, rule="key-unknown", file=path, line=lines[key])
+    for key in ("name", "labels"):
+        if key not in values:
+            message = f"expected the key {key}, found {shown(list(values))}"
+            raise DataError(message, rule="key-missing", file=path, field=key)
+    try:
+        refuse_half_characters(values)
+        said: CorpusYaml = typed(values, CorpusYaml)
+        return said
+    except DataError as error:
+        key = re.split(r"[.\[]", error.field or "")[0]
+        rule: Rule = "range" if key == "kd" else "type"
+        hint = "" if key == "kd" else " (quote words like 'no' and numbers)"
+        message = f"{error.message.partition(', found')[0]}, found {shown(values[key])}{hint}"
+        raise DataError(message, rule=rule, file=path, line=lines[key], field=key) from None
 
 
 class _Loader(yaml.SafeLoader):
@@ -153,9 +133,10 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-def _values(text: str, path: Path) -> dict[str, _Value]:
-    """Key -> its value and line; each key stands once."""
-    values: dict[str, _Value] = {}
+def _values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """The value of each key, and its line; each key stands once."""
+    values: dict[str, Any] = {}
+    lines: dict[str, int] = {}
     if brackets_nest(text):
         raise DataError("is no YAML of ours: its brackets nest too deeply", rule="syntax", file=path)
     try:
@@ -169,7 +150,7 @@ def _values(text: str, path: Path) -> dict[str, _Value]:
             if (twice := key in values) or not isinstance(key, str):
                 expected = f"each key once, found {shown(key)} again" if twice else f"a word, found {shown(key)}"
                 raise DataError(f"expected {expected}", rule="key-twice" if twice else "type", file=path, line=line)
-            values[key] = _Value(loader.construct_object(value_node, deep=True), line)
+            values[key], lines[key] = loader.construct_object(value_node, deep=True), line
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise DataError(f"is no YAML: {error.problem or error.context}", rule="syntax", file=path, line=line) from None
@@ -177,7 +158,7 @@ def _values(text: str, path: Path) -> dict[str, _Value]:
         if isinstance(error, DataError):
             raise
         raise DataError(f"is no YAML: {' '.join(str(error).split())}", rule="syntax", file=path) from None
-    return values
+    return values, lines
 
 
 def own_folders(source: Path) -> dict[str, Path]:

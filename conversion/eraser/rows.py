@@ -19,7 +19,7 @@ from eraser_hub.conversion.arrays import numbers, numpy_values, strings, with_nu
 from eraser_hub.conversion.offsets import distinct, offsets_of
 from eraser_hub.metrics.tokens import masks
 
-from .checked import Evidences, RowDocuments, checked
+from .checked import Checked
 from .documents import Documents
 from .format import MOST_INT, Annotation, Annotations
 from .schema import DOCUMENT, EVIDENCE, SCHEMA
@@ -59,46 +59,34 @@ class NumberedRows:
         return len(self.table)
 
 
-def numbered_rows(
-    run: Annotations, label_numbers: Mapping[str, int], documents: Documents, *, inclusive: bool
-) -> NumberedRows:
+def numbered_rows(checked: Checked, label_numbers: Mapping[str, int], *, inclusive: bool) -> NumberedRows:
     """The rows of a run of annotations.
 
     Args:
-        run: the annotations.
+        checked: the annotations.
         label_numbers: label -> its number.
-        documents: those that the annotations may name.
         inclusive: whether the file counts ``end_sentence`` inclusively; rows carry the exclusive end.
-
-    Raises:
-        DataError: an unknown label; a document that does not exist; a span that is reversed, negative or past its
-            document's end.
     """
-    records = run.records
-    evidences, row_documents = checked(run, label_numbers, documents)
+    run, records = checked.run, checked.run.records
     labels = np.fromiter([label_numbers[record.classification] for record in records], np.int64, len(records))
     states, types = _states(records)
+    texts = [evidence.text for evidence in checked.evidences]
     values: dict[str, pa.Array] = {
         "annotation_id": strings([str(record.annotation_id) for record in records]),
         "query": strings([record.query for record in records]),
         "classification": numbers(labels),
-        "documents": _lists(row_documents.offsets, numbers(row_documents.numbers)),
-        "evidences": _evidence_lists(run, evidences, row_documents, inclusive),
+        "documents": _lists(checked.offsets, numbers(checked.documents)),
+        "evidences": _evidence_lists(checked, texts, inclusive),
         "query_type": types,
         "position": numbers(np.array(run.numbers, np.int32)),
-        **_derived(evidences, row_documents),
+        **derived(checked.slots, checked.bounds[:, 0], checked.bounds[:, 1], texts, checked.offsets, checked.counts),
     }
     table = pa.Table.from_arrays([values[name] for name in NUMBERED.names], schema=NUMBERED)
-    slots = distinct(row_documents.slots)
+    slots = distinct(checked.slots)
     marked = np.diff(numpy_values(values["rationale_positions"].flatten().offsets))[slots]
-    return NumberedRows(
-        table,
-        states,
-        np.array(run.sizes, np.int64),
-        _kept(run, np.diff(row_documents.offsets)),
-        pairs=len(slots),
-        shares=float((marked / np.maximum(row_documents.counts[slots, 0], 1)).sum()),
-    )
+    shares = float((marked / np.maximum(checked.counts[slots, 0], 1)).sum())
+    kept = _kept(run, np.diff(checked.offsets))
+    return NumberedRows(table, states, np.array(run.sizes, np.int64), kept, len(slots), shares)
 
 
 def _lists(offsets: np.ndarray, values: pa.Array) -> pa.ListArray:
@@ -130,38 +118,44 @@ def _kept(run: Annotations, sizes: np.ndarray) -> dict[int, dict[str, Any]]:
     return kept
 
 
-def _evidence_lists(
-    run: Annotations, evidences: Evidences, row_documents: RowDocuments, inclusive: bool
-) -> pa.ListArray:
-    end_sentence = evidences.bounds[:, 3]
+def _evidence_lists(checked: Checked, texts: Sequence[str], inclusive: bool) -> pa.ListArray:
+    bounds = checked.bounds
+    end_sentence = bounds[:, 3]
     if inclusive:
         if len(end_sentence) and end_sentence.max() == MOST_INT:
             message = f"expected less than {MOST_INT}, found {MOST_INT}"
-            raise run.evidence_error(int(end_sentence.argmax()), message, "end_sentence", "range")
+            raise checked.run.evidence_error(int(end_sentence.argmax()), message, "end_sentence", "range")
         end_sentence = end_sentence + (end_sentence >= 0).astype(np.int32)
     leaves = [
-        numbers(row_documents.numbers[row_documents.slots]),
-        strings([evidence.text for evidence in evidences.all]),
-        *(numbers(evidences.bounds[:, place]) for place in (0, 1, 2)),
+        numbers(checked.documents[checked.slots]),
+        strings(texts),
+        *(numbers(bounds[:, place]) for place in (0, 1, 2)),
         numbers(end_sentence),
     ]
     structs = pa.StructArray.from_arrays(leaves, fields=list(NUMBERED_EVIDENCE))
-    return _lists(evidences.groups, _lists(evidences.members, structs))
+    return _lists(checked.groups, _lists(checked.members, structs))
 
 
-def _derived(evidences: Evidences, row_documents: RowDocuments) -> dict[str, pa.Array]:
-    """The columns that follow from documents and evidences."""
-    offsets, slots, counts = row_documents.offsets, row_documents.slots, row_documents.counts
-    start, end = evidences.bounds[:, 0], evidences.bounds[:, 1]
+def derived(
+    slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], offsets: np.ndarray, counts: np.ndarray
+) -> dict[str, pa.Array]:
+    """The columns that follow from documents and evidences.
+
+    Args:
+        slots: the document of each span, numbered through all rows.
+        start, end: its tokens, [start, end), which lie inside of the document.
+        texts: its text.
+        offsets: int64 (rows + 1,), the number of each row's first document.
+        counts: (documents, 2), the tokens and sentences of each.
+    """
     token_offsets = offsets_of(counts[:, 0])
     covered = np.flatnonzero(masks(slots, start, end, token_offsets))
     marked = np.searchsorted(covered, token_offsets)
     num_tokens, num_sentences = (np.diff(offsets_of(counts[:, k])[offsets]) for k in (0, 1))
     ratio = np.diff(marked[offsets]) / np.maximum(num_tokens, 1)
     positions = covered - np.repeat(token_offsets[:-1], np.diff(marked))
-    texts = [evidence.text for evidence in evidences.all]
     return {
-        "rationale": strings(rationales(slots, start, end, texts, offsets)),
+        "rationale": strings(_rationales(slots, start, end, texts, offsets)),
         "rationale_positions": _lists(offsets, _lists(marked, numbers(positions.astype(np.int32)))),
         "num_tokens": numbers(num_tokens.astype(np.int32)),
         "num_sentences": numbers(num_sentences.astype(np.int32)),
@@ -169,17 +163,10 @@ def _derived(evidences: Evidences, row_documents: RowDocuments) -> dict[str, pa.
     }
 
 
-def rationales(
-    slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], slot_offsets: np.ndarray
+def _rationales(
+    slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], offsets: np.ndarray
 ) -> list[str]:
-    """The texts of each row's distinct spans by document, then start_token, joined by `JOINT`; no empty spans.
-
-    Args:
-        slots: the document of each span, numbered through all rows.
-        start, end: its tokens, [start, end).
-        texts: its text.
-        slot_offsets: int64 (rows + 1,), the number of each row's first document.
-    """
+    """The texts of each row's distinct spans by document, then start_token, joined by `JOINT`; no empty spans."""
     order = np.lexsort((end, start, slots))
     slots, start, end = slots[order], start[order], end[order]
     new = np.ones(len(order), bool)
@@ -187,7 +174,7 @@ def rationales(
     chosen = new & (start < end)
     places: list[int] = order[chosen].tolist()
     some = [texts[place] for place in places]
-    edges = np.searchsorted(slots[chosen], slot_offsets)
+    edges = np.searchsorted(slots[chosen], offsets)
     return [JOINT.join(some[begin:stop]) for begin, stop in pairwise(edges.tolist())]
 
 

@@ -6,7 +6,7 @@ The arrangement is what makes the Parquet small. It depends on the files alone, 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,46 +17,37 @@ import pyarrow as pa
 
 from eraser_hub.conversion.arrays import numbers, numpy_values
 from eraser_hub.conversion.offsets import distinct, first_places, offsets_of
+from eraser_hub.records.lines import BATCH_BYTES as LINE_BYTES
 
-from .checked import refuse_repeated
+from .checked import read_checked
 from .configs import EraserConfig
 from .documents import Documents
-from .format import Annotations, read_annotations
 from .rows import DOCIDS_LIST, DOCIDS_NULL, TYPE_ABSENT, WHOLE_NUMBER, NumberedRows, full_rows, numbered_rows
 
 SHARD_BYTES = 64 << 20
 BATCH_BYTES = 8 << 20
 
 
-def read_split(path: Path, config: EraserConfig, documents: Documents) -> Iterator[NumberedRows]:
-    """The rows of a split file in its order, some at a time.
+def read_split(
+    path: Path, config: EraserConfig, documents: Documents, known: Collection[str] = ()
+) -> Iterator[NumberedRows]:
+    """The rows of a split file in its order, some at a time, but those whose ids are ``known``.
 
     Raises:
         DataError: at the first record that is not in order, or whose id stands twice.
     """
-    numbers: dict[str, int] = {}
-    for run in read_annotations(path):
-        yield _rows(run, numbers, config, documents)
-
-
-def read_backup(path: Path, config: EraserConfig, documents: Documents, known: set[str]) -> Iterator[NumberedRows]:
-    """The rows of a backup file's records whose ids are not ``known``: the ids of its split, behind whose lines they
-    take their positions."""
-    taken: dict[str, int] = {}
-    behind = len(known)
-    for run in read_annotations(path):
-        new = run.some([place for place, each in enumerate(run.records) if str(each.annotation_id) not in known])
-        rows = _rows(new, taken, config, documents)
-        positions = numbers(np.arange(behind + 1, behind + 1 + len(rows), dtype=np.int32))
-        column = rows.table.schema.get_field_index("position")
-        yield replace(rows, table=rows.table.set_column(column, "position", positions))
-        behind += len(rows)
-
-
-def _rows(run: Annotations, numbers: dict[str, int], config: EraserConfig, documents: Documents) -> NumberedRows:
-    refuse_repeated(run, numbers)
     labels = {name: number for number, name in enumerate(config.label_names)}
-    return numbered_rows(run, labels, documents, inclusive=config.sentence_end_inclusive)
+    for checked in read_checked(path, labels, documents, {}, LINE_BYTES, known):
+        yield numbered_rows(checked, labels, inclusive=config.sentence_end_inclusive)
+
+
+def with_backup(rows: NumberedRows, path: Path, config: EraserConfig, documents: Documents) -> NumberedRows:
+    """A split's rows and, behind these, those of a backup file's records whose ids the split does not have."""
+    known = set(rows.table["annotation_id"].to_pylist())
+    rows = joined([rows, *read_split(path, config, documents, known)])
+    column = rows.table.schema.get_field_index("position")
+    positions = numbers(np.arange(1, len(rows) + 1, dtype=np.int32))
+    return replace(rows, table=rows.table.set_column(column, "position", positions))
 
 
 def joined(runs: Sequence[NumberedRows]) -> NumberedRows:

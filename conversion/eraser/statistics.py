@@ -27,7 +27,7 @@ from eraser_hub.records.tables import Cell, Table, Tables
 
 from .check import MAIN_SPLITS
 from .configs import CONFIGS, EraserConfig, annotators_file
-from .flat_rows import flatten
+from .flat_rows import FlatRows
 from .human_agreement import human_agreement, kept_agreement
 from .release import configs_of
 from .schema import SCHEMA
@@ -38,26 +38,6 @@ COUNTS_QUERY = {"movies": False, "multirc": True, "fever": True, "esnli": False}
 COLUMNS = ("annotation_id", "query", "classification", "documents", "evidences")
 
 
-class Lengths:
-    """Sums over annotations, by label.
-
-    Attributes:
-        sums: float64 (labels, 4): annotations, tokens, rationale tokens, and their shares.
-    """
-
-    def __init__(self, config: str, labels: int) -> None:
-        self.with_query = COUNTS_QUERY.get(config, False)
-        self.sums = np.zeros((labels, 4))
-
-    def add(self, labels: np.ndarray, tokens: np.ndarray, marked: np.ndarray, query: np.ndarray) -> None:
-        """Take up some annotations: of each its label, and the tokens of its documents, its rationale and its query."""
-        if self.with_query:
-            tokens, marked = tokens + query, marked + query
-        values = np.stack([np.ones(len(tokens)), tokens, marked, marked / np.maximum(tokens, 1)], axis=1)
-        known = labels >= 0
-        np.add.at(self.sums, labels[known], values[known])
-
-
 class SplitStatistics:
     """The sums behind a split's figures; fed a batch of rows at a time.
 
@@ -65,12 +45,12 @@ class SplitStatistics:
         instances, evidences, evidence_tokens: numbers of annotations, of spans, and the spans' tokens.
         pairs, shares: number of (annotation, document with evidence), and the sum of their rationale shares.
         shares_with_query: the same sum with the query's tokens counted to the document (CoS-E, see the notes).
-        lengths: of texts and rationales, by class.
+        lengths: float64 (labels, 4): annotations, tokens, rationale tokens, and the sum of their shares.
     """
 
     def __init__(self, config: EraserConfig) -> None:
-        self.label_names = config.label_names
-        self.lengths = Lengths(config.name, len(config.label_names))
+        self.config, self.label_names = config.name, config.label_names
+        self.lengths = np.zeros((len(config.label_names), 4))
         self.instances = self.evidences = self.evidence_tokens = self.pairs = 0
         self.shares = self.shares_with_query = 0.0
         self.names = pa.array([], pa.string())
@@ -80,7 +60,7 @@ class SplitStatistics:
 
     def add(self, rows: pa.Table) -> None:
         """Take up the next rows."""
-        flat = flatten(rows)
+        flat = FlatRows(rows)
         inside = flat.inside()
         if not inside.all():
             place = int(np.flatnonzero(~inside)[0])
@@ -106,7 +86,10 @@ class SplitStatistics:
             np.bincount(flat.doc_row, weights=sizes, minlength=rows.num_rows)
             for sizes in (flat.doc_counts[:, 0], np.diff(bounds))
         )
-        self.lengths.add(labels, tokens, covered, words)
+        if COUNTS_QUERY.get(self.config, False):
+            tokens, covered = tokens + words, covered + words
+        sums = np.stack([np.ones(len(tokens)), tokens, covered, covered / np.maximum(tokens, 1)], axis=1)
+        np.add.at(self.lengths, labels[labels >= 0], sums[labels >= 0])
         names = flat.docids.cast(pa.string()).take(pa.array(with_evidence)).dictionary_encode()
         _, first = np.unique(names.indices.to_numpy(zero_copy_only=False), return_index=True)
         self._names.append(names.take(pa.array(first)).cast(pa.string()))
@@ -246,7 +229,7 @@ def _cose_note(splits: Mapping[str, SplitStatistics]) -> str:
     )
 
 
-def length_tables(by_config: Mapping[str, Sequence[Lengths]]) -> list[Table]:
+def length_tables(by_config: Mapping[str, Sequence[np.ndarray]]) -> list[Table]:
     """The paper's Table 2 and Figure 1 over the splits of each config that it has; none without such a config."""
     carton = paper("carton_2020").tables
     lengths, classes = carton["table_2"], carton["figure_1"]
@@ -254,10 +237,8 @@ def length_tables(by_config: Mapping[str, Sequence[Lengths]]) -> list[Table]:
     table = Table("carton_table_2", lengths.title, ("config",), columns, lengths.source)
     figure = Table("carton_figure_1", classes.title, ("config", "label"), ("rows", "rationale_percent"), classes.source)
     for config, splits in by_config.items():
-        if config not in COUNTS_QUERY:
-            continue
-        sums = sum((split.sums for split in splits), np.zeros((len(CONFIGS[config].label_names), 4)))
-        if not sums[:, 0].any():
+        sums = np.sum(splits, axis=0)
+        if config not in COUNTS_QUERY or not sums.any():
             continue
         count, tokens, marked, shares = sums.sum(axis=0).tolist()
         printed = lengths.row(config)

@@ -77,8 +77,8 @@ def figure_one(rows: Mapping[tuple[str, str], Rows]) -> Table:
     return figure
 
 
-def tables(folder: Path, configs: Sequence[str] | None = None) -> Tables:
-    """Return Table 2 and Figure 1 of a built folder."""
+def tables(folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
+    """Return Table 2 and Figure 1 of a built folder; ``raw`` tells no more."""
     rows = rows_by_split(folder, configs)
     return Tables("human_rationales", [each for each in (table_two(rows), figure_one(rows)) if each.rows])
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from eraser_hub.conversion.card import ConfigWords
 from eraser_hub.conversion.checks import Finding, Tally, repeated
-from eraser_hub.conversion.small_dataset import ConfigTables, ConfigWords, Row, SmallDataset, Sources, ends_of
+from eraser_hub.conversion.dataset import ends_of
+from eraser_hub.conversion.small_dataset import ConfigTables, Row, SmallDataset, Sources
 from eraser_hub.papers import paper
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, shown
-from eraser_hub.records.tables import Tables
 
 from . import DATASET
 from .rows import LABEL_NAMES, SCHEMA, tree_rows, wikiattack_rows
@@ -36,7 +36,6 @@ class HumanRationalesVerbs(SmallDataset):
     facts = DATASET
     schema = SCHEMA
     whole = ("id", "tokens[]", "rationale_mask", "rationale_scores", "rationale_ratio", "position")
-    citation = paper("carton_2020").citation
     wanted = (
         f"DIR with sst/trees/train.txt dev.txt test.txt ({SST_URL}) or "
         f"wikiattack/wiki_attack_dev_rationale.csv wiki_attack_test_rationale.csv ({RATIONALES_URL})"
@@ -46,11 +45,13 @@ class HumanRationalesVerbs(SmallDataset):
             "English sentiment trees: a sentence's label, and as rationale the phrases that explain it.",
             LABEL_NAMES["sst"],
             "https://nlp.stanford.edu/sentiment/",
+            citation=paper("carton_2020").citation,
         ),
         "wikiattack": ConfigWords(
             "English comments on Wikipedia talk pages, with what people highlighted as a personal attack.",
             LABEL_NAMES["wikiattack"],
             RATIONALES_URL,
+            citation=paper("carton_2020").citation,
         ),
     }
     notes = {  # noqa: RUF012
@@ -59,9 +60,9 @@ class HumanRationalesVerbs(SmallDataset):
         "empty mask": "the comment has no token",
     }
 
-    def find(self, source: Path, configs: Sequence[str] | None = None) -> Sources:
-        """Look for tree files and CSVs."""
-        return find_human_rationales(source, configs)
+    find = staticmethod(find_human_rationales)
+    stats = staticmethod(tables)
+    card_tables = staticmethod(card_tables)
 
     def read(self, config: str, sources: Sources, notes: list[str]) -> ConfigTables:
         """Read a configuration; a split whose trees are all neutral has no rows, and a note says so."""
@@ -143,14 +144,6 @@ class HumanRationalesVerbs(SmallDataset):
             if row["text"]
         )
         return repeated(f"{config}: the same text several times", texts)
-
-    def stats(self, folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
-        """Return Table 2 and Figure 1 of a built folder; ``raw`` tells no more."""
-        return tables(folder, configs)
-
-    def card_tables(self, folder: Path) -> Mapping[str, str]:
-        """Return the tables of the card."""
-        return card_tables(folder)
 
 
 def _look_at_tree(row: Row, where: str, tally: Tally) -> None:

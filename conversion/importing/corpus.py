@@ -23,7 +23,6 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
-from eraser_hub.conversion.checks import Tally
 from eraser_hub.conversion.eraser.configs import CORPUS_YAML, annotators_file
 from eraser_hub.conversion.eraser.format import json_line
 from eraser_hub.conversion.eraser.own import own_config
@@ -37,7 +36,7 @@ from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split, release_split
 
 from .cells import Row, cell, in_order, labels_of, literal, majority_label, word
-from .marks import MASK, SENTENCES, SIGN, TOKENS, Annotators, Marks
+from .marks import MASK, SENTENCES, SIGN, TOKENS, Annotators, Marks, RowTally
 from .reader import SourceRow
 from .sources import Source, source_of_rows
 from .texts import BLANKS, Cut, Span, Text, text_of, text_of_tokens, tokenizer_of
@@ -110,7 +109,6 @@ class Imported:
 class Annotated(NamedTuple):
     """A row as an annotation: ``marked`` has for each annotator their spans in each text."""
 
-    number: int
     name: str
     label: str
     query: str
@@ -198,17 +196,12 @@ def _check_splits(sources: Iterable[str]) -> None:
         raise DataError(f"expected each split once, found {', '.join(names)}", rule="option-value", argument="split")
 
 
-def _place(source: Source, number: int) -> str:
-    """A row in the lines that count."""
-    return f"{Path(source.name).name}:{number}"
-
-
 class _Importer:
     """Writes the splits of a corpus, and keeps what they have in common."""
 
     def __init__(self, columns: Columns, cut: Cut, annotators: str) -> None:
         self.columns, self.cut, self.annotators = columns, cut, annotators
-        self.tally = Tally()
+        self.tally = RowTally()
         self.labels: set[str] = set()
         self._marks = Marks(columns.kind, columns.offsets, self.tally)
         self._docids: set[str] = set()
@@ -227,7 +220,7 @@ class _Importer:
             )
             for row in self._rows(split, source, known):
                 docids = self._documents(row, split, shared, documents)
-                groups = self._groups(row, _place(source, row.number))
+                groups = self._groups(row)
                 record = {
                     "annotation_id": row.name,
                     "query": row.query,
@@ -244,9 +237,9 @@ class _Importer:
     def _rows(self, split: str, source: Source, known: dict[str, int]) -> Iterator[Annotated]:
         """The rows that can be taken; ``known`` receives id -> line."""
         for row in source.rows():
-            place = _place(source, row.number)
+            self.tally.place = f"{Path(source.name).name}:{row.number}"
             try:
-                taken = self._row(row, split, place, source.classes)
+                taken = self._row(row, split, source.classes)
                 if taken is not None and taken.name in known:
                     found = (
                         f"expected each id once, found {shown(taken.name)} again (first on line {known[taken.name]})"
@@ -258,22 +251,22 @@ class _Importer:
                 known[taken.name] = row.number
                 yield taken
 
-    def _row(self, row: SourceRow, split: str, place: str, classes: Mapping[str, Sequence[str]]) -> Annotated | None:
+    def _row(self, row: SourceRow, split: str, classes: Mapping[str, Sequence[str]]) -> Annotated | None:
         """The row as an annotation; None where it is left out."""
         columns, cells = self.columns, row.cells
         texts = [self._text(cells, column, marks) for column, marks in zip(columns.texts, columns.marks, strict=True)]
         labels = labels_of(cell(cells, columns.label), classes.get(columns.label), columns.label)
         label = majority_label(labels)
         if label is None or not all(map(len, texts)):
-            self.tally.add("ties" if label is None else "no tokens", 1, [place])
+            self.tally.note("ties" if label is None else "no tokens")
             return None
-        self.tally.add("labels differ", int(len(set(labels)) > 1), [place])
+        self.tally.note("labels differ", int(len(set(labels)) > 1))
         self.labels.add(label)
         name = f"{split}_{row.number}" if row.key is None else word(row.key, "key")
         if columns.id is not None:
             name = word(cell(cells, columns.id), columns.id)
         query = "" if columns.query is None else _query(cell(cells, columns.query), columns.query)
-        return Annotated(row.number, name, label, query, texts, self._marked(cells, texts, place))
+        return Annotated(name, label, query, texts, self._marked(cells, texts))
 
     def _text(self, cells: Row, column: str, marks: str) -> Text:
         value = cell(cells, column)
@@ -283,7 +276,7 @@ class _Importer:
             value = value.replace(SIGN, "")  # the text stands there with its marks alone
         return text_of(value, self.cut, column)
 
-    def _marked(self, cells: Row, texts: Sequence[Text], place: str) -> list[list[list[Span]]]:
+    def _marked(self, cells: Row, texts: Sequence[Text]) -> list[list[list[Span]]]:
         """For each annotator, their spans in each text."""
         by_text: list[Annotators] = []
         for text, column in zip(texts, self.columns.marks, strict=True):
@@ -292,7 +285,7 @@ class _Importer:
             for name in names:
                 value = cell(cells, name)
                 # a column each: one that is empty is an annotator who marked nothing here
-                annotators += self._marks.annotators(value, text, name, place) or ([[]] if len(names) > 1 else [])
+                annotators += self._marks.annotators(value, text, name) or ([[]] if len(names) > 1 else [])
             by_text.append(annotators)
         count = max(map(len, by_text))
         for column, annotators in zip(self.columns.marks, by_text, strict=True):
@@ -301,19 +294,19 @@ class _Importer:
                 raise DataError(found, rule="length", field=column)
         return [[annotators[at] if annotators else [] for annotators in by_text] for at in range(count)]
 
-    def _groups(self, row: Annotated, place: str) -> list[list[list[Span]]]:
+    def _groups(self, row: Annotated) -> list[list[list[Span]]]:
         """The groups of evidences: for each, its spans in each text."""
         groups = [spans for spans in row.marked if any(spans)]
         if not groups:
-            self.tally.add("no marks", 1, [place])
+            self.tally.note("no marks")
         elif len(groups) < len(row.marked) and self.annotators == GROUPS:
-            self.tally.add("silent", len(row.marked) - len(groups), [place])
+            self.tally.note("silent", len(row.marked) - len(groups))
         if self.annotators == GROUPS or not groups:
             return groups
         shared = majority(np.array(self._flat_masks(row)))
         bounds = np.cumsum([len(text) for text in row.texts])[:-1]
         agreed = [runs_of_mask(part) for part in np.split(shared, bounds)]
-        self.tally.add("no majority", int(not any(agreed)), [place])
+        self.tally.note("no majority", int(not any(agreed)))
         return [agreed] if any(agreed) else []
 
     @staticmethod

@@ -28,6 +28,20 @@ Annotators = list[list[Span]]
 """For each annotator the spans of tokens that they marked, ascending, each once."""
 
 
+class RowTally(Tally):
+    """A tally whose examples are rows.
+
+    Attributes:
+        place: the row that is being read, in the lines that count.
+    """
+
+    place = ""
+
+    def note(self, check: str, count: int = 1, words: str = "") -> None:
+        """Count something in the row."""
+        self.add(check, count, [f"{self.place}{words}"])
+
+
 class Marks(NamedTuple):
     """How a source says what was marked.
 
@@ -39,15 +53,15 @@ class Marks(NamedTuple):
 
     kind: str
     offsets: str
-    tally: Tally
+    tally: RowTally
 
-    def annotators(self, value: Any, text: Text, column: str, place: str) -> Annotators:
+    def annotators(self, value: Any, text: Text, column: str) -> Annotators:
         """The annotators of a cell; none where it is null or empty.
 
         Args:
             value: the cell.
             text: what was marked.
-            column, place: for errors, and for what is told.
+            column: for errors.
 
         Raises:
             DataError: the cell does not fit the text, or is something else.
@@ -57,17 +71,17 @@ class Marks(NamedTuple):
         value = literal(value) if isinstance(value, str) else value
         if value is None or value == [] or value == "":
             return []
-        reader: Callable[[Any, Text, str, str], list[Span]]
+        reader: Callable[[Any, Text, str], list[Span]]
         several, reader = {
             MASK: (_several_masks, self._of_mask),
             SPANS: (self._several_spans, self._of_spans),
             QUOTES: (_several_quotes, self._of_quotes),
         }[self.kind]
         if not several(value):
-            return [reader(value, text, column, place)]
-        return [reader(each, text, f"{column}[{number}]", place) for number, each in enumerate(value)]
+            return [reader(value, text, column)]
+        return [reader(each, text, f"{column}[{number}]") for number, each in enumerate(value)]
 
-    def _of_mask(self, value: Any, text: Text, column: str, place: str) -> list[Span]:
+    def _of_mask(self, value: Any, text: Text, column: str) -> list[Span]:
         value = literal(value) if isinstance(value, str) else value
         if isinstance(value, str):
             return runs_of_mask(_marked_tokens(value, text, column))
@@ -89,10 +103,9 @@ class Marks(NamedTuple):
             return all(isinstance(each, list) for each in value)
         return all(isinstance(each, list) and not _is_pair(each) for each in value)
 
-    def _of_spans(self, value: Any, text: Text, column: str, place: str) -> list[Span]:
-        spans = [self._tokens(span, text, field, place) for span, field in self._pairs(value, column)]
-        empty = [span for span in spans if span[0] == span[1]]
-        self.tally.add("empty spans", len(empty), [place])
+    def _of_spans(self, value: Any, text: Text, column: str) -> list[Span]:
+        spans = [self._tokens(span, text, field) for span, field in self._pairs(value, column)]
+        self.tally.note("empty spans", sum(start == end for start, end in spans))
         return sorted({span for span in spans if span[0] < span[1]})
 
     def _pairs(self, value: Any, column: str) -> Iterator[tuple[Span, str]]:
@@ -115,7 +128,7 @@ class Marks(NamedTuple):
                 raise DataError(f"expected {expected}, found {shown(each)}", rule="type", field=field)
             yield (each[0], each[1]), field
 
-    def _tokens(self, span: Span, text: Text, field: str, place: str) -> Span:
+    def _tokens(self, span: Span, text: Text, field: str) -> Span:
         """The tokens of a span, which is counted as the source counts."""
         start, end = span
         size = {TOKENS: len(text), CHARACTERS: len(text.source), SENTENCES: len(text.lines)}[self.offsets]
@@ -126,10 +139,10 @@ class Marks(NamedTuple):
             return (start, end) if self.offsets == TOKENS else (0, 0)
         if self.offsets == SENTENCES:
             return text.sentence(start)[0], text.sentence(end - 1)[1]
-        self.tally.add("widened", int(text.widened(start, end)), [place])
+        self.tally.note("widened", int(text.widened(start, end)))
         return text.covered(start, end)
 
-    def _of_quotes(self, value: Any, text: Text, column: str, place: str) -> list[Span]:
+    def _of_quotes(self, value: Any, text: Text, column: str) -> list[Span]:
         quotes = [value] if isinstance(value, str) else value
         if quotes is None:
             return []
@@ -139,12 +152,12 @@ class Marks(NamedTuple):
                 raise DataError(f"expected a quote, found {shown(quotes)}", rule="type", field=f"{column}[{number}]")
             found = _places(quote, text)
             if len(found) == 1:
-                self.tally.add("widened", int(text.widened(*found[0])), [place])
+                self.tally.note("widened", int(text.widened(*found[0])))
                 spans.add(text.covered(*found[0]))
             elif found:
-                self.tally.add("quotes twice", 1, [f"{place}: {shown(quote, 40)} {len(found)} times"])
+                self.tally.note("quotes twice", words=f": {shown(quote, 40)} {len(found)} times")
             else:
-                self.tally.add("quotes nowhere", 1, [f"{place}: {shown(quote, 40)}"])
+                self.tally.note("quotes nowhere", words=f": {shown(quote, 40)}")
         return sorted(spans)
 
 

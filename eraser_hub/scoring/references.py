@@ -175,8 +175,8 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     values, own = {name: list[object]() for name in columns}, list[Listed]()
     for part in read_checked(path, labels.names, NamedDocuments(documents), annotations.numbers):
         if listed:
-            first, sizes = len(annotations.columns["classification"]), np.diff(part.documents.offsets)
-            own.append((np.repeat(np.arange(first, first + len(sizes)), sizes), part.documents.numbers))
+            first, sizes = len(annotations.columns["classification"]), np.diff(part.offsets)
+            own.append((np.repeat(np.arange(first, first + len(sizes)), sizes), part.documents))
         annotations.add(part)
         for name, cells in values.items():
             cells += [_value(_row(part.run, at, name), name, path, line) for at, line in enumerate(part.run.numbers)]
@@ -201,15 +201,15 @@ class _Annotations:
 
     def add(self, part: Checked) -> None:
         """Take up a run."""
-        records, evidences, labels = part.run.records, part.evidences, self.labels
+        records, labels = part.run.records, self.labels
         first, first_group = len(self.columns["classification"]), len(self.columns["group_instance"])
-        groups, members = np.diff(evidences.groups), np.diff(evidences.members)
+        groups, members = np.diff(part.groups), np.diff(part.members)
         columns = (
             [labels.setdefault(record.classification, len(labels)) for record in records],
             np.repeat(np.arange(first, first + len(groups)), groups),
             np.repeat(np.arange(first_group, first_group + len(members)), members),
-            part.documents.numbers[part.documents.slots],
-            *evidences.bounds.T,
+            part.documents[part.slots],
+            *part.bounds.T,
         )
         for column, values in zip(self.columns.values(), columns, strict=True):
             column.frombytes(np.asarray(values, dtype=np.intc).tobytes())

@@ -387,7 +387,7 @@ def test_skipped_files_are_named_with_the_reason(samples, tmp_path):
         ("human_performance.jsonl", "predictions"),
         (
             "dev_data.jsonl",
-            "another format (its first line: docids: expected a list of document ids or null, found the string",
+            "another format (its first line: docids: expected a list or null, found the string",
         ),
         ("test_data.jsonl", "another format"),
         ("test.jsonl.bak", "backup"),
@@ -540,13 +540,13 @@ from pathlib import Path
 from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser import build as eraser_build
 from eraser_hub.conversion import HUB_DATASETS
-write = eraser_build._Files.write
+write = eraser_build._ConfigBuild.write
 def slowly(*arguments):
     facts = write(*arguments)
     print("wrote", flush=True)
     time.sleep(0.3)
     return facts
-eraser_build._Files.write = slowly
+eraser_build._ConfigBuild.write = slowly
 HUB_DATASETS["eraser"].build(sys.argv[3:], source=Path(sys.argv[1]), out=Path(sys.argv[2]))
 """
 

@@ -219,7 +219,7 @@ def test_a_damaged_folder_is_refused_by_export(built: Path, tmp_path: Path) -> N
     copy = tmp_path / "human_rationales"
     shutil.copytree(built, copy)
     (copy / "release.json").write_text('{"format": 2, "configs": {"sst": {"files": [{"file": 3}]}}}')
-    with refused("type", "`str`", "`int`", file="release.json", field="sst.files[0].file"):
+    with refused("type", " 3", file="release.json", field="sst.files[0].file"):
         DATASET.export(copy, ["sst"], out=tmp_path / "raw")
     (copy / "release.json").write_text("[]")
     with refused("type", "list", file="release.json"):

@@ -1,0 +1,74 @@
+"""Values as the types that declare them; what does not fit is named by its place, with what was expected and found."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.json_lines import describe, has_half_character
+from eraser_hub.records.rules import Rule
+
+_NOUNS = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
+_BITS = {
+    str(bound): f"of at most {bits} bits" for bits in (32, 64) for bound in (-(1 << bits - 1), (1 << bits - 1) - 1)
+}
+_EXPECTED = re.compile(r"Expected `([^`]*)`(?: ([<>]=?) (.*))?")
+
+
+def typed(value: Any, kind: Any, at: str = "", **place: Any) -> Any:
+    """Return a value as what declares it: a struct, or another type that msgspec knows.
+
+    Args:
+        value: plain Python, as JSON or YAML gives it.
+        kind: the type.
+        at: the field that holds the value.
+        place: file, line and instance of an error.
+
+    Raises:
+        DataError: another type, a number out of its range, a key that is missing or that the type does not have.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$")
+    path = path.rstrip("`")
+    for step in re.findall(r"[^.\[\]]+", path):
+        value = value[int(step)] if isinstance(value, list) else value.get(step)
+    rule: Rule = "type"
+    if (key := message.removeprefix("Object missing required field `")) != message:
+        names = ", ".join(shown(name, 30) for name in list(value)[:8]) or "no keys"
+        message, rule = f"expected the key {key[:-1]!r}, found an object with {names}", "key-missing"
+    elif (key := message.removeprefix("Object contains unknown field `")) != message:
+        message, rule = f"expected the format's keys alone, found {shown(key[:-1])}", "key-unknown"
+    elif expected := _EXPECTED.match(message):
+        words = " or ".join(_NOUNS.get(name, name) for name in expected[1].split(" | "))
+        words += " of length 1 or more" if " of length >= 1" in message else ""
+        bound = expected[2] and f" {_BITS.get(expected[3]) or f'{_BOUNDS[expected[2]]} {expected[3]}'}"
+        message, rule = f"expected {words}{bound or ''}, found {describe(value)}", "range" if bound else "type"
+    raise DataError(message, rule=rule, field=f"{at}{path}".lstrip(".") or None, **place)
+
+
+def refuse_half_characters(value: Any, at: str = "", **place: Any) -> None:
+    """Raise a DataError for the first string in a JSON value, or key of it, that holds half a surrogate pair."""
+    if not has_half_character(value):
+        return
+    members: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        members = [(f"{at}.{key}", held) for key, held in value.items() if not has_half_character(key)]
+    elif isinstance(value, list):
+        members = [(f"{at}[{number}]", held) for number, held in enumerate(value)]
+    for field, held in members:
+        refuse_half_characters(held, field, **place)
+    message = "expected characters, found half of a surrogate pair"
+    raise DataError(message, rule="text", field=at.lstrip(".") or None, **place)
