@@ -19,7 +19,7 @@ from .version import __version__
 # each verb is a module in eraser_hub.cli, with a function of its name; `import` is a word of Python's
 _WORDS = (
     "import build check stats export score compare train explain ask reproduce benchmark-scores roar report "
-    "highlight board publish serve quickstart"
+    "highlight board publish serve quickstart methods"
 )
 VERBS = tuple(_WORDS.split())
 
@@ -68,7 +68,7 @@ def _spellings(verb: str) -> dict[str, str]:
     """Return how a verb spells the arguments of the Python call: options with their dashes, others in capitals."""
     command = typer.main.get_command(app)
     command = getattr(command, "commands", {}).get(verb, command)
-    named = {p.name: p.opts[0] if p.opts[0].startswith("-") else p.make_metavar(None) for p in command.params if p.name}
+    named = {p.name: p.opts[0] if p.opts[0].startswith("-") else p.name.upper() for p in command.params if p.name}
     return {**named, **{name.removesuffix("_"): spelling for name, spelling in named.items()}}
 
 

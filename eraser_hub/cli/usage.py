@@ -13,21 +13,92 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 import typer
 from typer.models import OptionInfo
 
-from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.dataset import HubDataset
-from eraser_hub.records.errors import printable, visible
+from eraser_hub.records.errors import DataError, printable, spelled, visible
 from eraser_hub.records.hub import place_of
-from eraser_hub.records.tables import FORMATS, Tables
+from eraser_hub.records.options import Option, Options, UsageError, options_of
+from eraser_hub.records.tables import FORMATS, FormatName, Tables
 
-Options = TypeVar("Options")
+Values = TypeVar("Values")
+Result = TypeVar("Result")
 
 
-def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Make a verb of a function of a dataclass, each of whose fields is an option.
+def takes(options: type[Values]) -> Callable[[Callable[[Values], None]], Callable[..., None]]:
+    """Make a verb of a function of options (:mod:`eraser_hub.records.options`), each of whose fields is an option.
 
-    The help of an option is what the dataclass's docstring says of the field under ``Attributes``, unless its type has
-    one (`Annotated`, as those that verbs share).
+    A value that the options refuse, and a UsageError of the function, are bad usage.
     """
+    described = options_of(options) if issubclass(options, Options) else _with_typer(options)
+    parameters, spellings = inspect.signature(options).parameters.values(), _spellings(described)
+    hints = {
+        name: _typer_option(name, each, spellings) if isinstance(each, Option) else each
+        for name, each in described.items()
+    }
+    hidden = {name for name, each in described.items() if getattr(each, "python_only", False)}
+
+    def verb(function: Callable[[Values], None]) -> Callable[..., None]:
+        @wraps(function)
+        def with_options(**values: Any) -> None:
+            try:
+                chosen_options = options(**values)
+            except DataError as error:
+                raise _bad_usage(error, described) from None
+            try:
+                function(chosen_options)
+            except UsageError as error:
+                raise _bad_usage(error, described) from None
+
+        shown = [one.replace(annotation=hints[one.name]) for one in parameters if one.name not in hidden]
+        with_options.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # where typer looks
+        with_options.__annotations__ = hints
+        return with_options
+
+    return verb
+
+
+def _spelling(field: str, option: Any) -> str:
+    """An option's name as it is typed; a positional one's as the help page shows it."""
+    own, positional = (option.name, option.positional) if isinstance(option, Option) else ("", False)
+    name = own or field.removesuffix("_")
+    return name.upper() if positional else f"--{name.replace('_', '-')}"
+
+
+def _spellings(described: Mapping[str, Any]) -> dict[str, str]:
+    """Argument -> its spelling, with and without the stroke behind a word of Python's."""
+    named = {field: _spelling(field, option) for field, option in described.items()}
+    return {**named, **{field.removesuffix("_"): name for field, name in named.items()}}
+
+
+def _bad_usage(error: DataError, described: Mapping[str, Any]) -> typer.BadParameter:
+    spellings = _spellings(described)
+    hint = None if error.argument is None else spellings.get(error.argument, error.argument)
+    return typer.BadParameter(printable(spelled(error.message, spellings)), param_hint=hint)
+
+
+def _typer_option(field: str, option: Option, spellings: Mapping[str, str]) -> Any:
+    """An option as typer takes it: choices and single values are checked where the options are made."""
+    kind: Any = option.kind if option.kind in (bool, int, float, Path) else str
+    kind = list[kind] if option.many else kind
+    kind = kind | None if option.optional or option.default is None else kind
+    words: dict[str, Any] = {"help": spelled(option.help, spellings), "min": option.min, "max": option.max}
+    words["metavar"] = f"[{'|'.join(option.choices)}]" if option.choices else None
+    words["rich_help_panel"] = option.group or None
+    name = _spelling(field, option)
+    if option.positional:
+        return Annotated[kind, typer.Argument(**words)]
+    if option.kind is bool and (option.default is not False or option.negatable):
+        name = f"{name}/--no-{name.removeprefix('--')}"
+    return Annotated[kind, typer.Option(name, **words)]
+
+
+def call(function: Callable[..., Result], options: object, **more: Any) -> Result:
+    """Call a public function with those of the options that it takes; ``more`` goes before them."""
+    names = inspect.signature(function).parameters
+    taken = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    return function(**{**taken, **more})
+
+
+def _with_typer(options: type) -> dict[str, Any]:
+    """The fields of a dataclass that says what typer needs in its types and the rest in its docstring."""
     _, _, attributes = inspect.cleandoc(options.__doc__ or "").partition("Attributes:\n")
     entries = (entry.partition(": ") for entry in re.split(r"(?m)^ {4}(?=\w)", attributes)[1:])
     helps = {name: " ".join(words.split()) for name, _, words in entries}
@@ -36,19 +107,7 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
         for name, hint in get_type_hints(options, include_extras=True).items()
     }
     assert not helps, f"{options.__name__}: {', '.join(helps)}: no such field"
-    parameters = inspect.signature(options).parameters.values()
-
-    def verb(function: Callable[[Options], None]) -> Callable[..., None]:
-        @wraps(function)
-        def with_options(**values: Any) -> None:
-            function(options(**values))
-
-        signature = inspect.Signature([one.replace(annotation=hints[one.name]) for one in parameters])
-        with_options.__signature__ = signature  # type: ignore[attr-defined]  # where typer looks for them
-        with_options.__annotations__ = hints
-        return with_options
-
-    return verb
+    return hints
 
 
 def _option(hint: Any, words: str | None) -> Any:
@@ -75,6 +134,7 @@ def say(words: str) -> None:
     typer.echo(printable(words), err=True)
 
 
+TableFormat = Annotated[FormatName, Option(help=f"{', '.join(FORMATS)}.")]
 Format = Annotated[str, typer.Option(callback=_one_of_the_formats, help=f"{', '.join(FORMATS)}.")]
 
 
@@ -132,13 +192,6 @@ def one_of(value: str, allowed: Sequence[str], option: str) -> None:
         raise typer.BadParameter(f"expected one of {', '.join(allowed)}, found {value!r}", param_hint=option)
 
 
-def known_configs(config: Sequence[str] | None, dataset: HubDataset, folder: Path | None) -> None:
-    """Refuse a configuration that neither the dataset has nor the folder, raw or built, holds."""
-    for name in config or ():
-        if name not in dataset.configs:
-            one_of(name, dataset.known_configs(folder), "--config")
-
-
 Revision = Annotated[str | None, typer.Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]
 
 
@@ -146,34 +199,3 @@ def at_revision(dataset: str, revision: str | None) -> str:
     """A dataset's name with the revision behind it, as `records.hub.place_of` reads it; a folder has none."""
     place = place_of(dataset, revision)
     return dataset if place.repository is None or not revision else f"{place.repository}@{place.revision}"
-
-
-def chosen_dataset(
-    name: str | None, dataset: Path | None, revision: str | None = None, named: bool = False
-) -> tuple[str, Path]:
-    """(the dataset's name, its folder, fetched where it is of the Hub): the name is the folder's unless it is given.
-
-    Args:
-        name: the dataset's name; None: its folder's, or ``eraser`` where that is none of ours.
-        dataset: its folder, or what it is called on the Hub; None: ``hub/NAME``.
-        revision: on the Hub.
-        named: whether the folder's name has to be one of ours.
-
-    Raises:
-        typer.BadParameter: an unknown name, or no such folder.
-        DataError: the Hub has no such dataset.
-    """
-    place = place_of(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
-    own = place.dataset
-    if named and own not in HUB_DATASETS:
-        message = f"expected a folder named {', '.join(HUB_DATASETS)}, found {own!r}"
-        raise typer.BadParameter(message, param_hint="--dataset")
-    if name is None:
-        name = own if own in HUB_DATASETS else "eraser"
-    one_of(name, tuple(HUB_DATASETS), "NAME")
-    folder = Path(place.name) if dataset is None else place.fetch()
-    if not folder.is_dir():
-        raise typer.BadParameter(
-            f"there is no folder {folder} (build it: eraser-hub build {name})", param_hint="--dataset"
-        )
-    return name, folder

@@ -38,7 +38,9 @@ def write_board_space(folder: Path, files: Mapping[str, str], beside: Callable[[
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise DataError("expected a folder or nothing, found a file or a link", rule="file-kind", file=folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / WRITTEN).is_file():
-        message = f"expected a folder that `eraser-hub board` wrote, found no {WRITTEN}; what stands there is not replaced"
+        message = (
+            f"expected a folder that `eraser-hub board` wrote, found no {WRITTEN}; what stands there is not replaced"
+        )
         raise DataError(f"{message}: take another `space`", rule="file-exists", file=folder)
     contents = {name: text.encode() for name, text in files.items()}
     contents[SETTINGS] = b'{"namespace": ""}\n'

@@ -71,6 +71,15 @@ _ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")  # in a message
 _PLACE = ("instance", "field", "argument")
 
 
+def spelled(words: str, spellings: Mapping[str, str]) -> str:
+    """Return words with the arguments in backquotes as the caller spells them.
+
+    >>> spelled("`method` 'lime' takes no `steps`", {"method": "--method", "steps": "--steps"})
+    "--method 'lime' takes no --steps"
+    """
+    return _ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), words)
+
+
 class DataError(ValueError):
     """One offence in the input.
 
@@ -119,8 +128,7 @@ class DataError(ValueError):
             parts.append(self.field)
         if self.argument is not None:
             parts.append(spellings.get(self.argument, self.argument))
-        message = _ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), self.message)
-        return printable(": ".join([*parts, message]))
+        return printable(": ".join([*parts, spelled(self.message, spellings)]))
 
     def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
         """The same offence with the place that holds it, for who knows that while its finder did not."""

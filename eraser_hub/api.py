@@ -1,0 +1,406 @@
+"""The public functions: a verb of the command line each, with typed keyword arguments, and objects as results.
+
+The arguments of each are the fields of one dataclass, of which the command line makes its options; see
+:mod:`eraser_hub.records.options`. What a function needs is imported when it is called.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.publishing.options import PublishArguments, ServeArguments
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.hub import place_of
+from eraser_hub.records.options import Option, Options, UsageError, as_list, keywords
+from eraser_hub.records.splits import dataset_split
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from eraser_hub.conversion.checks import Report
+    from eraser_hub.conversion.dataset import BuildResult, ExportResult, HubDataset
+    from eraser_hub.publishing.serve import HubServer
+    from eraser_hub.publishing.viewer import ViewerReport
+    from eraser_hub.records.tables import Tables
+
+_NAMES = ", ".join(HUB_DATASETS)
+Place = str | os.PathLike[str]
+Several = str | Sequence[str] | None
+DatasetName = Annotated[str | None, Option(positional=True, help=f"{_NAMES}.")]
+BuiltOrRaw = Annotated[
+    Place | None, Option(help="A built folder, a dataset of the Hub (org/eraser), or raw corpora; by default hub/NAME.")
+]
+Revision = Annotated[str | None, Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]
+Configs = Annotated[Several, Option(help="A configuration; repeat it for several.")]
+
+
+# -- building ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BuildArguments(Options):
+    """What to build, of what, and where to.
+
+    Attributes:
+        source: Folder with one folder (or .tar.gz) per corpus; without it the release is downloaded.
+        out: Where the dataset and metric folders stand.
+        num_proc: Processes.
+        include_backup_records: Take up records that stand in a release's backup file alone (movies' test.jsonl.bak).
+        progress: Show progress on stderr.
+    """
+
+    name: Annotated[str, Option(positional=True, help=f"{_NAMES} or metrics.")]
+    source: Place | None = None
+    config: Configs = None
+    out: Place = "hub"
+    num_proc: Annotated[int, Option(min=1)] = 1
+    include_backup_records: Annotated[bool, Option(negatable=True)] = False
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of(self.name, (*HUB_DATASETS, "metrics"), "name")
+        if self.name == "metrics" and (self.source is not None or self.include_backup_records):
+            message = "`build metrics` reads no corpora: leave out `source` and `include_backup_records`"
+            raise UsageError(message, rule="option-conflict")
+        if self.source is not None and not Path(self.source).exists():
+            raise UsageError(f"there is no folder {self.source}", rule="file-missing", argument="source")
+
+
+@keywords(BuildArguments)
+def build(arguments: BuildArguments) -> BuildResult:
+    """Build a Hub dataset, or the metric Spaces, into ``out``.
+
+    Building one configuration keeps the others that stand there. A build that is killed leaves the old folder as it
+    was, and the next run goes on where it stopped.
+
+    Returns:
+        The folder, and the rows of each configuration's splits; for ``metrics``, ``out`` with a name for each Space.
+
+    Raises:
+        DataError: an unknown name or configuration, bad input, or another build is at work; ``PartlyBuilt`` where some
+            configurations could be built and others not.
+
+    Examples:
+        >>> from eraser_hub import build, samples
+        >>> built = build("eraser", source=samples.path("eraser"), config="movies", out="hub", progress=False)
+        >>> built.rows["movies"]
+        {'train': 27, 'validation': 24, 'test': 13}
+    """
+    from eraser_hub.conversion.dataset import BuildResult
+    from eraser_hub.publishing.spaces import build_metrics
+
+    out, configs = Path(arguments.out), as_list(arguments.config)
+    if arguments.name == "metrics":
+        return BuildResult(out, {folder.name: {} for folder in build_metrics(out, names=configs)})
+    dataset, source = HUB_DATASETS[arguments.name], None if arguments.source is None else Path(arguments.source)
+    _check_configs(configs, dataset, source)
+    return dataset.build(
+        configs,
+        out=out,
+        source=source,
+        num_proc=arguments.num_proc,
+        progress=arguments.progress,
+        include_backup_records=arguments.include_backup_records,
+    )
+
+
+@dataclass(frozen=True)
+class CheckArguments(Options):
+    """What to check, and how far.
+
+    Attributes:
+        leakage: List repeated documents, and evidence that a text search misplaces.
+        viewer: Also check what the Hub's dataset viewer needs.
+    """
+
+    name: DatasetName = None
+    dataset: BuiltOrRaw = None
+    revision: Revision = None
+    config: Configs = None
+    leakage: bool = False
+    viewer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check found.
+
+    Attributes:
+        report: the integrity report.
+        viewer: what the Hub's viewer will make of the folder, where that was asked for.
+    """
+
+    report: Report
+    viewer: ViewerReport | None = None
+
+    @property
+    def errors(self) -> list[DataError]:
+        """The violations; empty when all is well."""
+        return [*self.report.errors, *(self.viewer.problems if self.viewer else ())]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        values = self.report.as_dict()
+        if self.viewer is not None:
+            problems = [str(each) for each in self.viewer.problems]
+            values["viewer"] = {"problems": problems, "warnings": list(self.viewer.warnings)}
+        return values
+
+
+@keywords(CheckArguments)
+def check(arguments: CheckArguments) -> CheckResult:
+    """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
+
+    Known quirks of the releases are named and are no fault.
+
+    Returns:
+        The findings; ``errors`` has the violations.
+
+    Raises:
+        DataError: there is no such dataset or configuration, or a file cannot be read.
+
+    Examples:
+        >>> from eraser_hub import check
+        >>> checked = check("eraser", config="movies")
+        >>> checked.errors, checked.report.splits[0].rows
+        ([], 27)
+    """
+    dataset, folder = _open(arguments.name, arguments.dataset, arguments.revision)
+    configs = as_list(arguments.config)
+    _check_configs(configs, dataset, folder)
+    report = dataset.check(folder, configs, leakage=arguments.leakage)
+    if not arguments.viewer:
+        return CheckResult(report)
+    from eraser_hub.publishing.viewer import viewer_report
+
+    return CheckResult(report, viewer_report(folder, configs))
+
+
+@dataclass(frozen=True)
+class StatsArguments(Options):
+    """Of which dataset the papers' tables are recomputed."""
+
+    name: DatasetName = None
+    dataset: BuiltOrRaw = None
+    revision: Revision = None
+    config: Configs = None
+
+
+@keywords(StatsArguments)
+def stats(arguments: StatsArguments) -> Tables:
+    """Recompute the papers' tables of sizes and evidence, beside the printed figures and with the difference.
+
+    Returns:
+        The tables; ``written("markdown")`` writes them.
+
+    Raises:
+        DataError: there is no such dataset or configuration, or a file cannot be read.
+
+    Examples:
+        >>> from eraser_hub import stats
+        >>> len(stats("eraser", config="movies").written("csv").splitlines()) > 1
+        True
+    """
+    dataset, folder = _open(arguments.name, arguments.dataset, arguments.revision)
+    _check_configs(configs := as_list(arguments.config), dataset, folder)
+    return dataset.stats(folder, configs)
+
+
+@dataclass(frozen=True)
+class ExportArguments(Options):
+    """What to export, and where to.
+
+    Attributes:
+        dataset: A built dataset folder, e.g. hub/eraser, or one of the Hub: org/eraser.
+        out: Where the raw folders are written, one per configuration.
+    """
+
+    dataset: Place
+    out: Place
+    config: Annotated[Several, Option(help="A configuration; repeat it for several. Default: all.")] = None
+    revision: Revision = None
+
+
+@keywords(ExportArguments)
+def export(arguments: ExportArguments) -> ExportResult:
+    """Write the raw files back, under the release's own names, every record and document equal to what went in.
+
+    Returns:
+        The files, and notes on what was left out.
+
+    Raises:
+        DataError: the folder is none that a build wrote, or a file is there already.
+
+    Examples:
+        >>> from eraser_hub import export
+        >>> [file.name for file in export("hub/eraser", out="raw", config="movies").files][:1]
+        ['train.jsonl']
+    """
+    dataset, folder = _open(None, arguments.dataset, arguments.revision, named=True)
+    _check_configs(configs := as_list(arguments.config), dataset, folder)
+    return dataset.export(folder, configs, out=Path(arguments.out))
+
+
+@dataclass(frozen=True)
+class LoadArguments(Options):
+    """Which rows to load.
+
+    Attributes:
+        dataset: A built folder, a dataset of the Hub (org/eraser), or the name of one that stands in hub/.
+        config: The configuration; by default the dataset's default one.
+        split: The split, as the Hub or as the release calls it.
+    """
+
+    dataset: Place
+    config: str | None = None
+    split: str = "test"
+    revision: Revision = None
+
+
+@keywords(LoadArguments)
+def load(arguments: LoadArguments) -> Dataset:
+    """Load a split of a built dataset.
+
+    Returns:
+        The rows, as ``load_dataset`` gives them.
+
+    Raises:
+        DataError: there is no such dataset, configuration or split.
+
+    Examples:
+        >>> from eraser_hub import load
+        >>> load("eraser", "movies", "val").num_rows
+        24
+    """
+    from datasets import load_dataset
+
+    from eraser_hub.records.built import open_built
+
+    name = os.fspath(arguments.dataset)
+    in_hub = name in HUB_DATASETS and not Path(name).is_dir()
+    built = open_built(Path("hub") / name if in_hub else name, arguments.revision)
+    config = arguments.config or built.default_config
+    built.files(config, arguments.split)
+    repository, split = built.place.repository, dataset_split(arguments.split)
+    revision = built.folder.name if repository else None
+    return cast("Dataset", load_dataset(repository or str(built.folder), config, split=split, revision=revision))
+
+
+# -- explaining -------------------------------------------------------------------------------------------------------
+
+
+def explain(model: Any, texts: Sequence[Any], **settings: Any) -> list[dict[str, Any]]:
+    """Explain a model's predictions for texts in memory, as :func:`eraser_hub.explain_texts` does.
+
+    Args:
+        model: an object with ``predict_proba(list of token lists)``, a pipeline over strings, an adapter, a path or id.
+        texts: strings, lists of tokens, or instances.
+        settings: those of :func:`eraser_hub.explain_texts`.
+
+    Returns:
+        One prediction for each text, in the ERASER results format.
+    """
+    from eraser_hub.attribution.api import explain_texts
+
+    return explain_texts(model, texts, **settings)
+
+
+# -- publishing -------------------------------------------------------------------------------------------------------
+
+
+@keywords(PublishArguments)
+def publish(arguments: PublishArguments) -> list[str]:
+    """Publish the built datasets, metric Spaces and results board: changed files only, one commit each, a tag per
+    version.
+
+    Returns:
+        The addresses of what was published; none after a dry run or a check.
+
+    Raises:
+        DataError: a folder is not as built or fails its check (nothing is sent then), the Hub holds something else
+            (``check``), or refuses; what had been published by then is said, and running again uploads the rest.
+
+    Examples:
+        >>> from eraser_hub import publish
+        >>> publish("org", "hub", datasets="eraser", dry_run=True)[:1]  # doctest: +ELLIPSIS
+        dataset org/eraser: ... files, ...
+        ...
+        dry run: nothing was asked of the Hub, nothing sent
+        []
+    """
+    from eraser_hub.publishing.publish import publish as run
+
+    return run(arguments)
+
+
+@keywords(ServeArguments)
+def serve(arguments: ServeArguments) -> HubServer:
+    """Serve the built datasets and metrics, read-only, to machines without internet.
+
+    Returns:
+        A server, bound and not yet started: ``serve_forever()`` starts it, ``url`` is its address.
+
+    Raises:
+        DataError: the folder is missing or holds nothing to serve; the address cannot be bound.
+
+    Examples:
+        >>> from eraser_hub import serve
+        >>> with serve("hub", port=0) as server:
+        ...     server.url.rpartition(":")[0]
+        'http://127.0.0.1'
+    """
+    from eraser_hub.publishing.serve import serve_folder
+
+    names = tuple(as_list(arguments.namespaces) or ())
+    return serve_folder(arguments.folder, arguments.host, arguments.port, names)
+
+
+# -- which dataset ----------------------------------------------------------------------------------------------------
+
+
+def _one_of(value: str, allowed: Sequence[str], argument: str) -> None:
+    """Refuse a value that is none of those allowed."""
+    if value not in allowed:
+        message = f"expected one of {', '.join(allowed)}, found {value!r}"
+        raise UsageError(message, rule="option-value", argument=argument)
+
+
+def _check_configs(configs: Sequence[str] | None, dataset: HubDataset, folder: Path | None) -> None:
+    """Refuse a configuration that neither the dataset has nor the folder, raw or built, holds."""
+    for name in configs or ():
+        if name not in dataset.configs:
+            _one_of(name, dataset.known_configs(folder), "config")
+
+
+def _open(
+    name: str | None, dataset: Place | None, revision: str | None, named: bool = False
+) -> tuple[HubDataset, Path]:
+    """Return a dataset and its folder, fetched where it is of the Hub; the name is the folder's unless it is given.
+
+    Args:
+        name: the dataset's name; None: its folder's, or ``eraser`` where that is none of ours.
+        dataset: its folder, or what it is called on the Hub; None: ``hub/NAME``.
+        revision: on the Hub.
+        named: whether the folder's name has to be one of ours.
+
+    Raises:
+        UsageError: an unknown name, or no such folder.
+        DataError: the Hub has no such dataset.
+    """
+    place = place_of(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
+    if named and place.dataset not in HUB_DATASETS:
+        message = f"expected a folder named {_NAMES}, found {place.dataset!r}"
+        raise UsageError(message, rule="option-value", argument="dataset")
+    name = name or (place.dataset if place.dataset in HUB_DATASETS else "eraser")
+    _one_of(name, tuple(HUB_DATASETS), "name")
+    folder = Path(place.name) if dataset is None else place.fetch()
+    if not folder.is_dir():
+        message = f"there is no folder {folder} (build it: eraser-hub build {name})"
+        raise UsageError(message, rule="file-missing", argument="dataset")
+    return HUB_DATASETS[name], folder
