@@ -80,11 +80,12 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     # Only the verb that is asked for is imported, unless it is the help of all.
     asked = [word for word in sys.argv[1:] if not word.startswith("-")]
+    verb = asked[0] if asked and asked[0] in VERBS else ""
     try:
-        _register((asked[0],) if asked and asked[0] in VERBS else VERBS)
+        _register((verb,) if verb else VERBS)
         app()
     except DataError as error:
-        typer.echo(error.text(_spellings(asked[0]) if asked else {}), err=True)
+        typer.echo(error.text(_spellings(verb) if verb else {}), err=True)
         sys.exit(1)
     except ModuleNotFoundError as error:
         if (lacking := missing_extra(error)) is None:

@@ -6,12 +6,15 @@ import importlib
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from eraser_hub.records.options import Options
-from eraser_hub.records.registry import Registry
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .usage import TableFormat, print_tables, takes
+
+if TYPE_CHECKING:
+    from eraser_hub.records.registry import Registry
 
 # sort of parts -> where its registry stands, `module:NAME`
 REGISTRIES = {
