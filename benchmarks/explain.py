@@ -171,10 +171,12 @@ def transformer(which: str, shape: Shape) -> tuple[Any, Single]:
 def linear(shape: Shape) -> tuple[Any, Single]:
     """Logistic regression over counted words, and the bare pipeline on one input."""
     from eraser_hub.attribution.models.sklearn_model import PipelineModel
-    from eraser_hub.systems.train.baselines import pipeline_for, text_of
+    from eraser_hub.systems.baselines import pipeline_for, text_of
+    from eraser_hub.systems.system import SYSTEMS
 
     texts = [text_of(one) for one in shape.instances()]
-    pipeline = pipeline_for("logistic-regression", "words", 1.0, 1).fit(texts, ["NEG", "POS"] * (len(texts) // 2))
+    system: Any = SYSTEMS["logistic-regression"]()
+    pipeline = pipeline_for(system, "words", 1.0, 1).fit(texts, ["NEG", "POS"] * (len(texts) // 2))
     return PipelineModel(pipeline), lambda texts: pipeline.predict_proba([" ".join(texts[0])])
 
 

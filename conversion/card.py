@@ -80,6 +80,33 @@ def with_configs(
     }
 
 
+def config_info(
+    name: str,
+    description: str,
+    citation: str,
+    homepage: str,
+    license: str,
+    *,
+    version: str,
+    features: Sequence[Mapping[str, Any]],
+    splits: Mapping[str, tuple[int, int]],
+    download_size: int,
+) -> dict[str, Any]:
+    """Return a config's entry of ``dataset_info``; ``splits``: of each the bytes of its rows in Arrow, and the rows."""
+    return {
+        "config_name": name,
+        "description": description,
+        "citation": citation,
+        **({"homepage": homepage} if homepage else {}),
+        "license": license,
+        "version": version,
+        "features": features,
+        "splits": [{"name": key, "num_bytes": size, "num_examples": rows} for key, (size, rows) in splits.items()],
+        "download_size": download_size,
+        "dataset_size": sum(size for size, _ in splits.values()),
+    }
+
+
 def card_text(metadata: Mapping[str, Any], prose: str) -> str:
     """A dataset card: the metadata as YAML, then the prose."""
     head = yaml.dump(

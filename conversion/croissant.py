@@ -25,51 +25,7 @@ from eraser_hub.version import __version__
 from .card import content_version, first_paragraph
 from .dataset import CROISSANT
 
-CONTEXT: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "containedIn": "cr:containedIn",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "excludes": "cr:excludes",
-    "isArray": "cr:isArray",
-    "arrayShape": "cr:arrayShape",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "readLines": "cr:readLines",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-    "unArchive": "cr:unArchive",
-    "value": "cr:value",
-}
+CONTEXT = Path(__file__).with_name("croissant_context.json")  # the ``@context`` of the format's version
 
 
 def write_croissant(folder: Path, name: str, digests: Mapping[str, str] | None = None) -> Path:
@@ -102,7 +58,7 @@ def croissant(folder: Path, name: str, digests: Mapping[str, str]) -> dict[str, 
         "inLanguage": card.get("language"),
     }
     return {
-        "@context": CONTEXT,
+        "@context": json.loads(CONTEXT.read_text(encoding="utf-8")),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": name,

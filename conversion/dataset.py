@@ -1,20 +1,22 @@
-"""What each dataset's folder below provides, and what its verbs give back.
+"""What each dataset's folder provides, and what its verbs give back.
 
-A dataset is a `HubDataset` in its folder's ``__init__.py`` and a line in the registry (``conversion/__init__.py``).
-What its verbs need is imported when one of them is called.
+A dataset is a folder in ``conversion/``: a `HubDataset` named ``DATASET`` in its ``__init__.py`` says what it is, and
+`Verbs` named ``VERBS`` in its ``verbs.py``, which is imported when a verb is called, do the work.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import tempfile
+from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -108,25 +110,59 @@ def is_built(folder: Path) -> bool:
     return (folder / "README.md").is_file() and (folder / RELEASE).is_file()
 
 
-@dataclass(frozen=True, slots=True)
-class Verbs:
-    """A dataset's own functions, which the verbs of `HubDataset` call.
+class Verbs(ABC):
+    """The work of a dataset's verbs; see those of `HubDataset`, which call them."""
+
+    @abstractmethod
+    def build(
+        self, source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions
+    ) -> BuildResult:
+        """Build the configs into ``out/NAME``."""
+
+    @abstractmethod
+    def export(self, dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
+        """Write the raw files of a built folder back."""
+
+    @abstractmethod
+    def check(self, folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
+        """Return the integrity report of a built folder."""
+
+    @abstractmethod
+    def stats(self, folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
+        """Return the papers' tables of a built folder; ``raw`` is the folder that it was built from, if at hand."""
+
+    def is_built(self, folder: Path) -> bool:
+        """Return whether `check` and `stats` may look at a folder as it is; one with raw files is built aside first."""
+        return is_built(folder)
+
+    def further_configs(self, folder: Path) -> Collection[str]:
+        """Return the configs in a folder, raw or built, beside the dataset's own."""
+        return ()
+
+
+class Headline(NamedTuple):
+    """A score that a dataset's systems are ranked by.
 
     Attributes:
-        build: (source, configs, out, options) -> what was built.
-        export: (built folder, configs, out) -> what was written.
-        check: (built folder, configs, leakage) -> the integrity report.
-        stats: (built folder, configs, raw folder that it was built from, if it is at hand) -> the papers' tables.
-        is_built: whether `check` and `stats` may look at a folder as it is; one with raw files is built aside first.
-        further_configs: the configs in a folder, raw or built, beside the dataset's own.
+        name: in the task's id.
+        key: of the score in a score file.
+        lower: whether lower is better.
     """
 
-    build: Callable[[Path | None, Sequence[str] | None, Path, BuildOptions], BuildResult]
-    export: Callable[[Path, Sequence[str] | None, Path], ExportResult]
-    check: Callable[[Path, Sequence[str] | None, bool], Report]
-    stats: Callable[[Path, Sequence[str] | None, Path | None], Tables]
-    is_built: Callable[[Path], bool] = is_built
-    further_configs: Callable[[Path], Collection[str]] = lambda folder: ()
+    name: str
+    key: str
+    lower: bool = False
+
+
+# the scores that the papers' tables of systems print
+HEADLINES_OF_SPANS = (
+    Headline("token_f1", "token_macro_f1"),
+    Headline("iou_f1", "iou_macro_f1"),
+    Headline("auprc", "auprc"),
+    Headline("comprehensiveness", "comprehensiveness"),
+    Headline("sufficiency", "sufficiency", lower=True),
+    Headline("macro_f1", "macro_f1"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +173,20 @@ class HubDataset:
         name: the dataset, and its folder's name.
         configs: its configurations, in the card's order.
         default_config: the one that a bare load takes.
-        verbs: imports the dataset's functions, which no other part of the command line should wait for.
+        headlines: the scores that the Hub ranks systems by; none where there is to be no ``eval.yaml``.
+        tasks: config -> the Hub's task category, where it is not ``text-classification``.
     """
 
     name: str
     configs: tuple[str, ...]
     default_config: str
-    verbs: Callable[[], Verbs]
+    headlines: tuple[Headline, ...] = ()
+    tasks: Mapping[str, str] = field(default_factory=dict)
+
+    def verbs(self) -> Verbs:
+        """Import the dataset's work, which no other part of the command line should wait for."""
+        verbs: Verbs = importlib.import_module(f"{__package__}.{self.name}.verbs").VERBS
+        return verbs
 
     def known_configs(self, folder: Path | None) -> tuple[str, ...]:
         """The configs that may be asked for: the dataset's own, and those that a folder (raw or built) holds besides.
@@ -246,7 +289,7 @@ def standing(target: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     except DataError as error:
         if (target / RELEASE).exists():
             raise
-        message = f"{error.message}; what stands there is not replaced: take another --out"
+        message = f"{error.message}; what stands there is not replaced: take another `out`"
         raise DataError(message, rule="file-exists", file=target) from None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -56,3 +56,15 @@ def features_of(schema: pa.Schema, labels: Mapping[str, Sequence[str]]) -> Featu
             for column in schema
         }
     )
+
+
+def class_names(features: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield (column, names) of each ClassLabel in datasets.Features; ``a.b`` for a column below another."""
+    for name, feature in features.items():
+        kind = feature
+        while isinstance(kind, list) or getattr(kind, "feature", None) is not None:
+            kind = kind[0] if isinstance(kind, list) else kind.feature
+        if isinstance(kind, dict):
+            yield from class_names(kind, f"{above}{name}.")
+        elif getattr(kind, "names", None):
+            yield f"{above}{name}", tuple(kind.names)

@@ -8,19 +8,18 @@ format says that lower is better: the description does, in words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 
+from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset, open_built
 from eraser_hub.records.errors import DataError
 
 from .card import first_paragraph
-from .dataset import EVAL_YAML
-from .eraser.configs import CONFIGS
+from .dataset import EVAL_YAML, Headline
 
 FRAMEWORK = "eraser-hub"
 # a task of this split goes by the config's name alone
@@ -28,36 +27,7 @@ PLAIN_SPLIT = "test"
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """A score that a dataset's systems are ranked by.
-
-    Attributes:
-        name: in the task's id.
-        key: of the score in a score file.
-        lower: whether lower is better.
-    """
-
-    name: str
-    key: str
-    lower: bool = False
-
-
-# the scores that the papers' tables of systems print
-_OF_SPANS = (
-    Headline("token_f1", "token_macro_f1"),
-    Headline("iou_f1", "iou_macro_f1"),
-    Headline("auprc", "auprc"),
-    Headline("comprehensiveness", "comprehensiveness"),
-    Headline("sufficiency", "sufficiency", lower=True),
-    Headline("macro_f1", "macro_f1"),
-)
-_OF_PAIRS = (Headline("map", "map"), Headline("token_f1", "token_f1"), Headline("iou_f1", "iou_f1"))
-HEADLINES: Mapping[str, Sequence[Headline]] = {
-    "eraser": _OF_SPANS,
-    "bilingual_perturbation": _OF_PAIRS,
-    "human_rationales": _OF_SPANS,
-}
+HEADLINES = {name: dataset.headlines for name, dataset in HUB_DATASETS.items() if dataset.headlines}
 
 
 def task_id(config: str, split: str, headline: Headline) -> str:
@@ -71,10 +41,8 @@ def ranked(split: str) -> bool:
 
 
 def task_category(name: str, config: str) -> str:
-    """The Hub's task category of a config, where one is said of it; else classification: all rows have labels."""
-    if name == "eraser" and config in CONFIGS:
-        return CONFIGS[config].task
-    return "question-answering" if config.startswith("mrc_") else "text-classification"
+    """Return the Hub's task category of a config; classification where nothing is said of it: all rows have labels."""
+    return HUB_DATASETS[name].tasks.get(config, "text-classification")
 
 
 def tasks(name: str, built: BuiltDataset) -> Iterator[dict[str, str]]:

@@ -1,6 +1,6 @@
-"""Build a dataset folder out of tables that fit in memory: Parquet, release.json, card, Croissant, all or nothing.
+"""Datasets whose configurations fit in memory: build, check and export, out of how a dataset reads and spells files.
 
-``eraser`` has a writer of its own; the bilingual benchmark and the human rationales are some thousand rows a
+``eraser`` has verbs of its own; the bilingual benchmark and the human rationales are some thousand rows a
 configuration. What a row cannot hold lies beside the data: the files' manner in ``release.json``, and lines as they
 were released in ``records/CONFIG.parquet``; both serve `export` and are part of no configuration.
 """
@@ -8,26 +8,42 @@ were released in ``records/CONFIG.parquet``; both serve `export` and are part of
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
 from eraser_hub.records.atomic import link_or_copy, rebuilding
-from eraser_hub.records.built import batches, open_built, read_card
+from eraser_hub.records.built import BuiltDataset, batches, open_built, read_card
 from eraser_hub.records.digests import file_digest
 from eraser_hub.records.errors import DataError
 
-from .card import CARDS, card_text, content_version, verify_folder, with_configs, with_picture
+from .card import CARDS, card_text, config_info, content_version, verify_folder, with_configs, with_picture
+from .checks import CheckRules, Finding, Report, Tally, UniqueStrings, check_folder
 from .croissant import write_croissant
-from .dataset import RELEASE, BuildResult, each_of, keep_others, read_release, standing, write_release
+from .dataset import (
+    RELEASE,
+    BuildOptions,
+    BuildResult,
+    ExportResult,
+    HubDataset,
+    Verbs,
+    each_of,
+    keep_others,
+    read_release,
+    standing,
+    write_release,
+)
 from .features import yaml_features
 from .leaderboard import write_eval_yaml
 from .parquet import write_parquet
 
+Row = Mapping[str, Any]
 RECORDS = pa.schema([("file", pa.string()), ("line", pa.int32()), ("text", pa.string())])
 
 
@@ -49,175 +65,285 @@ class Entry(msgspec.Struct):
     files: list[ReleasedFile]
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigTables:
+class ConfigWords(NamedTuple):
+    """What is said of a configuration.
+
+    Attributes:
+        description: one sentence, which names the language.
+        label_names: column -> names, for ClassLabel columns.
+        homepage: where the files come from.
+        license: as the Hub names it.
+    """
+
+    description: str
+    label_names: Mapping[str, Sequence[str]]
+    homepage: str = ""
+    license: str = "unknown"
+
+
+class Sources(NamedTuple):
+    """The files in a user's folder.
+
+    Attributes:
+        files: config -> split, or kind of file -> its path; no entry for a config that is not there.
+        root: config -> the folder that exported names are relative to.
+        notes: a sentence for what is missing or left out.
+        beside: further files that rows are made of, and that no export writes, by kind.
+    """
+
+    files: dict[str, dict[str, Path]]
+    root: dict[str, Path]
+    notes: list[str]
+    beside: dict[str, Path] = {}  # noqa: RUF012 - never written to
+
+
+class ConfigTables(NamedTuple):
     """One configuration, ready to be written.
 
     Attributes:
         splits: split -> its rows.
-        label_names: column -> names, for ClassLabel columns.
         files: of each released file what is constant in it: its name, ``byte_order_mark``, ``final_newline``, and what
             the dataset's export goes by.
         records: (file, 1-based line, text) of lines that rows and ``files`` do not give back.
     """
 
     splits: Mapping[str, pa.Table]
-    label_names: Mapping[str, Sequence[str]]
     files: Sequence[Mapping[str, Any]]
-    records: Sequence[tuple[str, int, str]] = field(default_factory=list)
+    records: Sequence[tuple[str, int, str]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SmallDataset:
-    """The facts of a dataset that this module writes.
+class SmallDataset(Verbs):
+    """A dataset whose configurations fit in memory: all of the verbs, out of how its files are read and spelled.
 
     Attributes:
-        name: the dataset, its folder, and its card below datasets_scripts/cards.
-        configs: all configurations, in the card's order.
-        default: the one that a bare load takes (the first that is there where it is not).
+        facts: name and configurations; the card is ``datasets_scripts/cards/NAME.md``.
         schema: of every file.
-        descriptions: config -> one sentence, which names the language.
+        whole: the columns that `check` reads and that hold no null; see `records.built.batches`.
+        words: config -> what the card says of it.
         citation: BibTeX in one line.
-        licenses: config -> licence.
-        homepages: config -> where the files come from.
-        tables: the card's generated prose: folder -> marker -> markdown.
+        wanted: which files a build wants, in an error.
+        notes: check -> what is known; a finding of these checks is no violation.
+        related: the columns of all rows that `look_at_rows` looks at.
     """
 
-    name: str
-    configs: tuple[str, ...]
-    default: str
+    facts: HubDataset
     schema: pa.Schema
-    descriptions: Mapping[str, str]
-    citation: str
-    licenses: Mapping[str, str]
-    homepages: Mapping[str, str]
-    tables: Callable[[Path], Mapping[str, str]]
+    whole: tuple[str, ...]
+    words: Mapping[str, ConfigWords]
+    citation: str = ""
+    wanted: str
+    notes: Mapping[str, str] = MappingProxyType({})
+    related: tuple[str, ...] = ()
+
+    @abstractmethod
+    def find(self, source: Path, configs: Sequence[str] | None = None) -> Sources:
+        """Look for the files of the configs, or of all that are there.
+
+        Raises:
+            DataError: no file is there, or one that was asked for is not.
+        """
+
+    @abstractmethod
+    def read(self, config: str, sources: Sources, notes: list[str]) -> ConfigTables:
+        """Read a configuration's files; ``notes`` receives lines for the user.
+
+        Raises:
+            DataError: an offence in a file, with its line.
+        """
+
+    @abstractmethod
+    def lines(
+        self, config: str, file: Mapping[str, Any], kept: Mapping[int, str], built: Callable[[], BuiltDataset]
+    ) -> list[str]:
+        """Return the lines of a released file.
+
+        Args:
+            config: the configuration.
+            file: the file's part of release.json.
+            kept: line -> text, of the lines that are kept whole.
+            built: opens the built folder.
+
+        Raises:
+            DataError: what is kept does not make the file.
+        """
+
+    @abstractmethod
+    def look_at_row(self, row: Row, config: str, tally: Tally) -> None:
+        """Check one row."""
+
+    @abstractmethod
+    def card_tables(self, folder: Path) -> Mapping[str, str]:
+        """Return the card's generated prose: marker -> markdown."""
+
+    def look_at_rows(self, rows: Sequence[Row], tally: Tally) -> None:
+        """Check what relates the rows of a split to one another."""
+
+    def splits(self, files: Mapping[str, Path]) -> Iterable[str]:
+        """Return the splits that a configuration's files make."""
+        return files
+
+    def exported(self, out: Path, config: str) -> Path:
+        """Return the folder below ``out`` that the names of a configuration's files are relative to."""
+        return out / config
+
+    def leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
+        """Return what stands several times; see `repeated`."""
+        return []
+
+    # -- build --------------------------------------------------------------------------------------------------------
+
+    def build(
+        self, source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions
+    ) -> BuildResult:
+        """Build ``out/NAME``, others of its configurations are kept; one process does it in seconds.
+
+        Raises:
+            DataError: no ``source``, no file in it, or an offence in a file; BusyError when another build is at work.
+        """
+        if source is None:
+            raise DataError(f"expected `source` {self.wanted}", rule="option-missing")
+        sources = self.find(source, configs)
+        no_backups = "`include_backup_records`: this dataset has no backup files"
+        notes = [*sources.notes, *([no_backups] * options.include_backup_records)]
+        target = Path(out) / self.facts.name
+        standing(target, Entry)  # somebody else's folder is not replaced
+        tables, failed = each_of(list(sources.files), lambda name: self.read(name, sources, notes))
+        with rebuilding(target) as folder:
+            release = standing(target, Entry)
+            kept = {name: open_built(target).info(name) for name in release.keys() - tables.keys()}
+            infos: list[Mapping[str, Any]] = []
+            for name in self.facts.configs:
+                if name in tables:
+                    infos.append(self._write(name, tables[name], folder))
+                    release[name] = {"files": [dict(file) for file in tables[name].files]}
+                elif kept.get(name):
+                    infos.append(kept[name])
+                    for file in (*(target / name).glob("*.parquet"), *(target / "records").glob(f"{name}.parquet")):
+                        link_or_copy(file, folder / file.relative_to(target))
+            write_release(folder, {info["config_name"]: release[info["config_name"]] for info in infos})
+            self._write_card(infos, folder)
+            verify_folder(folder, self.schema)
+            write_croissant(folder, self.facts.name)
+            write_eval_yaml(folder, self.facts.name)
+            keep_others(target, folder, (*self.facts.configs, "records"))
+        rows = {name: {split: part.num_rows for split, part in of.splits.items()} for name, of in tables.items()}
+        return BuildResult(target, rows, notes, failed)
+
+    def _write(self, config: str, tables: ConfigTables, folder: Path) -> dict[str, Any]:
+        """Write a configuration's files; its entry in the card's ``dataset_info``."""
+        written = {
+            split: write_parquet(folder / config / f"{split}-00000-of-00001.parquet", self.schema, [table])
+            for split, table in tables.splits.items()
+        }
+        if tables.records:
+            columns = list(zip(*tables.records, strict=True))
+            records = pa.table([pa.array(c, t.type) for c, t in zip(columns, RECORDS, strict=True)], schema=RECORDS)
+            write_parquet(folder / "records" / f"{config}.parquet", RECORDS, [records])
+        words = self.words[config]
+        return config_info(
+            config,
+            words.description,
+            self.citation,
+            words.homepage,
+            words.license,
+            version=content_version(facts.sha256 for facts in written.values()),
+            features=yaml_features(self.schema, words.label_names),
+            splits={split: (facts.num_bytes, facts.num_rows) for split, facts in written.items()},
+            download_size=sum(facts.file_bytes for facts in written.values()),
+        )
+
+    def _write_card(self, infos: Sequence[Mapping[str, Any]], folder: Path) -> None:
+        name = self.facts.name
+        metadata, prose = read_card(CARDS / f"{name}.md")
+        metadata = with_configs(metadata, infos, self.facts.default_config, "{config}/{split}-*.parquet")
+        # the tables are computed from the files, which are found through the card: so it is written twice
+        (folder / "README.md").write_text(card_text(metadata, prose), encoding="utf-8")
+        for marker, markdown in self.card_tables(folder).items():
+            prose = prose.replace(f"<!-- {marker} -->", markdown.strip())
+        text = with_picture(card_text(metadata, prose), name, folder)
+        (folder / "README.md").write_text(text, encoding="utf-8")
+
+    # -- check --------------------------------------------------------------------------------------------------------
+
+    def check(self, folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
+        """Return the integrity report of a built folder; ``leakage``: also what stands several times."""
+        rules = CheckRules(
+            self.facts.name,
+            tuple(self.schema.names),
+            lambda config, split: _RowCheck(self, config),
+            notes=self.notes,
+            kinds=self.schema,
+            whole=self.whole,
+        )
+        report, checks = check_folder(folder, rules, configs)
+        if leakage:
+            built = open_built(folder)
+            report.leakage += [leak for config, splits in checks.items() for leak in self.leaks(built, config, splits)]
+        return report
+
+    # -- the files again ----------------------------------------------------------------------------------------------
+
+    def export(self, dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
+        """Write the released files of configurations back; nothing is written when one of them cannot be.
+
+        Raises:
+            DataError: a configuration that is not there, a damaged folder, a file that stands there already.
+        """
+        release = read_release(dataset, Entry)
+        built = lru_cache(partial(open_built, dataset))
+        contents: dict[Path, bytes] = {}
+        for config in configs or release:
+            if config not in release:
+                message = f"expected one of the configs {', '.join(release)}, found {config!r}"
+                raise DataError(message, rule="option-value", file=dataset)
+            kept = _records(dataset, config)
+            try:
+                for file in release[config]["files"]:
+                    target = _safe_target(self.exported(out, config), file["file"], dataset / RELEASE)
+                    lines = self.lines(config, file, kept.get(file["file"], {}), built)
+                    mark, newline = "\ufeff" * file["byte_order_mark"], "\n" * (file["final_newline"] and bool(lines))
+                    contents[target] = (mark + "\n".join(lines) + newline).encode("utf-8")
+            except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
+                if isinstance(error, DataError):
+                    raise error if error.file else error.at(file=dataset / "records" / f"{config}.parquet") from None
+                message = f"cannot be understood ({error!r})"
+                raise DataError(message, rule="input", file=dataset / RELEASE, field=config) from None
+        for target, content in contents.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        return ExportResult(out, list(contents), self.export_notes(configs or list(release)))
+
+    def export_notes(self, configs: Sequence[str]) -> list[str]:
+        """Return lines for the user on what an export does not write."""
+        return []
 
 
-def build_small(
-    dataset: SmallDataset, names: Sequence[str], tables_of: Callable[[str], ConfigTables], out: Path, notes: list[str]
-) -> BuildResult:
-    """Write ``out/NAME`` with these configurations; others that stand there are kept.
+class _RowCheck:
+    """Looks at a split row by row; ids are unique."""
 
-    Args:
-        dataset: what is built.
-        names: the configurations.
-        tables_of: reads the files of one; ``notes``, which goes into the result, may receive lines.
+    documents: int | None = None
 
-    Raises:
-        DataError: the folder cannot be written, or what was written does not agree with its card; BusyError when
-            another build is at work there. The old folder then stands as it was.
-    """
-    target = Path(out) / dataset.name
-    standing(target, Entry)  # somebody else's folder is not replaced
-    configs, failed = each_of(names, tables_of)
-    with rebuilding(target) as folder:
-        release = standing(target, Entry)
-        kept = {name: open_built(target).info(name) for name in release.keys() - configs.keys()}
-        infos: list[Mapping[str, Any]] = []
-        for name in dataset.configs:
-            if name in configs:
-                infos.append(_write_config(dataset, name, configs[name], folder))
-                release[name] = {"files": [dict(file) for file in configs[name].files]}
-            elif kept.get(name):
-                infos.append(kept[name])
-                for file in (*(target / name).glob("*.parquet"), *(target / "records").glob(f"{name}.parquet")):
-                    link_or_copy(file, folder / file.relative_to(target))
-        write_release(folder, {info["config_name"]: release[info["config_name"]] for info in infos})
-        _write_card(dataset, infos, folder)
-        verify_folder(folder, dataset.schema)
-        write_croissant(folder, dataset.name)
-        write_eval_yaml(folder, dataset.name)
-        keep_others(target, folder, (*dataset.configs, "records"))
-    rows = {name: {split: part.num_rows for split, part in of.splits.items()} for name, of in configs.items()}
-    return BuildResult(target, rows, notes, failed)
+    def __init__(self, dataset: SmallDataset, config: str) -> None:
+        self.dataset, self.config, self.rows = dataset, config, 0
+        self._ids, self._related = UniqueStrings(), list[Row]()
 
+    def batch(self, rows: pa.Table, tally: Tally) -> None:
+        self.rows += rows.num_rows
+        self._ids.add(rows["id"])
+        for row in rows.to_pylist():
+            self.dataset.look_at_row(row, self.config, tally)
+        if self.dataset.related:
+            self._related += rows.select(self.dataset.related).to_pylist()
 
-def _write_config(dataset: SmallDataset, config: str, tables: ConfigTables, folder: Path) -> dict[str, Any]:
-    """Write a configuration's files; its entry in the card's ``dataset_info``."""
-    written = {
-        split: write_parquet(folder / config / f"{split}-00000-of-00001.parquet", dataset.schema, [table])
-        for split, table in tables.splits.items()
-    }
-    if tables.records:
-        columns = list(zip(*tables.records, strict=True))
-        records = pa.table([pa.array(c, t.type) for c, t in zip(columns, RECORDS, strict=True)], schema=RECORDS)
-        write_parquet(folder / "records" / f"{config}.parquet", RECORDS, [records])
-    return {
-        "config_name": config,
-        "description": dataset.descriptions[config],
-        "citation": dataset.citation,
-        "homepage": dataset.homepages[config],
-        "license": dataset.licenses[config],
-        "version": content_version(facts.sha256 for facts in written.values()),
-        "features": yaml_features(dataset.schema, tables.label_names),
-        "splits": [
-            {"name": split, "num_bytes": facts.num_bytes, "num_examples": facts.num_rows}
-            for split, facts in written.items()
-        ],
-        "download_size": sum(facts.file_bytes for facts in written.values()),
-        "dataset_size": sum(facts.num_bytes for facts in written.values()),
-    }
-
-
-def _write_card(dataset: SmallDataset, infos: Sequence[Mapping[str, Any]], folder: Path) -> None:
-    metadata, prose = read_card(CARDS / f"{dataset.name}.md")
-    metadata = with_configs(metadata, infos, dataset.default, "{config}/{split}-*.parquet")
-    # the tables are computed from the files, which are found through the card: so it is written twice
-    (folder / "README.md").write_text(card_text(metadata, prose), encoding="utf-8")
-    for marker, markdown in dataset.tables(folder).items():
-        prose = prose.replace(f"<!-- {marker} -->", markdown.strip())
-    text = with_picture(card_text(metadata, prose), dataset.name, folder)
-    (folder / "README.md").write_text(text, encoding="utf-8")
+    def finish(self, tally: Tally) -> None:
+        for identifier, times in self._ids.repeated():
+            tally.add("repeated ids", 1, [f"id {identifier}: {times} times"])
+        self.dataset.look_at_rows(self._related, tally)
 
 
 def content_hash(files: Iterable[Path]) -> str:
     """Sixteen hexadecimal digits that change with the contents of any of the files."""
     return hashlib.sha256("\n".join(file_digest(path) for path in files).encode()).hexdigest()[:16]
-
-
-# -- the files again --------------------------------------------------------------------------------------------------
-
-
-def export_files(
-    dataset: Path,
-    configs: Sequence[str],
-    folder_of: Callable[[str], Path],
-    lines_of: Callable[[str, Mapping[str, Any], Mapping[int, str]], list[str]],
-) -> list[Path]:
-    """Write the released files of configurations back; nothing is written when one of them cannot be.
-
-    Args:
-        dataset: the built folder.
-        configs: which configurations; all that are there where it is empty.
-        folder_of: configuration -> the folder that its files' names are relative to.
-        lines_of: (configuration, a file's part of release.json, the lines that are kept whole) -> the file's lines.
-
-    Raises:
-        DataError: a configuration that is not there, a damaged folder, a file that stands there already.
-    """
-    release = read_release(dataset, Entry)
-    contents: dict[Path, bytes] = {}
-    for config in configs or release:
-        if config not in release:
-            message = f"expected one of the configs {', '.join(release)}, found {config!r}"
-            raise DataError(message, rule="option-value", file=dataset)
-        kept = _records(dataset, config)
-        try:
-            for facts in release[config]["files"]:
-                target = _safe_target(folder_of(config), facts["file"], dataset / RELEASE)
-                lines = lines_of(config, facts, kept.get(facts["file"], {}))
-                mark, newline = "\ufeff" * facts["byte_order_mark"], "\n" * (facts["final_newline"] and bool(lines))
-                contents[target] = (mark + "\n".join(lines) + newline).encode("utf-8")
-        except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
-            if isinstance(error, DataError):
-                raise
-            message = f"cannot be understood ({error!r})"
-            raise DataError(message, rule="input", file=dataset / RELEASE, field=config) from None
-    for target, content in contents.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-    return list(contents)
 
 
 def _records(folder: Path, config: str) -> dict[str, dict[int, str]]:

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from eraser_hub.asking.settings import AskArguments
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.experiments.plans import ReproduceArguments
 from eraser_hub.publishing.options import PublishArguments, ServeArguments
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.hub import place_of
-from eraser_hub.records.options import Option, Options, UsageError, as_list, keywords
+from eraser_hub.records.hub import at_revision, place_of
+from eraser_hub.records.options import Option, Options, Revision, UsageError, as_list, keywords
 from eraser_hub.records.splits import dataset_split
+from eraser_hub.systems.recipe import TrainArguments
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
+    from eraser_hub.asking.run import AskReport
     from eraser_hub.conversion.checks import Report
     from eraser_hub.conversion.dataset import BuildResult, ExportResult, HubDataset
     from eraser_hub.publishing.serve import HubServer
@@ -35,7 +39,6 @@ DatasetName = Annotated[str | None, Option(positional=True, help=f"{_NAMES}.")]
 BuiltOrRaw = Annotated[
     Place | None, Option(help="A built folder, a dataset of the Hub (org/eraser), or raw corpora; by default hub/NAME.")
 ]
-Revision = Annotated[str | None, Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]
 Configs = Annotated[Several, Option(help="A configuration; repeat it for several.")]
 
 
@@ -309,6 +312,111 @@ def explain(model: Any, texts: Sequence[Any], **settings: Any) -> list[dict[str,
     from eraser_hub.attribution.api import explain_texts
 
     return explain_texts(model, texts, **settings)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainResult:
+    """What a training made.
+
+    Attributes:
+        folder: the model's, as ``explain`` takes it.
+        lines: what was trained, and the figures of each regime, in words.
+    """
+
+    folder: Path
+    lines: list[str]
+
+
+@keywords(TrainArguments)
+def train(arguments: TrainArguments) -> TrainResult:
+    """Train a classifier on a config, for ``explain``: one of the papers' systems, or a transformers encoder.
+
+    The same data and seed give the same bytes.
+
+    Returns:
+        The model's folder, and how well it does.
+
+    Raises:
+        DataError: unknown data or model, no labels, no rationales where they are asked for, an argument that the model
+            does not take.
+
+    Examples:
+        >>> from eraser_hub import train
+        >>> trained = train(dataset="hub/eraser", config="movies", model="logistic-regression", out="model")
+        >>> trained.folder.name, len(trained.lines)
+        ('model', 3)
+    """
+    from eraser_hub.systems.training import train_model
+
+    recipe = replace(arguments, dataset=at_revision(arguments.dataset, arguments.revision))
+    return TrainResult(arguments.out, list(train_model(recipe, arguments.out, arguments.say or _silent)))
+
+
+@keywords(AskArguments)
+def ask(arguments: AskArguments) -> AskReport:
+    """Ask a language model for labels and quotes, and write predictions that ``score`` takes as they are.
+
+    The key comes from the environment variable OPENAI_API_KEY. Answers are kept: a rerun costs nothing.
+
+    Returns:
+        How many answers and quotes there are of each sort; ``lines()`` says so in words.
+
+    Raises:
+        DataError: anything wrong with data, settings or server; instances without an answer because the server failed
+            or the budget ended: what was answered is kept.
+
+    Examples:
+        >>> from eraser_hub import ask
+        >>> server = "http://localhost:8000/v1"
+        >>> ask("llama", dataset="hub/eraser", config="movies", endpoint=server, out="quotes.jsonl")  # doctest: +SKIP
+    """
+    from eraser_hub.records.extras import need
+
+    need("openai", "rapidfuzz")
+    from eraser_hub.asking.cache import Cache, default_folder
+    from eraser_hub.asking.run import ask as run
+
+    return run(
+        arguments.job(),
+        arguments.settings(),
+        arguments.endpoint,
+        arguments.out,
+        Cache(arguments.cache or default_folder()),
+        concurrency=arguments.concurrency,
+        attempts=arguments.attempts,
+        timeout=arguments.timeout,
+        budget=arguments.budget,
+        resume=arguments.resume,
+        force=arguments.force,
+        on_progress=arguments.on_progress,
+    )
+
+
+@keywords(ReproduceArguments)
+def reproduce(arguments: ReproduceArguments) -> Tables:
+    """Train, explain and score each row of a printed table, and put the figures beside the print.
+
+    A row that cannot run here says why below the table. Stopped at any point, the same call goes on.
+
+    Returns:
+        The table; ``written("markdown")`` writes it.
+
+    Raises:
+        DataError: an unknown table; no such dataset, config or split; ``out`` holds another run.
+        BusyError: another run is at work in ``out``.
+
+    Examples:
+        >>> from eraser_hub import reproduce
+        >>> reproduce(table="eraser-3", config="movies", fast=True).written("text")  # doctest: +SKIP
+    """
+    from eraser_hub.experiments.reproduce import reproduce as run
+
+    plan = replace(arguments, dataset=at_revision(arguments.dataset, arguments.revision))
+    return run(plan, arguments.say or _silent)
+
+
+def _silent(line: str) -> None:
+    """Called with lines of progress that nobody reads."""
 
 
 # -- publishing -------------------------------------------------------------------------------------------------------

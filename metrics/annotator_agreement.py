@@ -9,19 +9,14 @@ import evaluate
 import numpy as np
 
 from .annotators import agreement
-from .batches import Measured, info
+from .batches import Batches, Measured
 from .cells import Row, as_list
-from .clusters import connected as connected
-from .features import FEATURES
-from .fields import ANNOTATOR_ROW, HEADLINE
+from .fields import ANNOTATOR_ROW
 from .offences import InputError, Offences, cut
 from .pool import Statistics, divide
-from .resampling import intervals as intervals
-from .results import report as report
 from .results import scored_of
-from .rows import RowBatches, RowColumns, by_id, check_partners
+from .rows import RowColumns, by_id, check_partners
 from .sources import ERASER
-from .strangers import nearly as nearly
 
 KEYS = ("cohen_kappa", "p", "r", "f1")
 HIGHER_IS_BETTER: dict[str, bool | None] = dict.fromkeys(KEYS, True)
@@ -30,47 +25,6 @@ RANGES = {key: ((-1.0, 1.0) if key == "cohen_kappa" else (0.0, 1.0)) for key in 
 RANGES |= {f"{key}_std": (0.0, 1.0) for key in KEYS}
 # what a subtraction of equal means leaves (some spacings of numbers below 1) is rounding, not spread
 LEAST_VARIANCE = 1e-14
-
-_DESCRIPTION = """\
-Agreement of human annotators on the tokens of a rationale: each annotator of each text against the majority of that
-text's annotators, by Cohen's kappa, precision, recall and F1, with the standard deviation over all of these.
-"""
-
-_INPUTS_DESCRIPTION = """
-Args:
-    references: rows {annotation_id, annotators}; annotators holds one list of 0/1 per annotator, one number per token:
-        [[0, 1, ..], ..], at least two of one length. The rows may be given as predictions instead; if both are given,
-        predictions hold the annotators and references further columns for by.
-    only_predicted: references without an instance are left out, and the signature says how many were scored; without it
-        they are an error.
-    per_instance: adds each text's means over its annotators.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over texts; ci_method is "bca"
-        or "percentile".
-    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), \
-"none",
-        or a column of the rows.
-    by: a column of the rows; adds the scores per value of it.
-    label_names: names of the class numbers in that column.
-
-Returns:
-    cohen_kappa in [-1, 1], p, r, f1 in [0, 1]: means over all (text, annotator), higher is better; cohen_kappa_std,
-    p_std, r_std, f1_std: their standard deviations; comparisons: how many (text, annotator) there are;
-    undefined_kappas: how many of them have no kappa, because annotator and majority both mark everything or both
-    nothing (they are left out of cohen_kappa alone; p, r and f1 are 0 where a side is empty); signature.
-
-Raises:
-    ValueError: wrong input; it names the instance and the field.
-
-Example:
-
-    >>> import evaluate
-    >>> metric = evaluate.load("annotator_agreement")
-    >>> result = metric.compute(references=[
-    ...     {"annotation_id": "a", "annotators": [[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0]]},
-    ...     {"annotation_id": "b", "annotators": [[1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]}])
-    >>> round(result["cohen_kappa"], 4), round(result["f1"], 4), round(result["f1_std"], 4)
-    (0.9167, 0.9444, 0.1242)
-"""
 
 
 def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
@@ -110,21 +64,49 @@ def _marks(name: str, row: Row, side: str, offences: Offences) -> np.ndarray | N
     return np.array(lists, dtype=bool)
 
 
-class AnnotatorAgreement(RowBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Agreement of annotators with their majority; see ``inputs_description``."""
+class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
+    """Agreement of human annotators on the tokens of a rationale: each annotator of each text against the majority of
+    that text's annotators, by Cohen's kappa, precision, recall and F1, with the standard deviation over all of
+    these.
 
-    FORMAT = ANNOTATOR_ROW
+    Args:
+        references: rows {annotation_id, annotators}; annotators holds one list of 0/1 per annotator, one number
+            per token: [[0, 1, ..], ..], at least two of one length. The rows may be given as predictions
+            instead; if both are given, predictions hold the annotators and references further columns for by.
+        only_predicted: references without an instance are left out, and the signature says how many were
+            scored; without it they are an error.
+        per_instance: adds each text's means over its annotators.
+        confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over texts; ci_method is
+            "bca" or "percentile".
+        cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed
+            records), "none", or a column of the rows.
+        by: a column of the rows; adds the scores per value of it.
+        label_names: names of the class numbers in that column.
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(
-            _DESCRIPTION,
-            ERASER,
-            FEATURES["annotator_agreement"],
-            _INPUTS_DESCRIPTION,
-            HIGHER_IS_BETTER,
-            RANGES,
-            HEADLINE["annotator_agreement"],
-        )
+    Returns:
+        cohen_kappa in [-1, 1], p, r, f1 in [0, 1]: means over all (text, annotator), higher is better;
+        cohen_kappa_std, p_std, r_std, f1_std: their standard deviations; comparisons: how many (text,
+        annotator) there are; undefined_kappas: how many of them have no kappa, because annotator and majority
+        both mark everything or both nothing (they are left out of cohen_kappa alone; p, r and f1 are 0 where a
+        side is empty); signature.
+
+    Raises:
+        ValueError: wrong input; it names the instance and the field.
+
+    Example:
+
+        >>> import evaluate
+        >>> metric = evaluate.load("annotator_agreement")
+        >>> result = metric.compute(references=[
+        ...     {"annotation_id": "a", "annotators": [[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0]]},
+        ...     {"annotation_id": "b", "annotators": [[1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]}])
+        >>> round(result["cohen_kappa"], 4), round(result["f1"], 4), round(result["f1_std"], 4)
+        (0.9167, 0.9444, 0.1242)
+    """
+
+    SOURCE = ERASER
+    INPUTS = ((ANNOTATOR_ROW, ("annotation_id", "annotators")), (ANNOTATOR_ROW, ("annotation_id", "annotators")))
+    HIGHER_IS_BETTER, RANGES = HIGHER_IS_BETTER, RANGES
 
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False

@@ -187,37 +187,12 @@ def draw_probabilities(predictions: list[Any], references: list[Any]) -> Iterato
         ]
 
 
-# ------------------------------------------------------------------------------------------------------ examples
+# ---------------------------------------------------------------------------------------- what a page opens with
 
 PROBABILITIES = ("p_full", "p_rationale", "p_complement", "p_empty")
-DOCUMENTS = [{"docid": "review_7", "text": "the plot is thin .\nthe cast , though , is a delight ."}]
-EVIDENCE = {
-    "docid": "review_7",
-    "text": "a delight",
-    "start_token": 11,
-    "end_token": 13,
-    "start_sentence": 1,
-    "end_sentence": 2,
-}
-GOLD = {"annotation_id": "review_7", "classification": "positive", "documents": DOCUMENTS, "evidences": [[EVIDENCE]]}
-PLACE = {"docid": "review_7", "similarity": 1.0}
-SPAN = {"start_token": 10, "end_token": 13}
-SOFT = [0.0, 0.1, 0.0, 0.4, 0.0, 0.0, 0.3, 0.0, 0.1, 0.0, 0.6, 0.7, 0.9, 0.0]
-
-
-def _probabilities(positive: float) -> dict[str, float]:
-    return {"negative": round(1 - positive, 3), "positive": positive}
-
-
-def _erased(without: float, alone: float) -> dict[str, dict[str, float]]:
-    return {
-        "comprehensiveness_classification_scores": _probabilities(without),
-        "sufficiency_classification_scores": _probabilities(alone),
-    }
-
-
 # what draws -> label -> colour; probabilities are shaded by their size
-COLOURS: dict[Callable[..., Iterator[Segments]], dict[str, str]] = {
+Draw = Callable[[list[Any], list[Any]], Iterator[Segments]]
+COLOURS: dict[Draw, dict[str, str]] = {
     draw_instances: {"both": GREEN, "predicted": AMBER, "reference": BLUE},
     draw_sets: {"both": GREEN, "predicted": AMBER, "reference": BLUE},
     draw_pairs: {"kept": GREEN, "changed": RED},
@@ -231,98 +206,17 @@ COLOURS: dict[Callable[..., Iterator[Segments]], dict[str, str]] = {
         "empty": RED,
     },
 }
-# name -> (predictions, references, options, what draws the tokens)
-Example = tuple[list[Any], list[Any] | None, dict[str, Any], Callable[[list[Any], list[Any]], Iterator[Segments]]]
-EXAMPLES: dict[str, Example] = {
-    "eraser_agreement": (
-        [
-            {
-                "annotation_id": "review_7",
-                "rationales": [
-                    {
-                        "docid": "review_7",
-                        "hard_rationale_predictions": [SPAN],
-                        "soft_rationale_predictions": SOFT,
-                        "soft_sentence_predictions": [0.2, 0.9],
-                    }
-                ],
-            }
-        ],
-        [GOLD],
-        {},
-        draw_instances,
-    ),
-    "eraser_faithfulness": (
-        [
-            {
-                "annotation_id": "review_7",
-                "rationales": [{"docid": "review_7", "hard_rationale_predictions": [SPAN]}],
-                "classification": "positive",
-                "classification_scores": _probabilities(0.9),
-                **_erased(0.3, 0.85),
-                "tokens_to_flip": 2,
-                "thresholded_scores": [
-                    {"threshold": 0.1, **_erased(0.6, 0.7)},
-                    {"threshold": 0.5, **_erased(0.2, 0.88)},
-                ],
-            }
-        ],
-        [GOLD],
-        {"aopc_thresholds": [0.1, 0.5]},
-        draw_instances,
-    ),
-    "perturbation_map": (
-        [
-            {"id": 1, "rationale_tokens": [["delight", "cast", "thin"]]},
-            {"id": 2, "rationale_tokens": [["delight", "actors", "thin"]]},
-        ],
-        [
-            {"id": 1, "sample_type": "ori", "rel_ids": [2]},
-            {"id": 2, "sample_type": "disturb", "rel_ids": []},
-        ],
-        {},
-        draw_pairs,
-    ),
-    "rationale_set_agreement": (
-        [{"id": 1, "rationale": [[5, 10, 11, 12]]}],
-        [{"id": 1, "rationale_ids": [[[11, 12], [3]]]}],
-        {},
-        draw_sets,
-    ),
-    "normalized_fidelity": (
-        [
-            {"p_full": 0.9, "p_rationale": 0.85, "p_complement": 0.3, "p_empty": 0.5},
-            {"p_full": 0.8, "p_rationale": 0.6, "p_complement": 0.7, "p_empty": 0.4},
-        ],
-        None,
-        {},
-        draw_probabilities,
-    ),
-    "annotator_agreement": (
-        [],
-        [
-            {"annotation_id": "a", "annotators": [[0, 1, 1, 0, 0], [0, 1, 1, 1, 0], [0, 0, 1, 0, 0]]},
-            {"annotation_id": "b", "annotators": [[1, 0, 0, 1], [1, 0, 0, 0], [1, 0, 1, 0]]},
-        ],
-        {},
-        draw_annotators,
-    ),
-    "quote_faithfulness": (
-        [
-            {
-                "annotation_id": "review_7",
-                "quotes": [
-                    {"text": "a delight", "status": "exact", **PLACE, "start_token": 11, "end_token": 13},
-                    {"text": "THE PLOT", "status": "normalised", **PLACE, "start_token": 0, "end_token": 2},
-                    {"text": "a masterpiece", "status": "not_found"},
-                ],
-            }
-        ],
-        [GOLD],
-        {},
-        draw_quotes,
-    ),
-}
+DRAWN = {each.__name__.removeprefix("draw_"): each for each in (*COLOURS, draw_probabilities)}
+
+
+def example_of(folder: Path, name: str) -> tuple[list[Any], list[Any] | None, dict[str, Any], Draw]:
+    """The example of a metric: predictions, references, options, and what draws the tokens; empty where it has none."""
+    beside, among_cards = folder / "example.json", folder / "cards" / f"{name}.json"
+    path = beside if beside.is_file() else among_cards
+    if not path.is_file():
+        return [], None, {}, draw_instances
+    example = json.loads(path.read_text("utf-8"))
+    return example["predictions"], example["references"], example["options"], DRAWN[example["drawn"]]
 
 
 # ------------------------------------------------------------------------------------------------------ the page
@@ -385,7 +279,7 @@ def table(scores: Mapping[str, Any]) -> str:
     return f"<table>{''.join(lines)}</table>"
 
 
-def drawn(draw: Callable[..., Iterator[Segments]], predictions: list[Any], references: list[Any]) -> Segments:
+def drawn(draw: Draw, predictions: list[Any], references: list[Any]) -> Segments:
     """The first rows' tokens. The scores have been computed by now, so what cannot be drawn is said and no error."""
     result: Segments = []
     try:
@@ -450,7 +344,7 @@ def upload(box: str, path: str) -> tuple[Any, Any]:
 
 def submit(
     module: evaluate.EvaluationModule,
-    draw: Callable[..., Iterator[Segments]],
+    draw: Draw,
     predictions_text: str,
     references_text: str,
     options_text: str,
@@ -475,7 +369,7 @@ def submit(
 
 def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
     """The page of one metric."""
-    predictions, references, options, draw = EXAMPLES.get(name, ([], None, {}, draw_instances))
+    predictions, references, options, draw = example_of(Path(__file__).resolve().parent, name)
     filled = [written(value) for value in (predictions, references, options)]
     blocks: gr.Blocks
     with gr.Blocks(title=name, analytics_enabled=False) as blocks:

@@ -1,27 +1,35 @@
-"""What all modules have between evaluate's API and what they measure: ``add``, ``add_batch``, ``compute``, and `info`.
+"""The frame of all modules, between evaluate's API and what they measure: ``add``, ``add_batch``, ``compute``, info.
 
 With one process batches stay in memory as they are kept; with several (``num_process``) they travel as bytes through
-evaluate's shared files.
+evaluate's shared files. Predictions and references of ERASER instances are flattened as they come; of other rows lists
+are kept.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import datasets
 import evaluate
 
+from eraser_hub.schema.arrow import features
+from eraser_hub.schema.record import Record
+
+from .cells import Row
 from .clusters import AUTO, AnnotationColumns, clustered
+from .fields import HEADLINE, ID_FIELDS
+from .offences import Offences, cut
 from .pool import Statistics
 from .results import breakdown_note, report
+from .rows import rows_of
 from .sources import PaperSource
-from .strangers import nearly
+from .unknown_fields import UnknownFields, nearly
 
-Kept = TypeVar("Kept")
 LICENSE = "Apache-2.0"
 # what of a batch travels through evaluate's shared files
 PACKED = datasets.Features(
@@ -29,100 +37,137 @@ PACKED = datasets.Features(
 )
 
 
-def info(
-    description: str,
-    source: PaperSource,
-    features: Mapping[str, Mapping[str, Any]],
-    inputs_description: str,
-    higher_is_better: Mapping[str, bool | None],
-    ranges: Mapping[str, tuple[float | None, float | None]],
-    headline: Sequence[str] = (),
-) -> evaluate.MetricInfo:
-    """What a module says of itself; beside evaluate's own fields ``higher_is_better``, ``ranges`` and ``headline``.
-
-    Args:
-        source: the paper that defines the scores.
-        features: what predictions and references are, see `features.FEATURES`.
-        higher_is_better: per key; None: it has no direction.
-        ranges: per key the lowest and the highest value; None: no end.
-        headline: the keys that the metric is judged by, see `fields.HEADLINE`.
-    """
-    metric = evaluate.MetricInfo(
-        description=description,
-        citation=source.citation,
-        inputs_description=inputs_description,
-        features=datasets.Features(dict(features)),
-        homepage=source.homepage,
-        license=LICENSE,
-        codebase_urls=[source.codebase] if source.codebase else [],
-        reference_urls=[source.url],
-    )
-    vars(metric).update(higher_is_better=higher_is_better, ranges=ranges, headline=tuple(headline))
-    return metric
-
-
 class Measured(NamedTuple):
     """What a module makes of all predictions and references.
 
     Attributes:
         statistics: additive, per instance.
-        columns: what is known of each instance besides, to break scores down by, and to cluster by.
+        columns: what is known of each instance besides, to break scores down by, and to cluster by; None: what the
+            batches of instances hold.
         settings: what made the numbers, for the signature.
         extra: further entries of the result.
         notes: lines for whoever reads the scores: what was left out.
     """
 
     statistics: Statistics
-    columns: AnnotationColumns
+    columns: AnnotationColumns | None = None
     settings: Mapping[str, object] = {}
     extra: Mapping[str, object] = {}
     notes: Sequence[str] = ()
 
 
-class Batches(ABC, Generic[Kept]):
+@dataclass
+class Batch:
+    """One side of a batch: its rows, as a list."""
+
+    source: Any
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def packed(self) -> bytes:
+        """Return the batch as bytes."""
+        return json.dumps(self.source, default=_plain).encode()
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"expected JSON values, found {cut(value)}")
+
+
+class Batches:
     """A mixin before ``evaluate.Metric``.
 
-    A class that uses it says what is kept of a batch (`_keep`), how that travels between processes (`_packed`,
-    `_unpacked`), and what all that was kept amounts to (`_measured`). A side is "prediction" or "reference".
+    A class that uses it measures: ``_measure(predictions, references, **settings)`` gives a `Measured`. Its docstring
+    describes the scores, and from its ``Args:`` on what goes in and comes out. Rows come to it as lists; a side of
+    which nothing came is None. See `instances.InstanceBatches` for ERASER instances.
 
     Attributes:
+        SOURCE: the paper that defines the scores.
+        INPUTS: (predictions, references): what the rows are, and the fields that the module's features name.
+        HIGHER_IS_BETTER: per key; None: it has no direction.
+        RANGES: per key the lowest and the highest value; None: no end.
         OPTIONS: the keyword arguments of ``compute`` that make a result of what was measured; the others are settings
-            of `_measured`.
+            of ``_measure``.
     """
 
-    OPTIONS: ClassVar[Sequence[str]] = ["per_instance", "confidence_level", "n_resamples", "seed", "ci_method", "by"]
+    SOURCE: ClassVar[PaperSource]
+    INPUTS: ClassVar[Sequence[tuple[Record, Sequence[str]]]]
+    HIGHER_IS_BETTER: ClassVar[Mapping[str, bool | None]]
+    RANGES: ClassVar[Mapping[str, tuple[float | None, float | None]]]
+    OPTIONS: ClassVar[Sequence[str]] = (
+        "per_instance",
+        "confidence_level",
+        "n_resamples",
+        "seed",
+        "ci_method",
+        "by",
+        "label_names",
+    )
     name: str
     num_process: int
-    _measure: Callable[..., Any]  # (predictions, references, its settings by name)
+    _measure: Callable[..., Measured]
 
-    @abstractmethod
-    def _keep(self, data: Any, side: str) -> Kept:
-        """What is kept of one side of a batch; it has a length, its number of rows."""
+    def _info(self) -> evaluate.MetricInfo:
+        """Say what the module is; beside evaluate's own fields ``higher_is_better``, ``ranges`` and ``headline``."""
+        described, _, inputs = inspect.cleandoc(type(self).__doc__ or "").partition("\n\nArgs:\n")
+        sides = zip(("predictions", "references"), self.INPUTS, strict=True)
+        metric = evaluate.MetricInfo(
+            description=f"{described}\n",
+            citation=self.SOURCE.citation,
+            inputs_description=f"\nArgs:\n{inputs}\n",
+            features=datasets.Features({side: features(record, names) for side, (record, names) in sides}),
+            homepage=self.SOURCE.homepage,
+            license=LICENSE,
+            codebase_urls=[self.SOURCE.codebase] if self.SOURCE.codebase else [],
+            reference_urls=[self.SOURCE.url],
+        )
+        headline = HEADLINE.get(type(self).__module__.rpartition(".")[2], ())
+        vars(metric).update(higher_is_better=self.HIGHER_IS_BETTER, ranges=self.RANGES, headline=headline)
+        return metric
 
-    @abstractmethod
-    def _packed(self, kept: Kept, side: str) -> bytes:
-        """What is kept, as bytes."""
+    def _keep(self, data: Any, side: str) -> Batch:
+        """Keep one side of a batch; a list is copied (not its rows): the caller may clear it for the next batch."""
+        return Batch(rows_of(data, side))
 
-    @abstractmethod
-    def _unpacked(self, data: bytes, side: str) -> Kept:
-        """What `_packed` made the bytes of."""
+    def _unpacked(self, data: bytes, side: str) -> Batch:
+        """Return the batch that `Batch.packed` made the bytes of."""
+        return Batch(json.loads(data))
 
-    @abstractmethod
     def _measured(
-        self, predictions: Sequence[Kept], references: Sequence[Kept], by: str | None = None, **settings: Any
-    ) -> Measured:
-        """What all that was kept amounts to."""
+        self, predictions: Sequence[Batch], references: Sequence[Batch], by: str | None, settings: dict[str, Any]
+    ) -> tuple[Measured, AnnotationColumns]:
+        """Return what all batches amount to, and what is known of each instance besides."""
+        rows, others = (
+            [row for batch in side for row in batch.source] if side else None for side in (predictions, references)
+        )
+        unknown, offences = UnknownFields(), Offences()
+        known = self._format(rows or ())
+        for at, row in enumerate(rows or ()):
+            name = next((row[field] for field in ID_FIELDS if row.get(field) is not None), at)
+            for where, message in unknown.look(row, known):
+                offences.say_of("prediction", name, where, message, "key-unknown")
+        offences.stop()
+        measured = self._measure(rows, others, **settings)
+        assert measured.columns is not None
+        note = unknown.note(besides=by)
+        return (measured._replace(notes=[note, *measured.notes]) if note else measured), measured.columns
+
+    def _format(self, rows: Sequence[Row]) -> Record:
+        """Return what these predictions are."""
+        return self.INPUTS[0][0]
 
     def _result(
-        self, predictions: Sequence[Kept], references: Sequence[Kept], settings: dict[str, Any]
+        self, predictions: Sequence[Batch], references: Sequence[Batch], settings: dict[str, Any]
     ) -> dict[str, Any]:
-        """The scores of all that was kept; what is left out is told by warnings."""
+        """Return the scores of all that was kept; what is left out is told by warnings."""
         options = {key: settings.pop(key) for key in self.OPTIONS if key in settings}
         cluster_by = settings.pop("cluster_by", AUTO)
         by = options.get("by")
-        measured = self._measured(predictions, references, by=by, **settings)
+        measured, columns = self._measured(predictions, references, by, settings)
         statistics = measured.statistics
-        values = None if by is None else measured.columns(by)
+        values = None if by is None else columns(by)
         for note in (*measured.notes, *(breakdown_note(by, statistics) if by else ())):
             warnings.warn(note, stacklevel=4)
         # who asks for scores alone need not wait for the clusters
@@ -130,7 +175,7 @@ class Batches(ABC, Generic[Kept]):
             options.get(key) not in (None, False) for key in ("per_instance", "confidence_level", "n_resamples")
         )
         if drawn or cluster_by != AUTO:
-            statistics = clustered(statistics, measured.columns, cluster_by)
+            statistics = clustered(statistics, columns, cluster_by)
         return report(statistics, self.name, measured.settings, by_values=values, extra=measured.extra, **options)
 
     def _check_settings(self, settings: Mapping[str, object], options: Sequence[str] = ()) -> None:
@@ -157,8 +202,8 @@ class Batches(ABC, Generic[Kept]):
         sides = (("prediction", predictions), ("reference", references))
         kept, others = ([] if data is None else [self._keep(data, side)] for side, data in sides)
         self._check_settings(settings)
-        measured = self._measured(kept, others, **settings)
-        return clustered(measured.statistics, measured.columns, cluster_by)
+        measured, columns = self._measured(kept, others, None, settings)
+        return clustered(measured.statistics, columns, cluster_by)
 
     def _infer_feature_from_batch(self, batch: Any) -> datasets.Features:
         """What evaluate writes to its shared files: bytes, whatever ``features`` say of the rows."""
@@ -182,7 +227,7 @@ class Batches(ABC, Generic[Kept]):
         sides = (("prediction", predictions), ("reference", references))
         kept = {side: None if data is None else self._keep(data, side) for side, data in sides}
         if self.num_process > 1:
-            packed = [b"" if batch is None else self._packed(batch, side) for side, batch in kept.items()]
+            packed = [b"" if batch is None else batch.packed() for batch in kept.values()]
             super().add_batch(predictions=packed[:1], references=packed[1:])  # type: ignore[misc]
             return
         held = vars(self).setdefault("_held", {"prediction": [], "reference": []})

@@ -6,8 +6,9 @@ what a rule does not refuse is computed as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from .fields import (
 )
 from .flat import Predictions, References
 from .joining import DocumentLengths, Join
-from .offences import Offences
+from .offences import MOST_TOLD, Offences
 
 ROWS_AT_ONCE = 1 << 16
 # by which a bound of differences of probabilities may be passed: a sum of some thousand of them rounds to less
@@ -38,40 +39,24 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
             them.
     """
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
-
-    def tell(bad: np.ndarray, field: str, message: Callable[[int], str], rule: str) -> None:
-        at = np.flatnonzero(bad)
-        offences.say_all("reference", rows[at], field, lambda k: message(at[k]), rule)
-
+    tell = partial(offences.say_where, "reference", rows=rows)
     unknown = tokens < 0
     tell(unknown, "evidences.docid", lambda e: f"no document {r.docids[r.doc[e]]!r}", "document-unknown")
     reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
+    expected = "expected 0 <= start_token <= end_token"
+    tell(reversed_, "evidences.start_token", lambda e: f"{expected}, found [{r.start[e]}, {r.end[e]})", "span-order")
+    past, limit = ~unknown & ~reversed_ & (r.end > tokens), "(the document's tokens)"
     tell(
-        reversed_,
-        "evidences.start_token",
-        lambda e: f"expected 0 <= start_token <= end_token, found [{r.start[e]}, {r.end[e]})",
-        "span-order",
-    )
-    tell(
-        ~unknown & ~reversed_ & (r.end > tokens),
-        "evidences.end_token",
-        lambda e: f"expected at most {tokens[e]} (the document's tokens), found {r.end[e]}",
-        "span-bounds",
+        past, "evidences.end_token", lambda e: f"expected at most {tokens[e]} {limit}, found {r.end[e]}", "span-bounds"
     )
     if sentences is not None:
-        given = ~unknown & (r.start_sentence >= 0) & (r.end_sentence >= 0)
-        tell(
-            given & (r.end_sentence < r.start_sentence),
-            "evidences.start_sentence",
-            lambda e: f"expected start_sentence <= end_sentence, found [{r.start_sentence[e]}, {r.end_sentence[e]})",
-            "span-order",
-        )
-        tell(
-            given & (r.end_sentence > sentences),
-            "evidences.end_sentence",
-            lambda e: f"expected at most {sentences[e]} (the document's sentences), found {r.end_sentence[e]}",
-            "span-bounds",
-        )
+        first, last = r.start_sentence, r.end_sentence
+        known = ~unknown & (first >= 0) & (last >= 0)
+        order = "expected start_sentence <= end_sentence"
+        field = "evidences.start_sentence"
+        tell(known & (last < first), field, lambda e: f"{order}, found [{first[e]}, {last[e]})", "span-order")
+        past, limit, field = known & (last > sentences), "(the document's sentences)", "evidences.end_sentence"
+        tell(past, field, lambda e: f"expected at most {sentences[e]} {limit}, found {last[e]}", "span-bounds")
 
 
 def check_rationales(p: Predictions, joined: Join, tokens: np.ndarray, offences: Offences) -> None:
@@ -80,25 +65,15 @@ def check_rationales(p: Predictions, joined: Join, tokens: np.ndarray, offences:
     Args:
         tokens: of each rationale's document; -1 where it is unknown.
     """
+    tell = partial(offences.say_where, "prediction", field="rationales.docid", rows=p.instance)
     known_row = joined.reference[p.instance] >= 0 if p.instance.size else np.zeros(0, dtype=bool)
-    unknown = np.flatnonzero((tokens < 0) & known_row)
-    offences.say_all(
-        "prediction",
-        p.instance[unknown],
-        "rationales.docid",
-        lambda k: f"no document {p.docids[int(p.doc[unknown[k]])]!r}",
-        "document-unknown",
-    )
+    unknown = (tokens < 0) & known_row
+    tell(unknown, message=lambda at: f"no document {p.docids[int(p.doc[at])]!r}", rule="document-unknown")
     packed = p.instance * max(len(p.docids), 1) + p.doc
     order = np.argsort(packed, kind="stable")
     again = np.sort(order[1:][packed[order][1:] == packed[order][:-1]])
-    offences.say_all(
-        "prediction",
-        p.instance[again],
-        "rationales.docid",
-        lambda k: f"expected each document once, found {p.docids[int(p.doc[again[k]])]!r} again",
-        "document-twice",
-    )
+    once = "expected each document once"
+    tell(again, message=lambda at: f"{once}, found {p.docids[int(p.doc[at])]!r} again", rule="document-twice")
     check_spans(p, packed, tokens, offences)
 
 
@@ -110,21 +85,16 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, offences
         tokens: of each rationale's document; -1 where it is unknown.
     """
     span = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
-    rows, limit = p.instance[span], tokens[span]
-    field = f"rationales.{HARD_FIELD}"
+    limit = tokens[span]
+    tell = partial(offences.say_where, "prediction", field=f"rationales.{HARD_FIELD}", rows=p.instance[span])
 
-    def tell(bad: np.ndarray, message: Callable[[int], str], rule: str) -> None:
-        at = np.flatnonzero(bad)
-        offences.say_all("prediction", rows[at], field, lambda k: message(at[k]), rule)
+    def shown(at: int) -> str:
+        return f"[{p.start[at]}, {p.end[at]})"
 
     unsound = (p.start < 0) | (p.end <= p.start)
-    tell(unsound, lambda s: f"expected 0 <= start_token < end_token, found [{p.start[s]}, {p.end[s]})", "span-order")
-    past = ~unsound & (limit >= 0) & (p.end > limit)
-    tell(
-        past,
-        lambda s: f"expected end_token at most {limit[s]} (the document's tokens), found {p.end[s]}",
-        "span-bounds",
-    )
+    tell(unsound, message=lambda s: f"expected 0 <= start_token < end_token, found {shown(s)}", rule="span-order")
+    past, most = ~unsound & (limit >= 0) & (p.end > limit), "expected end_token at most"
+    tell(past, message=lambda s: f"{most} {limit[s]} (the document's tokens), found {p.end[s]}", rule="span-bounds")
     sound = np.flatnonzero(~unsound & ~past)
     order = sound[np.lexsort((p.end[sound], p.start[sound], packed[span[sound]]))]
     key, start, end = packed[span[order]], p.start[order], p.end[order]
@@ -132,33 +102,22 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, offences
     keep = np.concatenate([np.ones(min(order.size, 1), dtype=bool), ~same])
     order, key, start, end = order[keep], key[keep], start[keep], end[keep]
     overlap = np.flatnonzero((key[1:] == key[:-1]) & (start[1:] < end[:-1]))
-    offences.say_all(
-        "prediction",
-        rows[order[overlap + 1]],
-        field,
-        lambda k: (
-            f"expected spans that do not overlap, found [{start[overlap[k]]}, {end[overlap[k]]}) and "
-            f"[{start[overlap[k] + 1]}, {end[overlap[k] + 1]})"
-        ),
-        "span-overlap",
-    )
+    before = dict(zip(order[overlap + 1].tolist(), order[overlap].tolist(), strict=True))
+    expected = "expected spans that do not overlap, found"
+    tell(order[overlap + 1], message=lambda s: f"{expected} {shown(before[s])} and {shown(s)}", rule="span-overlap")
 
 
 def check_score_lengths(
     p: Predictions, sizes: np.ndarray, lengths: np.ndarray, field: str, unit: str, offences: Offences
 ) -> None:
     """One score per token (or sentence) of the document."""
-    wrong = np.flatnonzero((sizes >= 0) & (lengths >= 0) & (sizes != lengths))
-    offences.say_all(
-        "prediction",
-        p.instance[wrong],
-        f"rationales.{field}",
-        lambda k: (
-            f"expected {lengths[wrong[k]]} scores (the document's {unit}), found {sizes[wrong[k]]}"
-            f" for {p.docids[int(p.doc[wrong[k]])]!r}"
-        ),
-        "length",
-    )
+
+    def message(at: int) -> str:
+        expected = f"expected {lengths[at]} scores (the document's {unit})"
+        return f"{expected}, found {sizes[at]} for {p.docids[int(p.doc[at])]!r}"
+
+    wrong = (sizes >= 0) & (lengths >= 0) & (sizes != lengths)
+    offences.say_where("prediction", wrong, f"rationales.{field}", message, "length", p.instance)
 
 
 def check_finite(p: Predictions, sizes: np.ndarray, scores: np.ndarray, field: str, offences: Offences) -> None:
@@ -167,15 +126,14 @@ def check_finite(p: Predictions, sizes: np.ndarray, scores: np.ndarray, field: s
     if finite.all():
         return
     bad = np.flatnonzero(~finite)
-    ends = np.cumsum(np.maximum(sizes, 0))
-    owner = np.searchsorted(ends, bad, side="right")
-    first = np.unique(owner, return_index=True)[1]  # one offence per rationale
-    bad, owner = bad[first], owner[first]
+    owner = np.searchsorted(np.cumsum(np.maximum(sizes, 0)), bad, side="right")
+    owner, first = np.unique(owner, return_index=True)  # one offence per rationale
+    names = ["NaN" if np.isnan(score) else "infinity" for score in scores[bad[first]]]
     offences.say_all(
         "prediction",
         p.instance[owner],
         f"rationales.{field}",
-        lambda k: f"expected finite numbers, found {'NaN' if np.isnan(scores[bad[k]]) else 'infinity'}",
+        lambda k: f"expected finite numbers, found {names[k]}",
         "range",
     )
 
@@ -194,12 +152,12 @@ def check_covered(
     have = have[present & (joined.doc >= 0) & (joined.reference[p.instance] >= 0)]
     lacking = wanted[~np.isin(wanted, have)]
     row = joined.row[lacking // width]
-    lacking, row = lacking[row >= 0], row[row >= 0]
+    names = [r.docids[number] for number in (lacking[row >= 0] % width)[:MOST_TOLD]]
     offences.say_all(
         "prediction",
-        row,
+        row[row >= 0],
         f"rationales.{field}",
-        lambda k: f"expected scores for document {r.docids[lacking[k] % width]!r}, which has evidence; found none",
+        lambda k: f"expected scores for document {names[k]!r}, which has evidence; found none",
         "score-missing",
     )
 
@@ -219,45 +177,27 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
 
 def _check_block(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Offences) -> None:
     named = ~np.isnan(matrix)
-    given = named.any(axis=1)
-    if not given.any():
+    present = named.any(axis=1)
+    if not present.any():
         return
+    tell = partial(offences.say_where, "prediction", field=field, rows=rows)
     label = p.classification[rows]
-    lacks = given & (label >= 0)
+    lacks = present & (label >= 0)
     lacks[lacks] = ~named[np.flatnonzero(lacks), label[lacks]]
-    at = np.flatnonzero(lacks)
-    offences.say_all(
-        "prediction",
-        rows[at],
-        field,
-        lambda k: f"expected a probability for {p.labels[int(label[at[k]])]!r}, found none",
-        "score-missing",
-    )
-    other = given & ~lacks & ~np.isnan(p.full[rows]).all(axis=1) & (named != ~np.isnan(p.full[rows])).any(axis=1)
-    at2 = np.flatnonzero(other)
-    offences.say_all(
-        "prediction", rows[at2], field, "expected the labels of classification_scores, found others", "constant"
-    )
+    expected = "expected a probability for"
+    tell(lacks, message=lambda at: f"{expected} {p.labels[int(label[at])]!r}, found none", rule="score-missing")
+    whole = ~np.isnan(p.full[rows])
+    other = present & ~lacks & whole.any(axis=1) & (named != whole).any(axis=1)
+    tell(other, message="expected the labels of classification_scores, found others", rule="constant")
     values = np.where(named, matrix, 0.0)
     with np.errstate(invalid="ignore"):
-        unsound = given & ((values < 0) | ~np.isfinite(values)).any(axis=1)
-        at3 = np.flatnonzero(unsound)
-        offences.say_all(
-            "prediction",
-            rows[at3],
-            field,
-            lambda k: f"expected probabilities, found {_listed(values[at3[k]][named[at3[k]]])}",
-            "probabilities",
-        )
+        unsound = present & ((values < 0) | ~np.isfinite(values)).any(axis=1)
         total = values.sum(axis=1)
-        at4 = np.flatnonzero(given & ~unsound & (np.abs(total - 1) > PROBABILITY_SLACK))
-    offences.say_all(
-        "prediction",
-        rows[at4],
-        field,
-        lambda k: f"expected probabilities that sum to 1, found {total[at4[k]]:g}",
-        "probabilities",
-    )
+        off = present & ~unsound & (np.abs(total - 1) > PROBABILITY_SLACK)
+    listed = "expected probabilities, found"
+    tell(unsound, message=lambda at: f"{listed} {_listed(values[at][named[at]])}", rule="probabilities")
+    summed = "expected probabilities that sum to 1, found"
+    tell(off, message=lambda at: f"{summed} {total[at]:g}", rule="probabilities")
 
 
 def _listed(values: np.ndarray) -> str:
@@ -268,12 +208,11 @@ def check_labels(p: Predictions, known: Sequence[str], offences: Offences) -> No
     """Predicted labels are known ones; so are the labels that probabilities are given for."""
     names = ", ".join(known)
     strange = np.array([*(label not in known for label in p.labels), False])
-    at = np.flatnonzero(strange[p.classification])
-    offences.say_all(
+    offences.say_where(
         "prediction",
-        at,
+        strange[p.classification],
         "classification",
-        lambda k: f"expected one of {names}, found {p.labels[int(p.classification[at[k]])]!r}",
+        lambda at: f"expected one of {names}, found {p.labels[int(p.classification[at])]!r}",
         "label-unknown",
     )
     columns = np.flatnonzero(strange[:-1])
@@ -281,30 +220,28 @@ def check_labels(p: Predictions, known: Sequence[str], offences: Offences) -> No
         return
     for name, field in SCORE_FIELDS.items():
         matrix = getattr(p, name)[:, columns]
-        rows = np.flatnonzero(~np.isnan(matrix).all(axis=1))
         message = f"expected scores for {names}, found other labels"
-        offences.say_all("prediction", rows, field, message, "label-unknown")
+        offences.say_where("prediction", ~np.isnan(matrix).all(axis=1), field, message, "label-unknown")
 
 
 def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, offences: Offences) -> None:
     """Each instance has each asked threshold once, and no other."""
-    bad = np.flatnonzero(~good)
     offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
     listed = ", ".join(f"{threshold:g}" for threshold in asked)
 
-    def message(k: int) -> str:
-        thresholds = p.threshold[offsets[bad[k]] : offsets[bad[k] + 1]][:20]
+    def message(at: int) -> str:
+        thresholds = p.threshold[offsets[at] : offsets[at + 1]][:20]
         return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in thresholds) or 'none'}"
 
-    offences.say_all("prediction", bad, "thresholded_scores.threshold", message, "constant")
+    offences.say_where("prediction", ~good, "thresholded_scores.threshold", message, "constant")
 
 
 def check_draws(p: Predictions, count: int, offences: Offences) -> None:
     """Every instance has ``count`` random rationales."""
     draws = p.draws
-    bad = np.flatnonzero((draws != count) & (p.answered == 1))
-    offences.say_all(
-        "prediction", bad, "random_rationales", lambda k: f"expected {count} draws, found {draws[bad[k]]}", "length"
+    bad = (draws != count) & (p.answered == 1)
+    offences.say_where(
+        "prediction", bad, "random_rationales", lambda at: f"expected {count} draws, found {draws[at]}", "length"
     )
 
 
@@ -313,44 +250,32 @@ def check_numbers(p: Predictions, offences: Offences) -> None:
     for name, number in NUMBER_FIELDS.items():
         value = p.number(name)
         with np.errstate(invalid="ignore"):
-            bad = np.flatnonzero(
-                (value < number.low - BOUND_SLACK) | (value > number.high + BOUND_SLACK) | np.isinf(value)
-            )
+            bad = (value < number.low - BOUND_SLACK) | (value > number.high + BOUND_SLACK) | np.isinf(value)
         expected = f"from {number.low:g} to {number.high:g}" if np.isfinite(number.high) else f"from {number.low:g} on"
-        if name == "tokens_to_flip":
-            expected = "of tokens"
-        _say_numbers(offences, bad, number.field, expected, value)
+        _say_numbers(offences, bad, number.field, "of tokens" if name == "tokens_to_flip" else expected, value)
     for side in ERASED:
         lower, upper = p.number(f"{side}_lower"), p.number(f"{side}_upper")
-        with np.errstate(invalid="ignore"):
-            bad = np.flatnonzero(lower > upper)
         field = NUMBER_FIELDS[f"{side}_upper"].field
-        _say_numbers(offences, bad, field, "that is not below the lower bound", upper)
+        with np.errstate(invalid="ignore"):
+            _say_numbers(offences, lower > upper, field, "that is not below the lower bound", upper)
 
 
 def _say_numbers(offences: Offences, bad: np.ndarray, field: str, expected: str, value: np.ndarray) -> None:
-    offences.say_all(
-        "prediction", bad, field, lambda k: f"expected a number {expected}, found {value[bad[k]]}", "range"
-    )
+    offences.say_where("prediction", bad, field, lambda at: f"expected a number {expected}, found {value[at]}", "range")
 
 
 def check_leave_one_out(p: Predictions, offences: Offences) -> None:
     """One finite value for each soft score of the instance's rationales."""
-    n, sizes = len(p.ids), p.leave_one_out
-    soft = np.bincount(p.instance, weights=np.maximum(p.soft, 0), minlength=n).astype(np.int64)
-    bad = np.flatnonzero((sizes >= 0) & (sizes != soft))
-    offences.say_all(
-        "prediction",
-        bad,
-        LEAVE_ONE_OUT,
-        lambda k: f"expected {soft[bad[k]]} values, one for each soft score, found {sizes[bad[k]]}",
-        "length",
-    )
+    sizes = p.leave_one_out
+    soft = np.bincount(p.instance, weights=np.maximum(p.soft, 0), minlength=len(p.ids)).astype(np.int64)
+
+    def message(at: int) -> str:
+        return f"expected {soft[at]} values, one for each soft score, found {sizes[at]}"
+
+    offences.say_where("prediction", (sizes >= 0) & (sizes != soft), LEAVE_ONE_OUT, message, "length")
     wrong = np.flatnonzero(~np.isfinite(p.leave_one_out_scores))
-    owner = np.searchsorted(np.cumsum(np.maximum(sizes, 0)), wrong, side="right")
-    offences.say_all(
-        "prediction", np.unique(owner), LEAVE_ONE_OUT, "expected finite numbers, found NaN or infinity", "range"
-    )
+    owner = np.unique(np.searchsorted(np.cumsum(np.maximum(sizes, 0)), wrong, side="right"))
+    offences.say_all("prediction", owner, LEAVE_ONE_OUT, "expected finite numbers, found NaN or infinity", "range")
 
 
 @dataclass(frozen=True)
@@ -371,6 +296,13 @@ class Used:
     numbers: frozenset[str]  # of `fields.NUMBER_FIELDS`
 
 
+# name -> the field, as messages call it
+_USED = {"hard": f"rationales.{HARD_FIELD}"}
+_USED |= {name: f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()}
+_USED |= {name: name for name in ("classification", LEAVE_ONE_OUT)} | SCORE_FIELDS
+_USED |= {name: several.field for name, several in LIST_FIELDS.items()}
+
+
 class OptionalFields:
     """Which optional fields predictions have; each stands everywhere or nowhere, whichever part of them is looked at.
 
@@ -386,17 +318,14 @@ class OptionalFields:
     @property
     def any_rationale(self) -> bool:
         """Whether an instance had a rationale, so that it is known which fields rationales have."""
-        return _of_rationale(HARD_FIELD) in self.present
+        return _USED["hard"] in self.present
 
     @property
     def used(self) -> Used:
         """The fields so far."""
-        fields = {"hard": _of_rationale(HARD_FIELD)}
-        fields |= {name: _of_rationale(soft.field) for name, soft in SOFT_FIELDS.items()}
-        fields |= {name: name for name in ("classification", LEAVE_ONE_OUT)} | SCORE_FIELDS
-        fields |= {name: several.field for name, several in LIST_FIELDS.items()}
-        numbers = frozenset(name for name, number in NUMBER_FIELDS.items() if self.present.get(number.field, False))
-        return Used(numbers=numbers, **{name: self.present.get(field, False) for name, field in fields.items()})
+        there = self.present
+        numbers = frozenset(name for name, number in NUMBER_FIELDS.items() if there.get(number.field, False))
+        return Used(numbers=numbers, **{name: there.get(field, False) for name, field in _USED.items()})
 
     def check(self, p: Predictions) -> None:
         """Look at a part; what is no answer has no fields."""
@@ -404,15 +333,12 @@ class OptionalFields:
         self.answered = p.answered.astype(bool)
         self._refuse_answers(p)
         self._presence(p.rationales >= 0, rows, "rationales")
-        self._presence(p.hard >= 0, p.instance, _of_rationale(HARD_FIELD))
-        for name, soft in SOFT_FIELDS.items():
-            self._presence(getattr(p, name) >= 0, p.instance, _of_rationale(soft.field))
-        self._presence(p.classification >= 0, rows, "classification")
+        for name in ("hard", *SOFT_FIELDS):
+            self._presence(getattr(p, name) >= 0, p.instance, _USED[name])
         for name, number in NUMBER_FIELDS.items():
             self._presence(~np.isnan(p.number(name)), rows, number.field)
-        self._presence(p.leave_one_out >= 0, rows, LEAVE_ONE_OUT)
-        for name, several in LIST_FIELDS.items():
-            self._presence(getattr(p, name) >= 0, rows, several.field)
+        for name in ("classification", LEAVE_ONE_OUT, *LIST_FIELDS):
+            self._presence(getattr(p, name) >= 0, rows, _USED[name])
         for name, field in SCORE_FIELDS.items():
             self._presence(_named(getattr(p, name)), rows, field)
         for matrix, owner, field in _erased_entries(p):
@@ -422,18 +348,12 @@ class OptionalFields:
         """What is no answer says nothing else."""
         if self.answered.all():
             return
-        lists = {
-            "rationales": p.rationales,
-            **{several.field: getattr(p, name) for name, several in LIST_FIELDS.items()},
-        }
-        bad = np.flatnonzero((p.classification >= 0) & ~self.answered)
-        message = "expected null, because the outcome is no answer"
-        self.offences.say_all("prediction", bad, "classification", message, "constant")
-        for field, sizes in lists.items():
-            bad = np.flatnonzero((sizes > 0) & ~self.answered)
-            self.offences.say_all(
-                "prediction", bad, field, "expected none, because the outcome is no answer", "constant"
-            )
+        why = "because the outcome is no answer"
+        tell = partial(self.offences.say_where, "prediction")
+        tell((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}", "constant")
+        for name in ("rationales", *LIST_FIELDS):
+            bad = (getattr(p, name) > 0) & ~self.answered
+            tell(bad, _USED.get(name, name), f"expected none, {why}", "constant")
 
     def _presence(self, present: np.ndarray, rows: np.ndarray, field: str) -> None:
         if not self.answered.all():
@@ -453,19 +373,13 @@ class OptionalFields:
         """What fields demand of one another, told of the first instance."""
         used = self.used
         if not used.full:
-            fields = {side: SCORE_FIELDS[side] for side in ERASED}
-            fields |= {name: several.field for name, several in LIST_FIELDS.items()}
-            for name, field in fields.items():
+            for name in (*ERASED, *LIST_FIELDS):
                 if getattr(used, name) and not self.offences.total:
-                    message = f"expected it beside {field}, found none"
+                    message = f"expected it beside {_USED[name]}, found none"
                     self.offences.say("prediction", 0, SCORE_FIELDS["full"], message, "key-missing")
         if used.full and not used.classification and not self.offences.total:
             message = "expected it beside classification_scores, found none"
             self.offences.say("prediction", 0, "classification", message, "key-missing")
-
-
-def _of_rationale(field: str) -> str:
-    return f"rationales.{field}"
 
 
 def _named(matrix: np.ndarray) -> np.ndarray:
@@ -487,12 +401,9 @@ def check_own_documents(r: References, offences: Offences) -> None:
     own = np.flatnonzero(r.document_instance >= 0)
     own = own[np.lexsort((r.document[own], r.document_instance[own]))]
     again = own[1:][(np.diff(r.document_instance[own]) == 0) & (np.diff(r.document[own]) == 0)]
+    once, names = "expected each document once, found", [r.docids[code] for code in r.document[again]]
     offences.say_all(
-        "reference",
-        r.document_instance[again],
-        "documents",
-        lambda k: f"expected each document once, found {r.docids[int(r.document[again[k]])]!r} again",
-        "document-twice",
+        "reference", r.document_instance[again], "documents", lambda k: f"{once} {names[k]!r} again", "document-twice"
     )
 
 

@@ -8,114 +8,86 @@ import evaluate
 
 from .agreement import Agreement, AgreementSettings
 from .agreement_scores import info_of, keys_of
-from .batches import info
-from .cells import as_list as as_list
+from .batches import Measured
 from .checks import Classes, name_labels
-from .clusters import connected as connected
-from .features import FEATURES
-from .fields import HEADLINE
-from .fields import SOFT_FIELDS as SOFT_FIELDS
+from .fields import ANNOTATION, INSTANCE
 from .flat import Predictions, References
-from .flatten_arrow import references_from_arrow as references_from_arrow
-from .flatten_rows import ReferenceFlattener as ReferenceFlattener
-from .instances import InstanceBatches, Scores
+from .instances import InstanceBatches
 from .joining import DocumentLengths
 from .offences import InputError, Rules
 from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts, fields_of, left_out_said
-from .pool import Statistics as Statistics
 from .rankings import check_policy
-from .resampling import intervals as intervals
-from .results import report as report
-from .rows import rows_of as rows_of
 from .sources import ERASER
-from .spans import count_spans as count_spans
-from .strangers import Strangers as Strangers
-from .token_rows import as_eraser_row as as_eraser_row
-from .tokens import masks as masks
 
 SHUFFLES = 10
 
-_DESCRIPTION = """\
-How well a model's rationales agree with those that humans marked, as the ERASER benchmark measures it: exact match,
-token and intersection-over-union (IOU) precision, recall and F1 of hard rationales (spans); AUPRC, average precision
-and ROC-AUC of soft rationales (a score per token); the same over sentences.
-"""
-
-_INPUTS_DESCRIPTION = """
-Args:
-    predictions: ERASER instances (list of dicts, Dataset or Arrow table), in any order: {"annotation_id", "rationales":
-        [{"docid", "hard_rationale_predictions": [{"start_token", "end_token"}], "soft_rationale_predictions":
-        [float per token], "soft_sentence_predictions": [float per sentence]}]}. Each of the three fields stands in all
-        rationales or in none; what it feeds is scored or left out. Token offsets count the document's tokens; start
-        inclusive, end exclusive.
-    references: dataset rows with annotation_id, documents [{"docid", "text"}] and evidences [[{"docid", "start_token",
-        "end_token", "start_sentence", "end_sentence"}]], in any order; ids are compared as strings. \
-Rows of human_rationales
-        (id, tokens, rationale_mask, label) are understood as they come: the text is a document named like the row.
-    iou_threshold: of the keys iou_micro_f1 ..; in (0, 1].
-    iou_thresholds: further ones, whose keys are iou_micro_f1@0.1 ..
-    auprc_policy: AUPRC of a document without evidence: "reference" (0.5), "skip", "zero" or "one".
-    random_baseline: True (10 shuffles, as in the papers) or a number: adds auprc_random .. for shuffled scores.
-    sentence_threshold: a sentence is predicted from this score on. Where no prediction has sentence scores, \
-sentences are
-        predicted by hard rationales: those of which a span covers at least one token (signature: sentences_from:spans).
-    only_predicted: references without an instance are left out, and the signature says how many were scored; without it
-        they are an error.
-    per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters; \
-ci_method is
-        "bca" or "percentile".
-    cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through others), \
-"none", or
-        a column of the references or of the predictions.
-    by: "classification" or another column of the references; adds by: {value: {key: score}}.
-    label_names: names of the integers in the references' classification, where no Dataset brings them.
-
-Returns:
-    exact_, token_, iou_, sentence_ micro_/macro_ p, r, f1; iou_matched_p, _r, _f1 (one-to-one); any_group_coverage
-    (share of annotations of which one whole evidence group is covered), best_group_recall; auprc, average_precision,
-    roc_auc_score and sentence_auprc ..; signature. All in [0, 1], but IOU recall: hits over truth spans, with no upper
-    end, because two predicted spans may hit one truth span. Higher is better. NaN where nothing defines a score.
-
-Raises:
-    ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.
-
-Examples:
-
-    >>> import evaluate
-    >>> metric = evaluate.load("eraser_agreement")
-    >>> references = [{"annotation_id": "a1", "documents": [{"docid": "d1", "text": \
-"a fine film .\\nit drags a little ."}],
-    ...                "evidences": [[{"docid": "d1", "start_token": 1, "end_token": 3,
-    ...                                "start_sentence": 0, "end_sentence": 1}]]}]
-    >>> predictions = [{"annotation_id": "a1", "rationales": [{"docid": "d1",
-    ...     "hard_rationale_predictions": [{"start_token": 1, "end_token": 2}],
-    ...     "soft_rationale_predictions": [.1, .9, .6, .2, .1, .7, .1, .1, .1]}]}]
-    >>> scores = metric.compute(predictions=predictions, references=references)
-    >>> scores["token_micro_p"], scores["token_micro_r"], scores["iou_micro_f1"]
-    (1.0, 0.5, 1.0)
-    >>> round(scores["average_precision"], 4), round(scores["roc_auc_score"], 4)
-    (0.8333, 0.9286)
-"""
-
 
 class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Agreement with human rationales; see ``inputs_description``.
+    """How well a model's rationales agree with those that humans marked, as the ERASER benchmark measures it: exact
+    match, token and intersection-over-union (IOU) precision, recall and F1 of hard rationales (spans); AUPRC,
+    average precision and ROC-AUC of soft rationales (a score per token); the same over sentences.
 
-    `agreement.Agreement` counts; `agreement_scores.precision_recall_f1` divides, for token F1 as for the others.
+    Args:
+        predictions: ERASER instances (list of dicts, Dataset or Arrow table), in any order: {"annotation_id",
+            "rationales": [{"docid", "hard_rationale_predictions": [{"start_token", "end_token"}],
+            "soft_rationale_predictions": [float per token], "soft_sentence_predictions": [float per
+            sentence]}]}. Each of the three fields stands in all rationales or in none; what it feeds is scored
+            or left out. Token offsets count the document's tokens; start inclusive, end exclusive.
+        references: dataset rows with annotation_id, documents [{"docid", "text"}] and evidences [[{"docid",
+            "start_token", "end_token", "start_sentence", "end_sentence"}]], in any order; ids are compared as
+            strings. Rows of human_rationales (id, tokens, rationale_mask, label) are understood as they come:
+            the text is a document named like the row.
+        iou_threshold: of the keys iou_micro_f1 ..; in (0, 1].
+        iou_thresholds: further ones, whose keys are iou_micro_f1@0.1 ..
+        auprc_policy: AUPRC of a document without evidence: "reference" (0.5), "skip", "zero" or "one".
+        random_baseline: True (10 shuffles, as in the papers) or a number: adds auprc_random .. for shuffled
+            scores.
+        sentence_threshold: a sentence is predicted from this score on. Where no prediction has sentence scores,
+            sentences are predicted by hard rationales: those of which a span covers at least one token
+            (signature: sentences_from:spans).
+        only_predicted: references without an instance are left out, and the signature says how many were
+            scored; without it they are an error.
+        per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}.
+        confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters;
+            ci_method is "bca" or "percentile".
+        cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through
+            others), "none", or a column of the references or of the predictions.
+        by: "classification" or another column of the references; adds by: {value: {key: score}}.
+        label_names: names of the integers in the references' classification, where no Dataset brings them.
+
+    Returns:
+        exact_, token_, iou_, sentence_ micro_/macro_ p, r, f1; iou_matched_p, _r, _f1 (one-to-one);
+        any_group_coverage (share of annotations of which one whole evidence group is covered),
+        best_group_recall; auprc, average_precision, roc_auc_score and sentence_auprc ..; signature. All in [0,
+        1], but IOU recall: hits over truth spans, with no upper end, because two predicted spans may hit one
+        truth span. Higher is better. NaN where nothing defines a score.
+
+    Raises:
+        ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.
+
+    Examples:
+
+        >>> import evaluate
+        >>> metric = evaluate.load("eraser_agreement")
+        >>> references = [{"annotation_id": "a1",
+        ...                "documents": [{"docid": "d1", "text": "a fine film .\\nit drags a little ."}],
+        ...                "evidences": [[{"docid": "d1", "start_token": 1, "end_token": 3,
+        ...                                "start_sentence": 0, "end_sentence": 1}]]}]
+        >>> predictions = [{"annotation_id": "a1", "rationales": [{"docid": "d1",
+        ...     "hard_rationale_predictions": [{"start_token": 1, "end_token": 2}],
+        ...     "soft_rationale_predictions": [.1, .9, .6, .2, .1, .7, .1, .1, .1]}]}]
+        >>> scores = metric.compute(predictions=predictions, references=references)
+        >>> scores["token_micro_p"], scores["token_micro_r"], scores["iou_micro_f1"]
+        (1.0, 0.5, 1.0)
+        >>> round(scores["average_precision"], 4), round(scores["roc_auc_score"], 4)
+        (0.8333, 0.9286)
     """
 
-    REFERENCE_COLUMNS = ("documents", "evidences")
+    SOURCE = ERASER
+    INPUTS = ((INSTANCE, ("annotation_id", "rationales")), (ANNOTATION, ()))
+    HIGHER_IS_BETTER, RANGES = info_of(keys_of())
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(
-            _DESCRIPTION,
-            ERASER,
-            FEATURES["eraser_agreement"],
-            _INPUTS_DESCRIPTION,
-            *info_of(keys_of()),
-            HEADLINE["eraser_agreement"],
-        )
+    REFERENCE_COLUMNS = ("documents", "evidences")
 
     def _measure(
         self,
@@ -128,7 +100,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         random_baseline: bool | int = False,
         sentence_threshold: float = 0.5,
         only_predicted: bool = False,
-    ) -> Scores:
+    ) -> Measured:
         thresholds = _thresholds(iou_threshold, iou_thresholds)
         check_policy(auprc_policy)
         shuffles = _shuffles(random_baseline)
@@ -155,7 +127,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         if rows is not None:
             statistics = statistics.take(rows)
         notes = [*left_out_said(left_out), *agreement.notes()]
-        return Scores(statistics, agreement.signature_settings(), {}, notes, rows)
+        return Measured(statistics, None, agreement.signature_settings(), {}, notes)
 
 
 def _thresholds(main: float, further: Sequence[float]) -> list[float]:

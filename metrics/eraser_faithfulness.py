@@ -7,110 +7,82 @@ from collections.abc import Sequence
 import evaluate
 import numpy as np
 
-from .batches import info
-from .cells import as_list as as_list
+from .batches import Measured
 from .checks import check_rationales, name_labels
-from .clusters import connected as connected
 from .erasure import AOPC_THRESHOLDS, info_of
 from .faithfulness import Faithfulness
-from .features import FEATURES
-from .fields import ERASED as ERASED
-from .fields import HEADLINE
+from .fields import ANNOTATION, INSTANCE, READ_BY_FAITHFULNESS
 from .flat import Predictions, References
-from .flatten_arrow import references_from_arrow as references_from_arrow
-from .flatten_rows import ReferenceFlattener as ReferenceFlattener
-from .instances import InstanceBatches, Scores
+from .instances import InstanceBatches
 from .joining import DocumentLengths
 from .offences import InputError, Offences, Rules
 from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Part, Parts, fields_of, left_out_said
-from .pool import Statistics as Statistics
-from .rank_correlation import kendall_tau as kendall_tau
-from .resampling import intervals as intervals
 from .results import plain
-from .results import report as report
-from .rows import rows_of as rows_of
 from .sources import ERASER
-from .strangers import Strangers as Strangers
-from .token_rows import as_eraser_row as as_eraser_row
-from .tokens import sentence_sizes as sentence_sizes
-
-_DESCRIPTION = """\
-Whether a model relied on the rationales it gives, as the ERASER benchmark measures it: how much the probability of the
-predicted class falls when the rationale is erased (comprehensiveness), and when nothing but the rationale is left
-(sufficiency), at one rationale length and over several (AOPC).
-"""
-
-_INPUTS_DESCRIPTION = """
-Args:
-    predictions: ERASER instances (list of dicts, Dataset or Arrow table), in any order: {"annotation_id",
-        "classification": label, "classification_scores": {label: p}, and of these what is to be scored:
-        "comprehensiveness_classification_scores" (p without the rationale), "sufficiency_classification_scores" (p on
-        the rationale alone), "thresholded_scores": [{"threshold", and the same two}], "tokens_to_flip": int,
-        "random_rationales": [{the same two}], "aopc_bounds": {"lower", "upper", "sufficiency_lower", \
-"sufficiency_upper",
-        and the AOPC that they bound, "comprehensiveness", "sufficiency": without, the one over the thresholds},
-        "soft_scores": {"comprehensiveness", "sufficiency"}, "leave_one_out": [number per token], "sensitivity_max",
-        "infidelity", "infidelity_normalized", "distance_whole", "distance_comprehensiveness", "distance_sufficiency",
-        "entropy_whole", "entropy_comprehensiveness", "entropy_sufficiency"}. \
-A field stands in all instances or in none.
-    references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1), documents and
-        evidences (for tokens_to_flip_ratio); ids are compared as strings.
-    aopc_thresholds: those that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.
-    only_predicted: references without an instance are left out, and the signature says how many were scored; without it
-        they are an error.
-    per_instance: adds per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [..]}.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters; \
-ci_method is
-        "bca" or "percentile".
-    cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through others), \
-"none", or
-        a column of the references or of the predictions. Without references the documents
-        of the rationales count.
-    by: "classification" or another column of the references; adds by: {value: {key: score}}.
-    label_names: the labels; also names of the integers in the references' classification.
-
-Returns:
-    comprehensiveness (higher is better) and sufficiency (lower is better), both in [-1, 1]; *_entropy, \
-the difference of
-    entropies; *_kl, KL(erased || full) in nats; aopc_thresholds, *_aopc, *_aopc_points; with references accuracy,
-    macro_f1, tokens_to_flip_ratio; naopc_comprehensiveness and soft_* (higher is better), naopc_sufficiency (lower is
-    better), tau_loo in [-1, 1], sensitivity_max and infidelity (lower is better); with random_rationales *_chance: \
-p_value, win_rate, effect_size; signature.
-
-Raises:
-    ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.
-
-Examples:
-
-    >>> import evaluate
-    >>> metric = evaluate.load("eraser_faithfulness")
-    >>> predictions = [{"annotation_id": "a1", "rationales": [], "classification": "POS",
-    ...                 "classification_scores": {"NEG": .25, "POS": .75},
-    ...                 "comprehensiveness_classification_scores": {"NEG": .75, "POS": .25},
-    ...                 "sufficiency_classification_scores": {"NEG": .25, "POS": .75}}]
-    >>> scores = metric.compute(predictions=predictions)
-    >>> scores["comprehensiveness"], scores["sufficiency"], round(scores["comprehensiveness_kl"], 4)
-    (0.5, 0.0, 0.5493)
-    >>> references = [{"annotation_id": "a1", "classification": 1}]
-    >>> metric.compute(predictions=predictions, references=references, label_names=["NEG", "POS"])["accuracy"]
-    1.0
-"""
 
 
 class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Faithfulness of rationales; see ``inputs_description``."""
+    """Whether a model relied on the rationales it gives, as the ERASER benchmark measures it: how much the probability
+    of the predicted class falls when the rationale is erased (comprehensiveness), and when nothing but the
+    rationale is left (sufficiency), at one rationale length and over several (AOPC).
 
-    references_needed = False
+    Args:
+        predictions: ERASER instances (list of dicts, Dataset or Arrow table), in any order: {"annotation_id",
+            "classification": label, "classification_scores": {label: p}, and of these what is to be scored:
+            "comprehensiveness_classification_scores" (p without the rationale),
+            "sufficiency_classification_scores" (p on the rationale alone), "thresholded_scores": [{"threshold",
+            and the same two}], "tokens_to_flip": int, "random_rationales": [{the same two}], "aopc_bounds":
+            {"lower", "upper", "sufficiency_lower", "sufficiency_upper", and the AOPC that they bound,
+            "comprehensiveness", "sufficiency": without, the one over the thresholds}, "soft_scores":
+            {"comprehensiveness", "sufficiency"}, "leave_one_out": [number per token], "sensitivity_max",
+            "infidelity", "infidelity_normalized", "distance_whole", "distance_comprehensiveness",
+            "distance_sufficiency", "entropy_whole", "entropy_comprehensiveness", "entropy_sufficiency"}. A
+            field stands in all instances or in none.
+        references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1),
+            documents and evidences (for tokens_to_flip_ratio); ids are compared as strings.
+        aopc_thresholds: those that every instance must have, by default 0.01 0.05 0.1 0.2 0.5.
+        only_predicted: references without an instance are left out, and the signature says how many were
+            scored; without it they are an error.
+        per_instance: adds per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [..]}.
+        confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], by the bootstrap over clusters;
+            ci_method is "bca" or "percentile".
+        cluster_by: what is drawn together: "auto" (annotations that share a document, directly or through
+            others), "none", or a column of the references or of the predictions. Without references the
+            documents of the rationales count.
+        by: "classification" or another column of the references; adds by: {value: {key: score}}.
+        label_names: the labels; also names of the integers in the references' classification.
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(
-            _DESCRIPTION,
-            ERASER,
-            FEATURES["eraser_faithfulness"],
-            _INPUTS_DESCRIPTION,
-            *info_of(),
-            HEADLINE["eraser_faithfulness"],
-        )
+    Returns:
+        comprehensiveness (higher is better) and sufficiency (lower is better), both in [-1, 1]; *_entropy, the
+        difference of entropies; *_kl, KL(erased || full) in nats; aopc_thresholds, *_aopc, *_aopc_points; with
+        references accuracy, macro_f1, tokens_to_flip_ratio; naopc_comprehensiveness and soft_* (higher is
+        better), naopc_sufficiency (lower is better), tau_loo in [-1, 1], sensitivity_max and infidelity (lower
+        is better); with random_rationales *_chance: p_value, win_rate, effect_size; signature.
+
+    Raises:
+        ValueError: wrong input; it names the instance and the field, at most ten offences, and their number.
+
+    Examples:
+
+        >>> import evaluate
+        >>> metric = evaluate.load("eraser_faithfulness")
+        >>> predictions = [{"annotation_id": "a1", "rationales": [], "classification": "POS",
+        ...                 "classification_scores": {"NEG": .25, "POS": .75},
+        ...                 "comprehensiveness_classification_scores": {"NEG": .75, "POS": .25},
+        ...                 "sufficiency_classification_scores": {"NEG": .25, "POS": .75}}]
+        >>> scores = metric.compute(predictions=predictions)
+        >>> scores["comprehensiveness"], scores["sufficiency"], round(scores["comprehensiveness_kl"], 4)
+        (0.5, 0.0, 0.5493)
+        >>> references = [{"annotation_id": "a1", "classification": 1}]
+        >>> metric.compute(predictions=predictions, references=references, label_names=["NEG", "POS"])["accuracy"]
+        1.0
+    """
+
+    SOURCE = ERASER
+    INPUTS = ((INSTANCE, READ_BY_FAITHFULNESS), (ANNOTATION, ()))
+    HIGHER_IS_BETTER, RANGES = info_of()
+
+    REFERENCES_NEEDED = False
 
     def _measure(
         self,
@@ -119,7 +91,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         label_names: Sequence[str] | None = None,
         aopc_thresholds: Sequence[float] = AOPC_THRESHOLDS,
         only_predicted: bool = False,
-    ) -> Scores:
+    ) -> Measured:
         rules = Rules(FIELDS, DOCUMENTS, THRESHOLDS)
         parts = Parts(r, None if r is None else DocumentLengths(r), rules, only_predicted=only_predicted)
         if r is not None:
@@ -143,7 +115,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         statistics, rows = faithfulness.pool.statistics(ids), parts.scored
         if rows is not None:
             statistics = statistics.take(rows)
-        return Scores(statistics, faithfulness.signature_settings(), extra, left_out_said(left_out), rows)
+        return Measured(statistics, None, faithfulness.signature_settings(), extra, left_out_said(left_out))
 
 
 def _check_rationales(part: Part, offences: Offences) -> None:

@@ -14,7 +14,19 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from .fields import LABELLED, NUMBER_FIELDS
+from .columns import FlatColumns
+from .fields import (
+    ANSWERED,
+    ERASED,
+    HARD_FIELD,
+    LABELLED,
+    LEAVE_ONE_OUT,
+    LIST_FIELDS,
+    NUMBER_FIELDS,
+    OUTCOME_FIELD,
+    SCORE_FIELDS,
+    SOFT_FIELDS,
+)
 
 Item = TypeVar("Item")
 
@@ -181,6 +193,78 @@ def blank(kind: type[Record], ids: Sequence[str]) -> Record:
         columns["answered"] = np.ones(len(ids), dtype=np.int64)
         columns["numbers"] = np.full((len(ids), len(NUMBER_FIELDS)), np.nan)
     return kind(**columns)  # type: ignore[arg-type]
+
+
+_HARD = f"rationales.{HARD_FIELD}"
+_TABLES = SCORE_FIELDS | {
+    f"{entry}_{side}": f"{field}.{SCORE_FIELDS[side]}" for field, entry in LIST_FIELDS.values() for side in ERASED
+}
+_SIZES = {"rationales": "rationales", "hard": _HARD, LEAVE_ONE_OUT: LEAVE_ONE_OUT}
+_SIZES |= {name: f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()}
+_SIZES |= {name: several.field for name, several in LIST_FIELDS.items()}
+_VALUES = {
+    "classification": "classification",
+    "doc": "rationales.docid",
+    "start": f"{_HARD}.start_token",
+    "end": f"{_HARD}.end_token",
+    "threshold": f"{LIST_FIELDS['thresholds'].field}.threshold",
+    f"{LEAVE_ONE_OUT}_scores": LEAVE_ONE_OUT,
+    **{f"{name}_scores": f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()},
+}
+_OBJECTS = {number.path[0] for number in NUMBER_FIELDS.values() if len(number.path) > 1}
+# the fields of an instance that scores of instances read, for `columns`
+PREDICTION_PATHS = frozenset(
+    ["annotation_id", OUTCOME_FIELD, *_TABLES.values(), *_SIZES.values(), *_VALUES.values(), *_OBJECTS]
+) | {number.field for number in NUMBER_FIELDS.values()}
+
+
+def predictions_of(columns: FlatColumns) -> Predictions:
+    """Return the flat predictions of instances' columns (of `PREDICTION_PATHS`)."""
+    answers = [*(word == ANSWERED for word in columns.words[OUTCOME_FIELD]), True]
+    names = dict.fromkeys([*columns.words["classification"], *columns.labels])
+    labels = {label: code for code, label in enumerate(names)}
+    sizes = columns.sizes["rationales"]
+    return Predictions(
+        ids=columns.ids,
+        docids=columns.words["rationales.docid"],
+        labels=list(labels),
+        instance=np.repeat(np.arange(columns.n), np.maximum(sizes, 0)),
+        answered=np.array(answers, dtype=np.int64)[columns.values[OUTCOME_FIELD]],
+        numbers=np.column_stack([columns.values[number.field] for number in NUMBER_FIELDS.values()]),
+        **{name: columns.sizes[path] for name, path in _SIZES.items()},
+        **{name: columns.values[path] for name, path in _VALUES.items()},
+        **{name: columns.tables[path](labels) for name, path in _TABLES.items()},
+    )
+
+
+REFERENCE_FIELDS = ("annotation_id", "classification", "documents", "evidences")
+_EVIDENCE = {name: f"evidences.{name}" for name in ("start_token", "end_token", "start_sentence", "end_sentence")}
+TEXTS = ("documents.text",)
+REFERENCE_PATHS = frozenset([*REFERENCE_FIELDS, *TEXTS, "documents.docid", "evidences.docid", *_EVIDENCE.values()])
+
+
+def references_of(columns: FlatColumns) -> References:
+    """Return the flat references of annotations' columns (of `REFERENCE_PATHS`); numbered labels are "\\0NUMBER"."""
+    docids, (document, doc) = _merged([columns.words["documents.docid"], columns.words["evidences.docid"]])
+    sizes, groups, texts = columns.sizes["evidences"], columns.sizes["evidences[]"], columns.texts["documents.text"]
+    group_instance = np.repeat(np.arange(columns.n, dtype=np.int32), np.maximum(sizes, 0))
+    places = {name.replace("_token", ""): columns.values[path] for name, path in _EVIDENCE.items()}
+    return References(
+        ids=columns.ids,
+        docids=docids,
+        labels=columns.words["classification"],
+        classification=columns.values["classification"],
+        document_instance=np.repeat(np.arange(columns.n), np.maximum(columns.sizes["documents"], 0)),
+        document=document[columns.values["documents.docid"]],
+        tokens=texts.tokens,
+        sentences=texts.sentences,
+        first_sentence=np.cumsum(texts.sentences) - texts.sentences,
+        sentence_tokens=texts.sentence_tokens,
+        group_instance=group_instance,
+        group=np.repeat(np.arange(groups.size, dtype=np.int32), np.maximum(groups, 0)),
+        doc=doc[columns.values["evidences.docid"]],
+        **places,
+    )
 
 
 def pack(record: FlatRecord) -> bytes:

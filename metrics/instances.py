@@ -1,41 +1,42 @@
-"""How the modules for ERASER instances keep what they get: flattened as it comes, joined at ``compute``.
-
-Lists of dicts are taken apart once; a Dataset or an Arrow table goes straight through its buffers.
-"""
+"""The frame of modules that score ERASER instances: flattened as they come, joined at ``compute``."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, NamedTuple
+from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 
-from .batches import Batches, Measured
-from .clusters import NONE, Clusters, connected, numbered
-from .flat import FlatRecord, Predictions, Record, References, concatenate, pack, unpack
-from .flatten_arrow import predictions_from_arrow, references_from_arrow
-from .flatten_rows import Flattener, PredictionFlattener, ReferenceFlattener
+from .arrow_columns import flatten_table
+from .batches import Batch, Batches, Measured
+from .clusters import NONE, AnnotationColumns, Clusters, connected, numbered
+from .flat import FlatRecord, Predictions, References, concatenate, pack, unpack
+from .flatten import SIDES, flatten_rows
 from .joining import by_documents
 from .offences import InputError, Offences
-from .pool import Statistics
 from .rows import check_columns, rows_of
-from .strangers import Strangers
 from .token_rows import as_eraser_row, is_token_row
+from .unknown_fields import UnknownFields
 
 SCALARS = (str, int, float, bool, type(None))
 
 
 @dataclass
-class Batch(Generic[Record]):
-    """One side of a batch: flat, and the columns that it came with (for breakdowns)."""
+class FlatBatch(Batch):
+    """One side of a batch, flat.
 
-    record: Record
-    source: pa.Table | list[Any] | dict[str, list[Any]]
-    label_names: list[str] | None = None  # of a Dataset's ClassLabel
-    strangers: Strangers = field(default_factory=Strangers)
+    Attributes:
+        source: the rows or columns that it came with: a table, a list of rows or a dict of columns.
+        record: its rows.
+        label_names: of a Dataset's ClassLabel.
+        unknown: the fields that the format does not know.
+    """
+
+    record: Any
+    label_names: list[str] | None = None
+    unknown: UnknownFields = field(default_factory=UnknownFields)
 
     def __len__(self) -> int:
         return len(self.record.ids)
@@ -62,6 +63,12 @@ class Batch(Generic[Record]):
             if values is not None and all(isinstance(value, SCALARS) for value in values)
         }
 
+    def packed(self) -> bytes:
+        """Return the batch as bytes: its record, and the columns to break scores down by or to cluster by."""
+        record = pack(self.record)
+        columns = [self.scalar_columns(), self.label_names, self.unknown]
+        return len(record).to_bytes(8, "little") + record + json.dumps(columns).encode()
+
 
 def _table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
     """An Arrow table of a Dataset, a table or a record batch, with the label names it knows; (None, ..) for others."""
@@ -81,126 +88,64 @@ def _table(data: Any, side: str) -> tuple[pa.Table | None, list[str] | None]:
     return table, names
 
 
-def flat_predictions(data: Any) -> Batch[Predictions]:
-    """Predictions in any form that ``add_batch`` takes.
-
-    Raises:
-        ValueError: a field of the wrong type, or a misspelt one; names the instance and the field.
-    """
-    table, names = _table(data, "prediction")
-    offences, strangers = Offences(), Strangers()
-    record = None if table is None else predictions_from_arrow(table, offences, strangers)
-    if record is not None:
-        offences.stop({"prediction": record.ids})
-        return Batch(record, table, names, strangers)
-    flattener = PredictionFlattener(offences)
-    batch = _by_row(data if table is None else table.to_pylist(), flattener, names)
-    batch.strangers = flattener.strangers
-    return batch
-
-
-def flat_references(data: Any, needed: Sequence[str] = ()) -> Batch[References]:
-    """References, likewise.
-
-    Args:
-        needed: the fields that every row must have.
-    """
-    table, names = _table(data, "reference")
-    record = None
-    if table is not None and all(name in table.column_names and not table[name].null_count for name in needed):
-        record = references_from_arrow(table, names)
-    if record is not None:
-        return Batch(record, table, names)
-    rows = list(rows_of(data if table is None else table.to_pylist(), "reference"))
-    flattener = ReferenceFlattener(Offences(), names, needed)
-    batch = _by_row([as_eraser_row(row) if is_token_row(row) else row for row in rows], flattener, names)
-    batch.source = rows
-    return batch
-
-
-def _by_row(data: Any, flattener: Flattener[Record], names: list[str] | None) -> Batch[Record]:
-    rows = list(rows_of(data, flattener.side))
-    for row in rows:
-        flattener.add(row)
-    record = flattener.finish()
-    flattener.offences.stop({flattener.side: record.ids})
-    return Batch(record, rows, names)
-
-
-class Scores(NamedTuple):
-    """What a module makes of instances.
-
-    Attributes:
-        statistics: additive, per instance.
-        settings: what made them, for the signature.
-        extra: further entries of the result.
-        notes: see `batches.Measured`.
-        rows: the references that the statistics speak of; None: all.
-    """
-
-    statistics: Statistics
-    settings: dict[str, object]
-    extra: dict[str, object]
-    notes: Sequence[str]
-    rows: np.ndarray | None
-
-
-class InstanceBatches(Batches[Batch[Any]]):
+class InstanceBatches(Batches):
     """A mixin before ``evaluate.Metric`` for modules that score ERASER instances.
 
-    The class defines ``_measure(predictions, references, label_names, only_predicted, **settings)``, which gives a
-    `Scores`; references may be None where they are not needed.
+    Both sides come flat to ``_measure``; references are None where none came.
 
     Attributes:
-        references_needed: whether there must be references.
+        REFERENCES_NEEDED: whether there must be references.
         REFERENCE_COLUMNS: which every one of them must have.
     """
 
-    references_needed = True
+    OPTIONS = tuple(option for option in Batches.OPTIONS if option != "label_names")
+    REFERENCES_NEEDED: ClassVar[bool] = True
     REFERENCE_COLUMNS: ClassVar[Sequence[str]] = ()
-    _measure: Callable[..., Scores]
 
-    def _keep(self, data: Any, side: str) -> Batch[Any]:
-        return flat_predictions(data) if side == "prediction" else flat_references(data, self.REFERENCE_COLUMNS)
+    def _keep(self, data: Any, side: str) -> FlatBatch:
+        table, names = _table(data, side)
+        offences = Offences()
+        if table is not None and (side == "prediction" or "annotation_id" in table.column_names):
+            needed = () if side == "prediction" else self.REFERENCE_COLUMNS
+            record, unknown = flatten_table(table, SIDES[side], offences, needed)
+            source: Any = table
+        else:
+            source = rows_of(data if table is None else table.to_pylist(), side)
+            shaped = [as_eraser_row(row) if side == "reference" and is_token_row(row) else row for row in source]
+            needed = () if side == "prediction" else self.REFERENCE_COLUMNS
+            record, unknown = flatten_rows(shaped, SIDES[side], offences, needed)
+        offences.stop({side: record.ids})
+        return FlatBatch(source, record, names, unknown)
 
-    def _packed(self, kept: Batch[Any], side: str) -> bytes:
-        record = pack(kept.record)
-        columns = [kept.scalar_columns(), kept.label_names, kept.strangers]  # to break scores down by, to cluster by
-        return len(record).to_bytes(8, "little") + record + json.dumps(columns).encode()
-
-    def _unpacked(self, data: bytes, side: str) -> Batch[Any]:
+    def _unpacked(self, data: bytes, side: str) -> FlatBatch:
         end = 8 + int.from_bytes(data[:8], "little")
+        source, names, unknown = json.loads(data[end:])
         kind: type[FlatRecord] = Predictions if side == "prediction" else References
-        source, names, strangers = json.loads(data[end:])
-        return Batch(unpack(kind, data[8:end]), source, names, Strangers(strangers))
+        return FlatBatch(source, unpack(kind, data[8:end]), names, UnknownFields(unknown))
 
-    def _measured(
+    def _measured(  # type: ignore[override]
         self,
-        predictions: Sequence[Batch[Any]],
-        references: Sequence[Batch[Any]],
-        by: str | None = None,
-        **settings: Any,
-    ) -> Measured:
+        predictions: Sequence[FlatBatch],
+        references: Sequence[FlatBatch],
+        by: str | None,
+        settings: dict[str, Any],
+    ) -> tuple[Measured, AnnotationColumns]:
         if not predictions:
             raise InputError("expected at least one instance, found none", "empty", "predictions")
-        if not references and self.references_needed:
+        if self.REFERENCES_NEEDED if not references else not any(map(len, references)):
             raise InputError("expected at least one row, found none", "empty", "references")
-        p = concatenate([batch.record for batch in predictions])
-        r = concatenate([batch.record for batch in references]) if references else None
-        if r is not None and not r.ids:
-            raise InputError("expected at least one row, found none", "empty", "references")
+        p, r = (concatenate([batch.record for batch in side]) if side else None for side in (predictions, references))
         if settings.get("label_names") is None:
             known = [batch.label_names for batch in references if batch.label_names is not None]
             if any(names != known[0] for names in known):
-                raise InputError(
-                    f"expected the same label names throughout, found {known[0]} and others", "constant", "references"
-                )
+                message = f"expected the same label names throughout, found {known[0]} and others"
+                raise InputError(message, "constant", "references")
             settings["label_names"] = known[0] if known else None
-        scores = self._measure(p, r, **settings)
-        strangers = sum((batch.strangers for batch in predictions), Strangers())
-        notes = [note for note in (Strangers(strangers).told(), *scores.notes) if note]
-        columns = InstanceColumns(scores.statistics.ids, predictions, references, p, r)
-        return Measured(scores.statistics, columns, scores.settings, scores.extra, notes)
+        measured = self._measure(p, r, **settings)
+        unknown = UnknownFields(sum((batch.unknown for batch in predictions), UnknownFields()))
+        notes = [note for note in (unknown.note(), *measured.notes) if note]
+        columns = InstanceColumns(measured.statistics.ids, predictions, references, p, r)
+        return measured._replace(notes=notes), columns
 
 
 @dataclass
@@ -214,8 +159,8 @@ class InstanceColumns:
     """
 
     ids: Sequence[str]
-    predictions: Sequence[Batch[Predictions]]
-    references: Sequence[Batch[References]]
+    predictions: Sequence[FlatBatch]
+    references: Sequence[FlatBatch]
     p: Predictions
     r: References | None
 

@@ -10,30 +10,25 @@ from typing import Any, NamedTuple
 import evaluate
 import numpy as np
 
-from .batches import Measured, info
+from eraser_hub.schema.record import Record
+
+from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
-from .clusters import connected as connected
-from .features import FEATURES
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
 from .fields import (
     FIDELITY_FIELDS,
     FIDELITY_ROW,
-    HEADLINE,
     ID_FIELDS,
     INSTANCE,
     OCCLUDED_FIELD,
     PROBABILITY_SLACK,
     SCORE_FIELDS,
-    Format,
 )
 from .offences import InputError, Offences, cut
 from .pool import Statistics, divide
-from .resampling import intervals as intervals
-from .results import report as report
 from .results import scored_of
-from .rows import RowBatches, RowColumns, by_id, check_partners, optional_fields
+from .rows import RowColumns, by_id, check_partners, optional_fields
 from .sources import HUMAN_RATIONALES
-from .strangers import nearly as nearly
 
 CURVES = ("sufficiency_curve", "comprehensiveness_curve")
 SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
@@ -44,53 +39,6 @@ RANGES: dict[str, tuple[float | None, float | None]] = dict.fromkeys(
 )
 RANGES |= dict.fromkeys(SLOPES, (None, None))
 HIGHER_IS_BETTER |= dict.fromkeys((key for key in RANGES if key not in KEYS), None)
-
-_DESCRIPTION = """\
-Sufficiency and comprehensiveness of rationales, clipped to [0, 1] and normalised by what the model says about the
-empty input, so that models, classes and datasets compare. With scores at several occlusion rates also fidelity curves,
-how fast they drop, and what that shows: brevity, redundancy, irrelevance or dependency.
-"""
-
-_INPUTS_DESCRIPTION = """
-Args:
-    predictions: rows {p_full, p_rationale, p_complement, p_empty}: the probability of the class predicted on the full
-        input, given the full input, the rationale alone, all but the rationale, the empty input. Optional:
-        annotation_id (or id). For curves one row per instance, occlusion rate and trial, with annotation_id,
-        occlusion_rate (0 among them) and trial. ERASER instances with classification, classification_scores,
-        sufficiency_, comprehensiveness_ and null_classification_scores, and for curves occluded_scores, are understood
-        as they come.
-    references: optional rows with the same ids, for their columns (by).
-    smallest_null_difference: 1e-5; below it the normalised scores are 0.
-    fast_slope: -1.0; a curve that drops at this slope or steeper drops fast.
-    only_predicted: references without an instance are left out, and the signature says how many were scored; without it
-        they are an error.
-    per_instance: adds the scores of each instance.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is "bca"
-        or "percentile".
-    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), \
-"none",
-        or a column of the rows.
-    by: a column of the rows; adds the scores per value of it.
-    label_names: names of the class numbers in that column.
-
-Returns:
-    sufficiency, comprehensiveness, null_difference, normalized_sufficiency, normalized_comprehensiveness: means, in
-    [0, 1], higher is better (null_difference is the model's, neither good nor bad); signature. With occlusion rates
-    also occlusion_rates, sufficiency_curve, comprehensiveness_curve (of the normalised scores, a mean per rate), each
-    with _std (spread over trials), sufficiency_slope, comprehensiveness_slope (share of the start lost per share of
-    tokens, -1: in proportion) and reading.
-
-Raises:
-    ValueError: wrong input; it names the instance and the field.
-
-Example:
-
-    >>> import evaluate
-    >>> metric = evaluate.load("normalized_fidelity")
-    >>> result = metric.compute(predictions=[{"p_full": 0.9, "p_rationale": 0.8, "p_complement": 0.6, "p_empty": 0.5}])
-    >>> round(result["normalized_sufficiency"], 6), round(result["null_difference"], 6)
-    (0.75, 0.4)
-"""
 
 
 Grid = list[tuple[float, int]]  # occlusion rates and trials
@@ -218,22 +166,60 @@ def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> Grid:
     return first or []
 
 
-class NormalizedFidelity(RowBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Null-normalised fidelity and its curves; see ``inputs_description``."""
+class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
+    """Sufficiency and comprehensiveness of rationales, clipped to [0, 1] and normalised by what the model says about
+    the empty input, so that models, classes and datasets compare. With scores at several occlusion rates also
+    fidelity curves, how fast they drop, and what that shows: brevity, redundancy, irrelevance or dependency.
 
-    def _format(self, rows: Sequence[Row]) -> Format:
+    Args:
+        predictions: rows {p_full, p_rationale, p_complement, p_empty}: the probability of the class predicted
+            on the full input, given the full input, the rationale alone, all but the rationale, the empty
+            input. Optional: annotation_id (or id). For curves one row per instance, occlusion rate and trial,
+            with annotation_id, occlusion_rate (0 among them) and trial. ERASER instances with classification,
+            classification_scores, sufficiency_, comprehensiveness_ and null_classification_scores, and for
+            curves occluded_scores, are understood as they come.
+        references: optional rows with the same ids, for their columns (by).
+        smallest_null_difference: 1e-5; below it the normalised scores are 0.
+        fast_slope: -1.0; a curve that drops at this slope or steeper drops fast.
+        only_predicted: references without an instance are left out, and the signature says how many were
+            scored; without it they are an error.
+        per_instance: adds the scores of each instance.
+        confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method
+            is "bca" or "percentile".
+        cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed
+            records), "none", or a column of the rows.
+        by: a column of the rows; adds the scores per value of it.
+        label_names: names of the class numbers in that column.
+
+    Returns:
+        sufficiency, comprehensiveness, null_difference, normalized_sufficiency, normalized_comprehensiveness:
+        means, in [0, 1], higher is better (null_difference is the model's, neither good nor bad); signature.
+        With occlusion rates also occlusion_rates, sufficiency_curve, comprehensiveness_curve (of the normalised
+        scores, a mean per rate), each with _std (spread over trials), sufficiency_slope,
+        comprehensiveness_slope (share of the start lost per share of tokens, -1: in proportion) and reading.
+
+    Raises:
+        ValueError: wrong input; it names the instance and the field.
+
+    Example:
+
+        >>> import evaluate
+        >>> metric = evaluate.load("normalized_fidelity")
+        >>> result = metric.compute(
+        ...     predictions=[{"p_full": 0.9, "p_rationale": 0.8, "p_complement": 0.6, "p_empty": 0.5}])
+        >>> round(result["normalized_sufficiency"], 6), round(result["null_difference"], 6)
+        (0.75, 0.4)
+    """
+
+    SOURCE = HUMAN_RATIONALES
+    INPUTS = (
+        (FIDELITY_ROW, ("annotation_id", *FIDELITY_FIELDS, "occlusion_rate", "trial")),
+        (FIDELITY_ROW, ("annotation_id",)),
+    )
+    HIGHER_IS_BETTER, RANGES = HIGHER_IS_BETTER, RANGES
+
+    def _format(self, rows: Sequence[Row]) -> Record:
         return INSTANCE if any(SCORE_FIELDS["full"] in row for row in rows) else FIDELITY_ROW
-
-    def _info(self) -> evaluate.MetricInfo:
-        return info(
-            _DESCRIPTION,
-            HUMAN_RATIONALES,
-            FEATURES["normalized_fidelity"],
-            _INPUTS_DESCRIPTION,
-            HIGHER_IS_BETTER,
-            RANGES,
-            HEADLINE["normalized_fidelity"],
-        )
 
     def _measure(
         self,

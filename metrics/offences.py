@@ -99,6 +99,26 @@ class Offences(list[Offence]):
             self.append(self._offence(side, int(rows[position]), field, text, rule))
         self.total += int(rows.size)
 
+    def say_where(
+        self,
+        side: str,
+        bad: np.ndarray,
+        field: str,
+        message: str | Callable[[int], str],
+        rule: str,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        """Report one offence for each place that is bad.
+
+        Args:
+            bad: bool (places,), or the bad places.
+            message: a text, or a function of the place that gives it.
+            rows: the row of each place; None: the place itself.
+        """
+        at = np.flatnonzero(bad) if bad.dtype == bool else bad
+        text = (lambda k: message(int(at[k]))) if callable(message) else message
+        self.say_all(side, at if rows is None else rows[at], field, text, rule)
+
     def take(self, other: Offences) -> None:
         """Add what was told elsewhere."""
         self += other[: max(MOST_TOLD - len(self), 0)]

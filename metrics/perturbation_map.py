@@ -8,80 +8,22 @@ from functools import partial
 import evaluate
 import numpy as np
 
-from .batches import Measured, info
+from .batches import Batches, Measured
 from .cells import Row, as_list, as_number
-from .clusters import connected as connected
-from .features import FEATURES
-from .fields import HEADLINE, PERTURBATION_ROW
+from .fields import PERTURBATION_RECORD, PERTURBATION_ROW
 from .offences import InputError, Offences, cut
 from .pool import Statistics, divide
 from .presets import WANG2022, check_paper
 from .rank_consistency import average_precisions
-from .resampling import intervals as intervals
-from .results import report as report
 from .results import scored_of
-from .rows import RowBatches, RowColumns, by_id, check_partners, optional_fields
+from .rows import RowColumns, by_id, check_partners, optional_fields
 from .sources import FINE_GRAINED
-from .strangers import nearly as nearly
 
 KEYS = ("map", "map_prefix_hits", "map_full_ranking")
 HIGHER_IS_BETTER: dict[str, bool | None] = dict.fromkeys(KEYS, True)
 RANGES: dict[str, tuple[float | None, float | None]] = dict.fromkeys(KEYS, (0.0, 1.0))
 TOP, FULL = "rationale_tokens", "ranked_tokens"
 Ranked = dict[str, list[list[str]]]  # id -> per sequence the tokens, most important first
-
-_DESCRIPTION = """\
-Mean average precision (MAP) of original/perturbed pairs: how far the ranking of an input's tokens by importance is
-kept when the input is perturbed in a way that should not change the model's decision. Faithfulness without erasing.
-"""
-
-_INPUTS_DESCRIPTION = """
-Args:
-    predictions: rows {id, rationale_tokens}; rationale_tokens holds, per sequence of the input, \
-the tokens that make its
-        rationale, most important first: [[token, ..], ..]; \
-the authors cut each ranking to its first ceil(kd n) of n tokens.
-        Optional: kd, the share (or one per sequence), and ranked_tokens, all tokens of each sequence, \
-most important first.
-    references: rows {id, sample_type, rel_ids}; sample_type is "ori" or "disturb"; rel_ids names the perturbed records
-        of an original one. Rows of bilingual_perturbation are understood as they come; \
-of their tokens the signature takes
-        the share that was ranked, where rows have no kd.
-    only_predicted: pairs of which a record has no prediction are left out; without it they are an error.
-    paper: "wang2022": the mean is over all perturbed records of the references, as in the authors' code; \
-those without a
-        prediction, or named by no original, count 0.
-    per_instance: adds the scores of each original record (the mean over its pairs).
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over original records; \
-ci_method is "bca"
-        or "percentile".
-    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), \
-"none",
-        or a column of the rows.
-    by: a column of the rows; adds the scores per value of it.
-    label_names: names of the class numbers in that column.
-
-Returns:
-    map: equation 2; map_prefix_hits: the earlier form, in which token j counts if it stands among the original's
-    first j; map_full_ranking: map of ranked_tokens, where there are some; all in [0, 1], higher is better; pairs: \
-how many;
-    signature, with what was ranked.
-
-Raises:
-    ValueError: wrong input; it names the instance and the field.
-
-Example:
-
-    >>> import evaluate
-    >>> metric = evaluate.load("perturbation_map")
-    >>> predictions = [{"id": 1, "rationale_tokens": [["fine", "film", "a"]]},
-    ...                {"id": 2, "rationale_tokens": [["fine", "movie", "a"]]}]
-    >>> references = [{"id": 1, "sample_type": "ori", "rel_ids": [2]},
-    ...               {"id": 2, "sample_type": "disturb", "rel_ids": []}]
-    >>> result = metric.compute(predictions=predictions, references=references)
-    >>> round(result["map"], 4), result["pairs"]
-    (0.7222, 1)
-"""
 
 
 def _finalize(keys: Sequence[str], sums: np.ndarray) -> dict[str, np.ndarray]:
@@ -150,21 +92,57 @@ def _share_said(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row
     return f"{kept / whole:.3g} of the tokens" if whole else "unknown"
 
 
-class PerturbationMap(RowBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """MAP of original/perturbed pairs; see ``inputs_description``."""
+class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
+    """Mean average precision (MAP) of original/perturbed pairs: how far the ranking of an input's tokens by importance
+    is kept when the input is perturbed in a way that should not change the model's decision. Faithfulness
+    without erasing.
 
-    FORMAT = PERTURBATION_ROW
+    Args:
+        predictions: rows {id, rationale_tokens}; rationale_tokens holds, per sequence of the input, the tokens
+            that make its rationale, most important first: [[token, ..], ..]; the authors cut each ranking to
+            its first ceil(kd n) of n tokens. Optional: kd, the share (or one per sequence), and ranked_tokens,
+            all tokens of each sequence, most important first.
+        references: rows {id, sample_type, rel_ids}; sample_type is "ori" or "disturb"; rel_ids names the
+            perturbed records of an original one. Rows of bilingual_perturbation are understood as they come; of
+            their tokens the signature takes the share that was ranked, where rows have no kd.
+        only_predicted: pairs of which a record has no prediction are left out; without it they are an error.
+        paper: "wang2022": the mean is over all perturbed records of the references, as in the authors' code;
+            those without a prediction, or named by no original, count 0.
+        per_instance: adds the scores of each original record (the mean over its pairs).
+        confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over original records;
+            ci_method is "bca" or "percentile".
+        cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed
+            records), "none", or a column of the rows.
+        by: a column of the rows; adds the scores per value of it.
+        label_names: names of the class numbers in that column.
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(
-            _DESCRIPTION,
-            FINE_GRAINED,
-            FEATURES["perturbation_map"],
-            _INPUTS_DESCRIPTION,
-            HIGHER_IS_BETTER,
-            RANGES,
-            HEADLINE["perturbation_map"],
-        )
+    Returns:
+        map: equation 2; map_prefix_hits: the earlier form, in which token j counts if it stands among the
+        original's first j; map_full_ranking: map of ranked_tokens, where there are some; all in [0, 1], higher
+        is better; pairs: how many; signature, with what was ranked.
+
+    Raises:
+        ValueError: wrong input; it names the instance and the field.
+
+    Example:
+
+        >>> import evaluate
+        >>> metric = evaluate.load("perturbation_map")
+        >>> predictions = [{"id": 1, "rationale_tokens": [["fine", "film", "a"]]},
+        ...                {"id": 2, "rationale_tokens": [["fine", "movie", "a"]]}]
+        >>> references = [{"id": 1, "sample_type": "ori", "rel_ids": [2]},
+        ...               {"id": 2, "sample_type": "disturb", "rel_ids": []}]
+        >>> result = metric.compute(predictions=predictions, references=references)
+        >>> round(result["map"], 4), result["pairs"]
+        (0.7222, 1)
+    """
+
+    SOURCE = FINE_GRAINED
+    INPUTS = (
+        (PERTURBATION_ROW, ("id", "rationale_tokens", "kd", "ranked_tokens")),
+        (PERTURBATION_RECORD, ("id", "sample_type", "rel_ids")),
+    )
+    HIGHER_IS_BETTER, RANGES = HIGHER_IS_BETTER, RANGES
 
     def _measure(
         self,

@@ -6,20 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import evaluate
 
-from .batches import Measured, info
+from .batches import Batches, Measured
 from .cells import Row, as_list
-from .clusters import connected as connected
-from .features import FEATURES
-from .fields import HEADLINE, INSTANCE
+from .fields import AGAIN_FIELD, ANNOTATION, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
 from .offences import InputError, Offences, cut
-from .pool import divide as divide
 from .quotes import quote_statistics
-from .resampling import intervals as intervals
-from .results import report as report
 from .results import scored_of
-from .rows import RowBatches, RowColumns, by_id, check_partners
+from .rows import RowColumns, by_id, check_partners
 from .sources import ERASER
-from .strangers import nearly as nearly
 from .tokens import sentence_sizes
 
 HIGHER_IS_BETTER: dict[str, bool | None] = {
@@ -43,56 +37,6 @@ HIGHER_IS_BETTER: dict[str, bool | None] = {
 RANGES: dict[str, tuple[float | None, float | None]] = dict.fromkeys(HIGHER_IS_BETTER, (0.0, 1.0))
 RANGES |= dict.fromkeys(("quotes_per_instance", "quote_length"), (0.0, None))
 
-_DESCRIPTION = """\
-Quotes that a language model gives for its answer, each with where it was found in the text: \
-the share that stands there, as it
-is or nearly, and the share that is invented.
-"""
-
-_INPUTS_DESCRIPTION = """
-Args:
-    predictions: instances {annotation_id, quotes, outcome}, as `eraser-hub ask` writes them: \
-quotes is a list of {text, status,
-        docid, start_token, end_token, similarity}, status one of exact, normalised, fuzzy, ambiguous, not_found, empty;
-        outcome other than "answered" (optional) says that there is no answer, and so no quote. Optional: \
-classification with
-        asked_again, a list of {kind, classification, outcome}, kind one of redacted, removed, random, alone, \
-simulated: what was
-        answered to the changed question; classification is null where there was no answer.
-    references: optional; rows {annotation_id, documents} of the dataset, for coverage.
-    only_predicted: references without an instance are left out, and the signature says how many were scored.
-    per_instance, confidence_level, n_resamples, seed, ci_method, cluster_by, by, label_names: as in all modules of this
-        family.
-
-Returns:
-    in_text, exact, normalised, fuzzy, ambiguous, invented in [0, 1]: shares of the quotes (empty ones left out);
-    instances_with_invented in [0, 1]: share of the answered instances with any invented quote; quotes_per_instance;
-    quote_length, tokens of a quote in the text; coverage in [0, 1] (NaN without references), \
-share of the documents' tokens that quotes
-    cover; answered in [0, 1]; of the answered instances that were asked again, in [0, 1]: label_flip_redacted,
-    label_flip_removed, label_flip_random, the share whose label changes (no answer is a change) without the quotes, \
-or without
-    random spans of their lengths; label_kept_alone, whose label is the same with the quotes alone; simulatability, \
-of which another
-    model gives the same label by the quotes (NaN where none was asked); quotes and empty, counts; signature. \
-NaN where nothing is there to divide by.
-
-Raises:
-    ValueError: wrong input; it names the instance and the field.
-
-Example:
-
-    >>> import evaluate
-    >>> metric = evaluate.load("quote_faithfulness")
-    >>> place = {"docid": "d", "start_token": 0, "end_token": 2, "similarity": 1.0}
-    >>> result = metric.compute(predictions=[
-    ...     {"annotation_id": "a", "quotes": [{"text": "a fine", "status": "exact", **place},
-    ...                                       {"text": "a masterpiece", "status": "not_found"}]},
-    ...     {"annotation_id": "b", "quotes": [], "outcome": "refusal"}])
-    >>> result["in_text"], result["invented"], result["answered"]
-    (0.5, 0.5, 0.5)
-"""
-
 
 def _sizes(reference: Row, name: str, offences: Offences) -> dict[str, int]:
     """Docid -> tokens of a reference's documents."""
@@ -112,22 +56,56 @@ def _sizes(reference: Row, name: str, offences: Offences) -> dict[str, int]:
     return sizes
 
 
-class QuoteFaithfulness(RowBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Faithfulness of quotes; see ``inputs_description``."""
+class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
+    """Quotes that a language model gives for its answer, each with where it was found in the text: the share that
+    stands there, as it is or nearly, and the share that is invented.
 
-    FORMAT = INSTANCE
+    Args:
+        predictions: instances {annotation_id, quotes, outcome}, as `eraser-hub ask` writes them: quotes is a
+            list of {text, status, docid, start_token, end_token, similarity}, status one of exact, normalised,
+            fuzzy, ambiguous, not_found, empty; outcome other than "answered" (optional) says that there is no
+            answer, and so no quote. Optional: classification with asked_again, a list of {kind, classification,
+            outcome}, kind one of redacted, removed, random, alone, simulated: what was answered to the changed
+            question; classification is null where there was no answer.
+        references: optional; rows {annotation_id, documents} of the dataset, for coverage.
+        only_predicted: references without an instance are left out, and the signature says how many were
+            scored.
+        per_instance, confidence_level, n_resamples, seed, ci_method, cluster_by, by, label_names: as in all
+            modules of this family.
 
-    def _info(self) -> evaluate.MetricInfo:
-        headline = HEADLINE["quote_faithfulness"]
-        return info(
-            _DESCRIPTION,
-            ERASER._replace(codebase=""),
-            FEATURES["quote_faithfulness"],
-            _INPUTS_DESCRIPTION,
-            HIGHER_IS_BETTER,
-            RANGES,
-            headline,
-        )
+    Returns:
+        in_text, exact, normalised, fuzzy, ambiguous, invented in [0, 1]: shares of the quotes (empty ones left
+        out); instances_with_invented in [0, 1]: share of the answered instances with any invented quote;
+        quotes_per_instance; quote_length, tokens of a quote in the text; coverage in [0, 1] (NaN without
+        references), share of the documents' tokens that quotes cover; answered in [0, 1]; of the answered
+        instances that were asked again, in [0, 1]: label_flip_redacted, label_flip_removed, label_flip_random,
+        the share whose label changes (no answer is a change) without the quotes, or without random spans of
+        their lengths; label_kept_alone, whose label is the same with the quotes alone; simulatability, of which
+        another model gives the same label by the quotes (NaN where none was asked); quotes and empty, counts;
+        signature. NaN where nothing is there to divide by.
+
+    Raises:
+        ValueError: wrong input; it names the instance and the field.
+
+    Example:
+
+        >>> import evaluate
+        >>> metric = evaluate.load("quote_faithfulness")
+        >>> place = {"docid": "d", "start_token": 0, "end_token": 2, "similarity": 1.0}
+        >>> result = metric.compute(predictions=[
+        ...     {"annotation_id": "a", "quotes": [{"text": "a fine", "status": "exact", **place},
+        ...                                       {"text": "a masterpiece", "status": "not_found"}]},
+        ...     {"annotation_id": "b", "quotes": [], "outcome": "refusal"}])
+        >>> result["in_text"], result["invented"], result["answered"]
+        (0.5, 0.5, 0.5)
+    """
+
+    SOURCE = ERASER._replace(codebase="")
+    INPUTS = (
+        (INSTANCE, ("annotation_id", QUOTES_FIELD, OUTCOME_FIELD, "classification", AGAIN_FIELD)),
+        (ANNOTATION, ("annotation_id", "documents")),
+    )
+    HIGHER_IS_BETTER, RANGES = HIGHER_IS_BETTER, RANGES
 
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False

@@ -9,21 +9,16 @@ import evaluate
 import numpy as np
 
 from .answer_f1 import answer_f1
-from .batches import Measured, info
+from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
-from .clusters import connected as connected
-from .features import FEATURES
-from .fields import ERASED_ANSWERS, HEADLINE, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
+from .fields import ERASED_ANSWERS, PERTURBATION_RECORD, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
 from .offences import InputError, Offences, cut
 from .pool import Pool, Statistics
 from .presets import WANG2022, check_paper
 from .rationale_sets import new_p, set_scores
-from .resampling import intervals as intervals
-from .results import report as report
 from .results import scored_of
-from .rows import RowBatches, RowColumns, by_id, joined, optional_fields
+from .rows import RowColumns, by_id, joined, optional_fields
 from .sources import FINE_GRAINED
-from .strangers import nearly as nearly
 
 HIGHER_IS_BETTER = {
     "token_f1": True,
@@ -38,57 +33,6 @@ HIGHER_IS_BETTER = {
 }
 SETS = ("token_f1", "token_f1_single", "iou_f1")
 RANGES = {key: ((-1.0, 1.0) if key in ("sufficiency", "comprehensiveness") else (0.0, 1.0)) for key in HIGHER_IS_BETTER}
-
-_DESCRIPTION = """\
-Agreement of predicted rationales with human ones where an input has several alternative gold sets of tokens: token-F1
-and IOU-F1 against the set, or union of sets, that fits the prediction best. With labels and probabilities also
-sufficiency, comprehensiveness and New-P; with answers also their F1.
-"""
-
-_INPUTS_DESCRIPTION = """
-Args:
-    predictions: rows {id, rationale}; rationale holds, per sequence of the input, the indices of the chosen tokens:
-        [[index, ..], ..]. Optional, in all rows or in none: pred_label with pred_proba, rationale_pred_proba and
-        non_rationale_pred_proba (a list of probabilities with a class number as label, or {label: probability});
-        answer (a string; "" for none; a pred_label that is a string, without probabilities, is one where the
-        references have answers) with rationale_pred_label and non_rationale_pred_label, the answers to the rationale
-        alone and to the rest, for new_p.
-    references: rows {id, rationale_ids}; per sequence the alternative gold sets: [[[index, ..], ..], ..]; with answers
-        also answers (a list of strings) or answer; with labels also label. \
-Rows of bilingual_perturbation are understood as
-        they come: those that say has_gold: False are left out of token F1 and IOU F1.
-    iou_threshold: 0.5.
-    language: "en", "zh" or None (by the text), for answer_f1.
-    only_predicted: references without a prediction are left out; without it they are an error.
-    paper: "wang2022": New-P is a share of all references, as in the authors' code; one without a prediction is a miss.
-    per_instance: adds the scores of each instance.
-    confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method is "bca"
-        or "percentile".
-    cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed records), \
-"none",
-        or a column of the rows.
-    by: a column of the rows; adds the scores per value of it.
-    label_names: names of the class numbers in that column.
-
-Returns:
-    token_f1, iou_f1: in [0, 1], higher is better; token_f1_single: token F1 against the best single set; \
-sufficiency = p(full) - p(rationale), in [-1, 1], lower is better;
-    comprehensiveness = p(full) - p(rest), in [-1, 1], higher is better; new_p: share of instances with
-    label(rationale) = label(full) != label(rest); accuracy_rationale, accuracy_no_rationale (Acc_r, Acc_nr): share of
-    instances whose label on the rationale alone, or on the rest, is the gold one; answer_f1: in [0, 1]; signature.
-
-Raises:
-    ValueError: wrong input; it names the instance and the field.
-
-Example:
-
-    >>> import evaluate
-    >>> metric = evaluate.load("rationale_set_agreement")
-    >>> result = metric.compute(predictions=[{"id": 1, "rationale": [[1, 2, 4]]}],
-    ...                         references=[{"id": 1, "rationale_ids": [[["1", "2"], ["4", "5"], ["8"]]]}])
-    >>> round(result["token_f1"], 4), result["iou_f1"]
-    (0.8571, 1.0)
-"""
 
 
 def _index(value: Any) -> int | None:
@@ -309,21 +253,61 @@ def _notes(rows: Sequence[tuple[str, Row, Row]], scores: Mapping[str, np.ndarray
     return notes
 
 
-class RationaleSetAgreement(RowBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
-    """Agreement with the best of several gold sets; see ``inputs_description``."""
+class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
+    """Agreement of predicted rationales with human ones where an input has several alternative gold sets of tokens:
+    token-F1 and IOU-F1 against the set, or union of sets, that fits the prediction best. With labels and
+    probabilities also sufficiency, comprehensiveness and New-P; with answers also their F1.
 
-    FORMAT = PERTURBATION_ROW
+    Args:
+        predictions: rows {id, rationale}; rationale holds, per sequence of the input, the indices of the chosen
+            tokens: [[index, ..], ..]. Optional, in all rows or in none: pred_label with pred_proba,
+            rationale_pred_proba and non_rationale_pred_proba (a list of probabilities with a class number as
+            label, or {label: probability}); answer (a string; "" for none; a pred_label that is a string,
+            without probabilities, is one where the references have answers) with rationale_pred_label and
+            non_rationale_pred_label, the answers to the rationale alone and to the rest, for new_p.
+        references: rows {id, rationale_ids}; per sequence the alternative gold sets: [[[index, ..], ..], ..];
+            with answers also answers (a list of strings) or answer; with labels also label. Rows of
+            bilingual_perturbation are understood as they come: those that say has_gold: False are left out of
+            token F1 and IOU F1.
+        iou_threshold: 0.5.
+        language: "en", "zh" or None (by the text), for answer_f1.
+        only_predicted: references without a prediction are left out; without it they are an error.
+        paper: "wang2022": New-P is a share of all references, as in the authors' code; one without a prediction
+            is a miss.
+        per_instance: adds the scores of each instance.
+        confidence_level, n_resamples, seed, ci_method: add KEY_ci, by the bootstrap over instances; ci_method
+            is "bca" or "percentile".
+        cluster_by: what is drawn together: "auto" (what shares documents, or an original with its perturbed
+            records), "none", or a column of the rows.
+        by: a column of the rows; adds the scores per value of it.
+        label_names: names of the class numbers in that column.
 
-    def _info(self) -> evaluate.MetricInfo:
-        return info(
-            _DESCRIPTION,
-            FINE_GRAINED,
-            FEATURES["rationale_set_agreement"],
-            _INPUTS_DESCRIPTION,
-            HIGHER_IS_BETTER,
-            RANGES,
-            HEADLINE["rationale_set_agreement"],
-        )
+    Returns:
+        token_f1, iou_f1: in [0, 1], higher is better; token_f1_single: token F1 against the best single set;
+        sufficiency = p(full) - p(rationale), in [-1, 1], lower is better; comprehensiveness = p(full) -
+        p(rest), in [-1, 1], higher is better; new_p: share of instances with label(rationale) = label(full) !=
+        label(rest); accuracy_rationale, accuracy_no_rationale (Acc_r, Acc_nr): share of instances whose label
+        on the rationale alone, or on the rest, is the gold one; answer_f1: in [0, 1]; signature.
+
+    Raises:
+        ValueError: wrong input; it names the instance and the field.
+
+    Example:
+
+        >>> import evaluate
+        >>> metric = evaluate.load("rationale_set_agreement")
+        >>> result = metric.compute(predictions=[{"id": 1, "rationale": [[1, 2, 4]]}],
+        ...                         references=[{"id": 1, "rationale_ids": [[["1", "2"], ["4", "5"], ["8"]]]}])
+        >>> round(result["token_f1"], 4), result["iou_f1"]
+        (0.8571, 1.0)
+    """
+
+    SOURCE = FINE_GRAINED
+    INPUTS = (
+        (PERTURBATION_ROW, ("id", "rationale", "pred_label", *PROBABILITIES, "answer", *ERASED_ANSWERS)),
+        (PERTURBATION_RECORD, ("id", "rationale_ids", "label", "answer", "answers", "has_gold")),
+    )
+    HIGHER_IS_BETTER, RANGES = HIGHER_IS_BETTER, RANGES
 
     def _measure(
         self,

@@ -6,17 +6,13 @@ wrong is gathered first: one ValueError names the first ten offenders and says h
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
-from .batches import Batches, Measured
 from .cells import Row, as_list, as_scalar
 from .clusters import NONE, Clusters, by_items
-from .fields import ID_FIELDS, ONLY_PREDICTED, Format
+from .fields import ID_FIELDS, ONLY_PREDICTED
 from .offences import InputError, Offences, cut
-from .strangers import Strangers
 
 
 # ------------------------------------------------------------------------------------------------- rows of any kind
@@ -207,58 +203,3 @@ def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side
                     side, rows[deviating][0], field, f"expected it in all rows or in none, found {state}", "key-missing"
                 )
     return present
-
-
-# ------------------------------------------------------------------------------------------------ evaluate's side
-class RowBatches(Batches[Any]):
-    """A mixin before ``evaluate.Metric`` for modules that take rows: lists, Datasets, Arrow tables, kept as they come.
-
-    The class defines ``_measure(predictions, references, **settings)``, which gives a `Measured` of lists of rows; a
-    side of which nothing came is None.
-
-    Attributes:
-        FORMAT: the fields of predictions that it knows.
-    """
-
-    OPTIONS = (*Batches.OPTIONS, "label_names")
-    FORMAT: ClassVar[Format] = {}
-    _measure: Callable[..., Measured]
-
-    def _keep(self, data: Any, side: str) -> Any:
-        # a list is copied (not its rows): the caller may clear it for the next batch
-        return list(data) if isinstance(data, (list, tuple)) else data
-
-    def _packed(self, kept: Any, side: str) -> bytes:
-        return json.dumps(rows_of(kept, side), default=_plain).encode()
-
-    def _unpacked(self, data: bytes, side: str) -> Any:
-        return json.loads(data)
-
-    def _measured(
-        self, predictions: Sequence[Any], references: Sequence[Any], by: str | None = None, **settings: Any
-    ) -> Measured:
-        rows = _joint(predictions, "prediction")
-        strangers, offences = Strangers(), Offences()
-        known = self._format(rows or ())
-        for at, row in enumerate(rows or ()):
-            name = next((row[field] for field in ID_FIELDS if row.get(field) is not None), at)
-            strangers.look(row, known, partial(offences.say_of, "prediction", name, rule="key-unknown"))
-        offences.stop()
-        measured = self._measure(rows, _joint(references, "reference"), **settings)
-        note = strangers.told(besides=by)
-        return measured._replace(notes=[note, *measured.notes]) if note else measured
-
-    def _format(self, rows: Sequence[Row]) -> Format:
-        """The fields that these predictions may have."""
-        return self.FORMAT
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"expected JSON values, found {cut(value)}")
-
-
-def _joint(batches: Sequence[Any], side: str) -> list[Row] | None:
-    """The rows of all batches; None where there is no batch."""
-    return [row for batch in batches for row in rows_of(batch, side)] if batches else None

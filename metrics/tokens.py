@@ -7,7 +7,7 @@ another character equals these two, and for many documents' bytes at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import AnyStr, NamedTuple
 
 import numpy as np
@@ -110,6 +110,12 @@ class TextSizes(NamedTuple):
     tokens: np.ndarray
     sentences: np.ndarray
     sentence_tokens: np.ndarray
+
+    @classmethod
+    def concatenate(cls, several: Sequence[TextSizes]) -> TextSizes:
+        """Return the sizes of several runs of texts as those of one."""
+        nothing = cls(*(np.zeros(0, dtype=np.int64),) * 3)
+        return cls(*map(np.concatenate, zip(nothing, *several, strict=True)))
 
 
 def text_sizes(content: np.ndarray, bounds: np.ndarray) -> TextSizes:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).resolve().parent.parent
 # lowest first; the door, eraser_hub/, uses them all
-LOWER = ("metrics", "papers", "records", "conversion", "datasets_scripts", "publishing")
+LOWER = ("schema", "metrics", "papers", "records", "conversion", "datasets_scripts", "publishing")
 LAYERS = (*LOWER, "scoring", "attribution", "systems", "asking", "experiments", "reports")
 MOST_FILES = 20
 MOST_LINES = 70

@@ -86,7 +86,8 @@ def import_rows(*rows: object, running_text: bool = False) -> None:
 
 def import_other_class_labels() -> None:
     from eraser_hub import Columns, import_corpus
-    from eraser_hub.conversion.importing.sources import Source, SourceRow
+    from eraser_hub.conversion.importing.reader import SourceRow
+    from eraser_hub.conversion.importing.sources import Source
 
     def source(*labels: str) -> Source:
         return Source("rows", lambda: [SourceRow(1, None, review())], {"label": labels})
@@ -128,12 +129,12 @@ def read_an_older_release() -> None:
 
 
 def export_a_damaged_release() -> None:
-    from eraser_hub.conversion.bilingual_perturbation.build import export_bilingual_perturbation
+    from eraser_hub.conversion import HUB_DATASETS
 
     file = {"file": "senti_en", "byte_order_mark": False, "final_newline": True}
     built = Path("hub/bilingual_perturbation")
     write(f"{built}/release.json", {"format": 2, "configs": {"senti_en": {"files": [file]}}})
-    export_bilingual_perturbation(built, None, Path("out"))
+    HUB_DATASETS["bilingual_perturbation"].export(built, None, out=Path("out"))
 
 
 def unpack_a_file_beside_the_folder() -> None:
@@ -241,7 +242,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "file-unreadable": (read_a_link_to_itself, "ours.jsonl: cannot be read: Too many levels of symbolic links"),
     "file-exists": (
         lambda: (import_rows(review()), import_rows(review())),
-        "corpora/reviews: expected no such folder yet, or an empty one; --force replaces it",
+        "corpora/reviews: expected no such folder yet, or an empty one; `force` replaces it",
     ),
     "file-changed": (
         lambda: verify("movies/val.parquet", sha256="0" * 64),
@@ -429,7 +430,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         publish_without_a_token,
         "no token: log in with `hf auth login`, or set HF_TOKEN to one that may write",
     ),
-    "server": (ask_with_a_wrong_key, "--endpoint: the server answers Error code: 401 - no such key"),
+    "server": (ask_with_a_wrong_key, "endpoint: the server answers Error code: 401 - no such key"),
     "code": (
         lambda: of("publishing.spaces:space_code")(write("metrics/my_score.py", "import torch")),
         "metrics/my_score.py:1: imports torch, which a Space does not install",

@@ -61,6 +61,11 @@ def imports(name: str) -> frozenset[str]:
             above = package[: len(package) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             asked = [(base, alias.name) for alias in node.names]
+        elif isinstance(node, ast.Constant) and str(node.value).startswith(f"{DOOR}."):
+            # a registry's folder, or the place of what is imported when it is needed: "package.module:name"
+            place = str(node.value).partition(":")[0]
+            found |= {each for each in modules() if each == place or each.startswith(f"{place}.")}
+            continue
         else:
             continue
         for base, member in asked:

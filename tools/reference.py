@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import evaluate
+
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference.md"
 HEAD = """# Reference
 
@@ -66,7 +68,14 @@ def entry(name: str, thing: Any) -> str:
     """A name's heading, signature and docstring."""
     parts = [f"### `{name}`"]
     if inspect.ismodule(thing) and not callable(thing):
-        return "\n\n".join([*parts, markdown(thing._DESCRIPTION), markdown(thing._INPUTS_DESCRIPTION)])
+        (metric,) = (
+            each
+            for each in vars(thing).values()
+            if getattr(each, "__module__", "") == thing.__name__
+            and inspect.isclass(each)
+            and issubclass(each, evaluate.Metric)
+        )
+        return "\n\n".join([*parts, markdown(metric.__doc__ or "")])
     called = (
         inspect.isroutine(thing)
         or inspect.ismodule(thing)

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from eraser_hub.conversion.dataset import HubDataset, Verbs
+from eraser_hub.conversion.dataset import Headline, HubDataset
 
-from .configs import CONFIGS, DEFAULT_CONFIG
+from .configs import CONFIGS
 
-
-def _verbs() -> Verbs:
-    from .build import build_bilingual_perturbation, export_bilingual_perturbation
-    from .check import check_bilingual_perturbation
-    from .statistics import bilingual_perturbation_statistics
-
-    return Verbs(
-        build_bilingual_perturbation,
-        export_bilingual_perturbation,
-        check_bilingual_perturbation,
-        bilingual_perturbation_statistics,
-    )
-
-
-BILINGUAL_PERTURBATION = HubDataset("bilingual_perturbation", tuple(CONFIGS), DEFAULT_CONFIG, _verbs)
+DATASET = HubDataset(
+    "bilingual_perturbation",
+    tuple(CONFIGS),
+    "senti_en",
+    (Headline("map", "map"), Headline("token_f1", "token_f1"), Headline("iou_f1", "iou_f1")),
+    dict.fromkeys(("mrc_en", "mrc_ch"), "question-answering"),
+)

@@ -1,23 +1,17 @@
-"""The integrity of ``bilingual_perturbation``: related ids, indices, tokens and texts, gold sets."""
+"""What `check` looks at in ``bilingual_perturbation``: related ids, indices, tokens and texts, gold sets."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
-from eraser_hub.conversion.checks import CheckRules, Finding, Report, Tally, check_folder, repeated
-from eraser_hub.records.built import open_built
+from eraser_hub.conversion.checks import Finding, Tally, repeated
+from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import shown
 
-from .configs import CONFIGS, PerturbationConfig
+from .configs import PerturbationConfig
 from .format import SAMPLE_TYPES
-from .rows import SCHEMA, WHOLE
 
-COLUMNS = tuple(SCHEMA.names[: SCHEMA.names.index("has_gold") + 1])
 NOTES = {
     "rel_ids beyond a partial gold": "the gold numbers its perturbed records in its own way, and holds a part of them",
     "perturbed by two originals": "two originals name the same record; original_id is the first",
@@ -44,28 +38,6 @@ def tokens_spell(row: Mapping[str, Any], config: PerturbationConfig) -> bool:
         if spelling not in ("".join(texts), "".join(reversed(texts))):
             return False
     return len(row["tokens"]) == len(config.text_columns)
-
-
-class PerturbationSplitCheck:
-    """What is looked at in one configuration; all of its rows are at hand, for ids point anywhere."""
-
-    documents: int | None = None
-
-    def __init__(self, config: PerturbationConfig) -> None:
-        self.config = config
-        self.rows = 0
-        self._held: list[dict[str, Any]] = []
-
-    def batch(self, rows: pa.Table, tally: Tally) -> None:
-        """Look at the next rows."""
-        self.rows += rows.num_rows
-        for row in rows.to_pylist():
-            look_at_row(row, self.config, tally)
-            self._held.append({name: row[name] for name in ("id", "sample_type", "rel_ids", "original_id", "has_gold")})
-
-    def finish(self, tally: Tally) -> None:
-        """Look at what relates rows to one another."""
-        look_at_relations(self._held, tally)
 
 
 def look_at_row(row: Mapping[str, Any], config: PerturbationConfig, tally: Tally) -> None:
@@ -99,11 +71,8 @@ def look_at_row(row: Mapping[str, Any], config: PerturbationConfig, tally: Tally
 
 
 def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
-    """What relates rows: ids unique, rel_ids resolve to perturbed rows, original_id is their inverse."""
+    """What relates rows: rel_ids resolve to perturbed rows, original_id is their inverse."""
     kinds = {row["id"]: row["sample_type"] for row in rows}
-    for identifier, times in Counter(row["id"] for row in rows).items():
-        if times > 1:
-            tally.add("repeated ids", 1, [f"id {identifier}: {times} times"])
     partial_gold = any(row["has_gold"] for row in rows) and not all(row["has_gold"] for row in rows)
     inverse: dict[str, list[str]] = {}
     for row in rows:
@@ -132,31 +101,12 @@ def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
             tally.add("original without a perturbed record", 1, [f"id {row['id']}"])
 
 
-def check_bilingual_perturbation(folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
-    """The integrity report of a built folder.
-
-    With ``leakage`` the report says which texts occur more than once as an original, under different ids.
-    """
-    rules = CheckRules(
-        dataset="bilingual_perturbation",
-        columns=COLUMNS,
-        split=lambda config, split: PerturbationSplitCheck(CONFIGS[config]),
-        notes=NOTES,
-        kinds=SCHEMA,
-        whole=WHOLE,
-    )
-    report, checks = check_folder(folder, rules, configs)
-    if leakage:
-        report.leakage += [note for config in checks for note in _repeated_texts(folder, config)]
-    return report
-
-
-def _repeated_texts(folder: Path, config: str) -> list[Finding]:
-    """Originals of one configuration whose input is the same, whitespace aside."""
-    rows = open_built(folder).rows(config, "test", ("id", "sample_type", "tokens", "question"))
+def repeated_texts(built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
+    """Return the originals of a configuration whose input is the same, whitespace aside."""
     inputs = (
         ((*(spelled("".join(tokens)) for tokens in row["tokens"]), spelled(row["question"] or "")), f"id {row['id']}")
-        for row in rows
+        for split in splits
+        for row in built.rows(config, split, ("id", "sample_type", "tokens", "question"))
         if row["sample_type"] == "ori"
     )
     return repeated(f"{config}: the same original under several ids", inputs)

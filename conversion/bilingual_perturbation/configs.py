@@ -62,5 +62,4 @@ CONFIGS: Mapping[str, PerturbationConfig] = MappingProxyType(
         )
     }
 )
-DEFAULT_CONFIG = "senti_en"
 TEXT_COLUMNS = ("title", "context", "question", "sentence1", "sentence2")

@@ -48,22 +48,19 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class PublicExample:
-    """One record of a public file. Ids are strings throughout; ``rel_ids`` is None where the file has none."""
+class Example:
+    """What a public record, a gold record, or both of one id say; what they do not say is None.
 
-    id: str
-    texts: Mapping[str, str]
-    tokens: tuple[tuple[str, ...], ...]
-    sample_type: str
-    rel_ids: tuple[str, ...] | None
-    record: Record
-
-
-@dataclass(frozen=True, slots=True)
-class GoldExample:
-    """One record of a gold file; what the file does not say is None (``tokens``, ``texts`` and so on).
-
-    ``rationale_ids`` is [sequence][set][index]; ``label`` is 0 or 1; ``answer`` is the reading task's, "" for none.
+    Attributes:
+        id: ids are strings throughout.
+        texts: the columns of `TEXT_COLUMNS` that the task has -> text.
+        tokens: of each sequence.
+        sample_type: ``ori`` or ``disturb``.
+        rel_ids: the perturbed records of an original; ``original_id`` is their inverse.
+        label: 0 or 1.
+        answer: the reading task's, "" for none.
+        rationale_ids: [sequence][set][index].
+        public, gold: the records.
     """
 
     id: str
@@ -71,10 +68,12 @@ class GoldExample:
     tokens: tuple[tuple[str, ...], ...] | None
     sample_type: str | None
     rel_ids: tuple[str, ...] | None
-    label: int | None
-    answer: str | None
-    rationale_ids: RationaleSets
-    record: Record
+    original_id: str | None = None
+    label: int | None = None
+    answer: str | None = None
+    rationale_ids: RationaleSets | None = None
+    public: Record | None = None
+    gold: Record | None = None
 
 
 def read_records(path: Path_) -> Iterator[Record]:
@@ -191,16 +190,15 @@ class _Reader:
 
     def _depth(self, value: Any, name: str) -> int:
         """Levels of lists above the indices; the same on every branch that reaches an index."""
-        level, depth, deepest = [value], 0, 0
+        level, depth = [value], 0
         while any(isinstance(item, list) for item in level):
             if not all(isinstance(item, list) for item in level):
                 raise self.wrong(f"expected lists of one depth, found {shown(value)}", name)
             depth += 1
             level = [item for items in level for item in items]
-            deepest = depth
-        if not 1 <= deepest <= 3:
+        if not 1 <= depth <= 3:
             raise self.wrong(f"expected a list of indices, or lists of them, found {shown(value)}", name)
-        return deepest
+        return depth
 
     def _index(self, value: Any, name: str) -> int:
         if type(value) is int:
@@ -222,7 +220,7 @@ def _unique(seen: dict[str, int], reader: _Reader) -> str:
     return instance
 
 
-def read_public(path: Path_, config: PerturbationConfig) -> Iterator[PublicExample]:
+def read_public(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
     """The records of a public file.
 
     Raises:
@@ -242,7 +240,7 @@ def read_public(path: Path_, config: PerturbationConfig) -> Iterator[PublicExamp
             if name not in record.fields:
                 raise reader.wrong("expected a list of strings, found no such field", name, "key-missing")
             tokens.append(reader.strings(record.fields[name], name))
-        yield PublicExample(identifier, texts, tuple(tokens), sample_type, reader.rel_ids(), record)
+        yield Example(identifier, texts, tuple(tokens), sample_type, reader.rel_ids(), public=record)
 
 
 def _gold_tokens(reader: _Reader, config: PerturbationConfig) -> tuple[tuple[str, ...], ...] | None:
@@ -269,7 +267,7 @@ def _gold_texts(reader: _Reader, config: PerturbationConfig) -> dict[str, str]:
     return texts
 
 
-def read_gold(path: Path_, config: PerturbationConfig) -> Iterator[GoldExample]:
+def read_gold(path: Path_, config: PerturbationConfig) -> Iterator[Example]:
     """The records of a gold file, in any of its released spellings.
 
     Raises:
@@ -293,32 +291,29 @@ def read_gold(path: Path_, config: PerturbationConfig) -> Iterator[GoldExample]:
             raise reader.wrong(message, None, "key-missing")
         tokens = _gold_tokens(reader, config)
         if tokens is not None:
-            check_inside(rationale_ids, tokens, file=path, line=record.line, instance=identifier, field=name)
-        answer, label = None, None
-        if config.task == "mrc":
-            answer = reader.answer()
-            label = None if answer is None else int(bool(answer))
-        else:
+            check_inside(rationale_ids, tokens, path, record, identifier, name)
+        answer = reader.answer() if config.task == "mrc" else None
+        label = None if answer is None else int(bool(answer))
+        if config.task != "mrc":
             label = reader.label(config.label_names)
-        yield GoldExample(
+        yield Example(
             identifier,
             _gold_texts(reader, config),
             tokens,
             reader.sample_type(),
             reader.rel_ids(),
-            label,
-            answer,
-            rationale_ids,
-            record,
+            label=label,
+            answer=answer,
+            rationale_ids=rationale_ids,
+            gold=record,
         )
 
 
 def check_inside(
     rationale_ids: RationaleSets,
     tokens: Sequence[Sequence[str]],
-    *,
     file: Path_ | None,
-    line: int | None,
+    record: Record,
     instance: str,
     field: str,
 ) -> None:
@@ -326,12 +321,9 @@ def check_inside(
     for sequence, sets in enumerate(rationale_ids):
         for number, chosen in enumerate(sets):
             for index in chosen:
-                if index >= len(tokens[sequence]):
+                if index >= (length := len(tokens[sequence])):
+                    message = f"expected an index below {length}, the number of tokens, found {index}"
+                    place = f"{field}[{sequence}][{number}]"
                     raise DataError(
-                        f"expected an index below {len(tokens[sequence])}, the number of tokens, found {index}",
-                        rule="span-bounds",
-                        file=file,
-                        line=line,
-                        instance=instance,
-                        field=f"{field}[{sequence}][{number}]",
+                        message, rule="span-bounds", file=file, line=record.line, instance=instance, field=place
                     )

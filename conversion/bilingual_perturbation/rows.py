@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from .configs import TEXT_COLUMNS, PerturbationConfig
-from .join import Example
+from .format import Example
 
 SCHEMA = pa.schema(
     [
@@ -33,18 +33,12 @@ SCHEMA = pa.schema(
         ("position", pa.int32()),
     ]
 )
-# see `records.built.batches`
-WHOLE = ("id", "tokens", "sample_type", "rel_ids[]", "rationale_ids[]", "has_gold")
-
-
-def label_names(config: PerturbationConfig) -> dict[str, Sequence[str]]:
-    """Column -> names of its labels."""
-    return {"label": config.label_names}
 
 
 def row_of(example: Example, config: PerturbationConfig) -> dict[str, Any]:
     """The row of an example, in plain values."""
-    num_tokens = sum(map(len, example.tokens))
+    tokens = example.tokens or ()
+    num_tokens = sum(map(len, tokens))
     record = example.public or example.gold
     ratio = None
     if example.rationale_ids is not None and num_tokens:
@@ -55,7 +49,7 @@ def row_of(example: Example, config: PerturbationConfig) -> dict[str, Any]:
         "language": config.language,
         "task": config.task,
         **{column: example.texts.get(column) for column in TEXT_COLUMNS},
-        "tokens": [list(tokens) for tokens in example.tokens],
+        "tokens": [list(each) for each in tokens],
         "sample_type": example.sample_type,
         "rel_ids": None if example.rel_ids is None else list(example.rel_ids),
         "original_id": example.original_id,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from eraser_hub.conversion.small_dataset import Sources
 from eraser_hub.records.errors import DataError
 
 from .configs import CONFIGS
@@ -19,30 +19,7 @@ _GOLD_FOLDERS = ("gold", "golden")
 _NAME = re.compile(rf"({'|'.join(CONFIGS)})(?![A-Za-z0-9])(.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class PerturbationSources:
-    """The files of one configuration; at least one is there."""
-
-    public: Path | None
-    gold: Path | None
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFolder:
-    """What a folder holds.
-
-    Attributes:
-        folder: where the files lie (the folder given, or ``luge`` in it).
-        sources: configuration -> its files.
-        notes: a sentence for each file that is left out, and for each file that is missing.
-    """
-
-    folder: Path
-    sources: dict[str, PerturbationSources]
-    notes: list[str]
-
-
-def find_sources(folder: Path, configs: Sequence[str] | None = None) -> SourceFolder:
+def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Sources:
     """Look for the six public files and their gold files.
 
     A public file is ``senti_en`` or, say, ``senti_en.jsonl``; a gold file has a name that goes on
@@ -56,11 +33,11 @@ def find_sources(folder: Path, configs: Sequence[str] | None = None) -> SourceFo
         if place.is_dir() and any(_NAME.match(path.name) for path in _files(place)):
             folder = place
             break
-    public, gold, notes = _by_config(folder)
+    kinds, notes = _by_config(folder)
     sources = {
-        name: PerturbationSources(public.get(name), gold.get(name))
+        name: {kind: files[name] for kind, files in kinds.items() if name in files}
         for name in CONFIGS
-        if name in public or name in gold
+        if any(name in files for files in kinds.values())
     }
     missing = [name for name in configs or CONFIGS if name not in sources]
     if (configs and missing) or not sources:
@@ -71,19 +48,18 @@ def find_sources(folder: Path, configs: Sequence[str] | None = None) -> SourceFo
         notes.append(f"{folder / name}: not there; the configuration {name} is left out ({HOMEPAGE})")
     chosen = {name: files for name, files in sources.items() if configs is None or name in configs}
     for name, files in chosen.items():
-        if files.public is None:
+        if "public" not in files:
             notes.append(f"{folder / name}: not there; {name} is built from its gold file alone")
-        elif files.gold is None:
+        elif "gold" not in files:
             notes.append(
                 f"{folder / name}: no gold file beside it (e.g. {name}_golden.jsonl); built without rationales"
             )
-    return SourceFolder(folder, chosen, notes)
+    return Sources(chosen, dict.fromkeys(chosen, folder), notes)
 
 
-def _by_config(folder: Path) -> tuple[dict[str, Path], dict[str, Path], list[str]]:
+def _by_config(folder: Path) -> tuple[dict[str, dict[str, Path]], list[str]]:
     """The public and the gold files by configuration, and a note on each file that is neither."""
-    public: dict[str, Path] = {}
-    gold: dict[str, Path] = {}
+    kinds: dict[str, dict[str, Path]] = {"public": {}, "gold": {}}
     notes: list[str] = []
     for path in _files(folder) if folder.is_dir() else []:
         match = _NAME.match(path.name)
@@ -95,14 +71,14 @@ def _by_config(folder: Path) -> tuple[dict[str, Path], dict[str, Path], list[str
         config, rest = match.groups()
         in_gold_folder = relative.parts[0] in _GOLD_FOLDERS and len(relative.parts) > 1
         if not in_gold_folder and rest in _SUFFIXES:
-            _claim(public, config, path, "public file")
+            _claim(kinds, "public", config, path)
         elif _holds_gold(path):
-            _claim(gold, config, path, "gold file")
+            _claim(kinds, "gold", config, path)
         else:
             notes.append(
                 f"{path}: skipped: holds no rationale sets ({', '.join(GOLD_FIELDS)}); predictions are for scoring"
             )
-    return public, gold, notes
+    return kinds, notes
 
 
 def _files(folder: Path) -> list[Path]:
@@ -115,8 +91,9 @@ def _holds_gold(path: Path) -> bool:
     return record is not None and any(name in record.fields for name in GOLD_FIELDS)
 
 
-def _claim(files: dict[str, Path], config: str, path: Path, what: str) -> None:
+def _claim(kinds: dict[str, dict[str, Path]], kind: str, config: str, path: Path) -> None:
+    files = kinds[kind]
     if config in files:
-        message = f"expected one {what} of {config}, found {files[config].name} as well"
+        message = f"expected one {kind} file of {config}, found {files[config].name} as well"
         raise DataError(message, rule="file-twice", file=path)
     files[config] = path

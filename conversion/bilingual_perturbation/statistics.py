@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,43 +11,21 @@ from eraser_hub.records.built import open_built
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .configs import CONFIGS
-from .rows import SCHEMA, WHOLE
+from .rows import SCHEMA
 
 COLUMNS = ("id", "tokens", "sample_type", "rel_ids", "rationale_ids", "has_gold", "rationale_ratio")
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 TASKS = {"senti": "sentiment analysis", "similarity": "textual similarity", "mrc": "reading comprehension"}
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """What Table 3 says of a configuration, and the counts behind it.
+def overview(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Return what Table 3 says of rows of one configuration, and the counts behind it.
 
-    Attributes:
-        rows, originals, perturbed, gold: numbers of rows; ``gold`` those with rationales.
-        pairs: (original, perturbed) pairs of which both rows are there; the paper's Size.
-        tokens: mean number of tokens an input.
-        length_ratio: mean over rows of (tokens in any set) / (tokens); the paper's RLR. None without gold.
-        set_ratio: the same for a set alone: mean over rows of the mean set's length / tokens.
-        sets: mean number of sets a sequence, sequences without any left out; the paper's RSN.
+    ``rows``, ``originals``, ``perturbed``, ``with_rationales``: numbers of rows. ``pairs``: (original, perturbed) of
+    which both rows are there, the paper's Size. ``tokens``: mean number of an input. ``rationale_percent``: mean over
+    rows of (tokens in any set) / (tokens), the paper's RLR; None without gold. ``rationale_percent_of_one_set``: the
+    same for the mean set. ``sets``: mean number of sets a sequence, those without any left out, the paper's RSN.
     """
-
-    rows: int
-    originals: int
-    perturbed: int
-    gold: int
-    pairs: int
-    tokens: float
-    length_ratio: float | None
-    set_ratio: float | None
-    sets: float | None
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def overview(rows: Sequence[Mapping[str, Any]]) -> Overview:
-    """The figures of rows of one configuration."""
     ids = {row["id"] for row in rows}
     ratios: list[float] = []
     of_sets: list[float] = []
@@ -63,85 +40,64 @@ def overview(rows: Sequence[Mapping[str, Any]]) -> Overview:
         with_sets = [len(sets) for sets in sequences if sets]
         if with_sets:
             numbers.append(sum(with_sets) / len(with_sets))
-    return Overview(
-        rows=len(rows),
-        originals=sum(row["sample_type"] == "ori" for row in rows),
-        perturbed=sum(row["sample_type"] == "disturb" for row in rows),
-        gold=sum(bool(row["has_gold"]) for row in rows),
-        pairs=sum(rel_id in ids for row in rows if row["sample_type"] == "ori" for rel_id in row["rel_ids"] or ()),
-        tokens=_mean([sum(map(len, row["tokens"])) for row in rows]) or 0.0,
-        length_ratio=_mean(ratios),
-        set_ratio=_mean(of_sets),
-        sets=_mean(numbers),
-    )
+    return {
+        "rows": len(rows),
+        "originals": sum(row["sample_type"] == "ori" for row in rows),
+        "perturbed": sum(row["sample_type"] == "disturb" for row in rows),
+        "with_rationales": sum(bool(row["has_gold"]) for row in rows),
+        "pairs": sum(rel_id in ids for row in rows if row["sample_type"] == "ori" for rel_id in row["rel_ids"] or ()),
+        "tokens": _mean([sum(map(len, row["tokens"])) for row in rows]) or 0.0,
+        "rationale_percent": _mean(ratios, 100),
+        "rationale_percent_of_one_set": _mean(of_sets, 100),
+        "sets": _mean(numbers),
+    }
 
 
-def overviews(folder: Path, configs: Sequence[str] | None = None) -> dict[str, Overview]:
-    """Configuration -> figures, of a built folder."""
+def _mean(values: Sequence[float], times: int = 1) -> float | None:
+    return times * (sum(values) / len(values)) if values else None
+
+
+def _overviews(
+    folder: Path, whole: Sequence[str], configs: Sequence[str] | None = None
+) -> dict[str, dict[str, float | None]]:
     built = open_built(folder)
-    return {name: overview(built.rows(name, "test", COLUMNS, SCHEMA, WHOLE)) for name in built.chosen(configs)}
+    return {name: overview(built.rows(name, "test", COLUMNS, SCHEMA, whole)) for name in built.chosen(configs)}
 
 
-def tables(figures_by_config: Mapping[str, Overview]) -> Tables:
-    """The figures of configurations beside the paper's Table 3."""
+def _table_three(overviews: Mapping[str, Mapping[str, float | None]]) -> Table:
     printed = paper("wang_2022").tables["table_3"]
     columns = ("pairs", "rationale_percent", "rationale_percent_of_one_set", "sets")
     table = Table("table_3", printed.title, ("config",), columns, printed.source)
-    for name, figures in figures_by_config.items():
-        row = printed.row(name)
-        table.add(
-            name,
-            pairs=Cell(figures.pairs, row["pairs"]),
-            rationale_percent=Cell(_percent(figures.length_ratio), row["rationale_percent"]),
-            rationale_percent_of_one_set=Cell(_percent(figures.set_ratio)),
-            sets=Cell(figures.sets, row["sets"]),
-        )
+    for name, figures in overviews.items():
+        table.add(name, **{key: Cell(figures[key], printed.row(name).get(key)) for key in columns})
     table.notes.append(
         "Rationale %: mean over the rows with gold of the share of tokens that stand in any set; of one set: the mean "
         "set's share. The paper does not say which of the two it prints."
     )
-    counts = Table(
-        "rows",
-        "Rows",
-        ("config", "language", "task"),
-        ("rows", "originals", "perturbed", "with_rationales", "tokens"),
-        "no paper counts them",
-    )
-    for name, figures in figures_by_config.items():
-        counts.add(
-            *(name, LANGUAGES[CONFIGS[name].language], TASKS[CONFIGS[name].task]),
-            rows=Cell(figures.rows),
-            originals=Cell(figures.originals),
-            perturbed=Cell(figures.perturbed),
-            with_rationales=Cell(figures.gold),
-            tokens=Cell(figures.tokens),
-        )
-    return Tables("bilingual_perturbation", [table, counts])
+    return table
 
 
-def _percent(ratio: float | None) -> float | None:
-    return None if ratio is None else 100 * ratio
+def tables(folder: Path, whole: Sequence[str], configs: Sequence[str] | None = None) -> Tables:
+    """Return Table 3 of a built folder, and the numbers of rows; ``whole``: the columns that hold no null."""
+    overviews = _overviews(folder, whole, configs)
+    columns = ("rows", "originals", "perturbed", "with_rationales", "tokens")
+    counts = Table("rows", "Rows", ("config", "language", "task"), columns, "no paper counts them")
+    for name, figures in overviews.items():
+        config = CONFIGS[name]
+        counts.add(name, LANGUAGES[config.language], TASKS[config.task], **{key: Cell(figures[key]) for key in columns})
+    return Tables("bilingual_perturbation", [_table_three(overviews), counts])
 
 
-def bilingual_perturbation_statistics(
-    folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None
-) -> Tables:
-    """Table 3 of a built folder; ``raw`` tells no more."""
-    return tables(overviews(folder, configs))
-
-
-def card_tables(folder: Path) -> dict[str, str]:
-    """The tables of the card: marker -> markdown."""
-    figures_by_config = overviews(folder)
+def card_tables(folder: Path, whole: Sequence[str]) -> dict[str, str]:
+    """Return the tables of the card: marker -> markdown."""
+    overviews = _overviews(folder, whole)
     splits = [
         "| config | language | task | rows | originals | perturbed | with rationales |",
         "|---|---|---|---:|---:|---:|---:|",
     ]
-    for name, figures in figures_by_config.items():
-        config = CONFIGS[name]
-        splits.append(
-            f"| `{name}` | {LANGUAGES[config.language]} | {TASKS[config.task]} | {figures.rows:,} "
-            f"| {figures.originals:,} | {figures.perturbed:,} | {figures.gold:,} |"
-        )
-    table3 = Tables("bilingual_perturbation", tables(figures_by_config).tables[:1])
+    for name, figures in overviews.items():
+        words = (f"`{name}`", LANGUAGES[CONFIGS[name].language], TASKS[CONFIGS[name].task])
+        counts = (f"{figures[key]:,}" for key in ("rows", "originals", "perturbed", "with_rationales"))
+        splits.append(f"| {' | '.join((*words, *counts))} |")
+    table3 = Tables("bilingual_perturbation", [_table_three(overviews)])
     return {"splits": "\n".join(splits), "table 3": table3.written("markdown")}

@@ -109,7 +109,7 @@ def corpus_folder(
         missing.append(f"{file} holds no folder {known[config]['folder']!r} with split files")
     raise NotReleased(
         f"the release's {config} was not found: {'; '.join(missing)}. "
-        "Download it by hand and give its folder with --source DIR (DIR holds a folder or a .tar.gz per corpus)",
+        "Download it by hand and give its folder with `source` DIR (DIR holds a folder or a .tar.gz per corpus)",
         rule="file-missing",
     )
 
@@ -148,7 +148,7 @@ def fetch_archive(
                 say(f"{target} is not what was expected (sha256 {digest}): it is downloaded again")
                 target.unlink()
             part = folder / f"{archive.name}.tar.gz.part"
-            digest = _download(archive, part, expected, pin, progress, say, retries)
+            digest = _download(archive, part, expected, pin, say, progress=progress, retries=retries)
             part.replace(target)
             part.with_name(part.name + ".json").unlink(missing_ok=True)
         unpacked = _unpacked(target, Path(cache_dir), expected)
@@ -172,36 +172,24 @@ def _unpacked(target: Path, cache: Path, expected: str | None) -> Path:
         if expected is not None:
             raise
         target.unlink()
-        words = "it is removed: run again, or give what you have with --source DIR"
+        words = "it is removed: run again, or give what you have with `source` DIR"
         raise DataError(f"{error.message}; {words}", rule=error.rule, file=target) from None
 
 
-def _download(
-    archive: Archive,
-    part: Path,
-    expected: str | None,
-    pin: Path,
-    progress: bool | None,
-    say: Say,
-    retries: Retries | None,
-) -> str:
+def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say: Say, **how: Any) -> str:
     """Download into ``part``, anew where a resumed download is not as expected; its digest."""
     while True:
-        resumed = download(
-            archive.url, part, name=archive.name, size=archive.size, progress=progress, say=say, retries=retries
-        )
+        resumed = download(archive.url, part, name=archive.name, size=archive.size, say=say, **how)
         digest = file_digest(part)
         if expected in (None, digest):
             return digest
         part.unlink()
         if not resumed:
-            known = "sources.json" if archive.sha256 else str(pin)
-            remedy = f"if the release has really changed, remove {pin} and try again"
-            raise DataError(
-                f"{archive.url}: expected the sha256 {expected} (of {known}), found {digest}. The download is removed; "
-                + ("the release or the way to it has changed" if archive.sha256 else remedy),
-                rule="file-changed",
-            )
+            known, remedy = str(pin), f"if the release has really changed, remove {pin} and try again"
+            if archive.sha256:
+                known, remedy = "sources.json", "the release or the way to it has changed"
+            found = f"expected the sha256 {expected} (of {known}), found {digest}"
+            raise DataError(f"{archive.url}: {found}. The download is removed; {remedy}", rule="file-changed")
         say(f"{archive.name}: the resumed download is not what was expected, it starts anew")
 
 

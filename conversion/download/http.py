@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from tqdm import tqdm
@@ -135,18 +135,18 @@ def download(
         part.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot make the folder {part.parent} ({error.strerror})", rule="file-unreadable") from None
-    had = part.stat().st_size if part.exists() else 0
+    had = now = _size(part)
     failures = tries = 0
+    transfer = _Transfer(url, authorization, part, name, size, progress, retries.timeout)
     while True:
-        tries += 1
-        before = part.stat().st_size if part.exists() else 0
+        tries, before = tries + 1, now
         try:
-            _go_on(url, authorization, part, name, size, progress, retries.timeout)
+            transfer.go_on()
             return had > 0
         except _Again as failure:
             if isinstance(failure, _Changed):
                 part.unlink(missing_ok=True)
-            now = part.stat().st_size if part.exists() else 0
+            now = _size(part)
             failures = 1 if now > before else failures + 1
             if failures >= retries.attempts or tries >= MOST_TRIES:
                 kept = f"; the {now} bytes that came are kept, the next run goes on after them" if now else ""
@@ -158,59 +158,69 @@ def download(
             time.sleep(wait)
 
 
-def _go_on(
-    url: str,
-    authorization: str | None,
-    part: Path,
-    name: str,
-    size: int | None,
-    progress: bool | None,
-    timeout: float,
-) -> None:
-    notes = part.with_name(part.name + ".json")
-    offset, known = _resumable(part, notes, url)
-    headers = {"User-Agent": f"eraser-hub/{__version__}", "Accept-Encoding": "identity"}
-    if offset:
-        headers["Range"] = f"bytes={offset}-"
-        if condition := _validator(known):
-            headers["If-Range"] = condition
-    opener = urllib.request.build_opener(_NoDowngrade())
-    request = urllib.request.Request(url, headers=headers)
-    if authorization:
-        request.add_unredirected_header("Authorization", authorization)
-    try:
-        with opener.open(request, timeout=timeout) as response:
-            offset, total = _where(response.status, response.headers, offset, known, url)
-            if size is not None and total is not None and total != size:
-                raise DataError(f"{url}: expected {size} bytes, the server announces {total}", rule="network")
-            if total is not None and total > MOST_BYTES:
-                message = f"{url}: the server announces {total} bytes, which no archive of the release has"
-                raise DataError(message, rule="size-limit")
-            notes.write_text(
-                json.dumps({"url": url, "length": total, **_validators(response.headers)}), encoding="utf-8"
-            )
-            _write(response, part, offset, total if total is not None else size, name, progress)
-    except urllib.error.HTTPError as error:
-        with error:
-            _http_error(error, url, offset, known)
-    except urllib.error.URLError as error:
-        raise _unreachable(error.reason, url) from None
-    except (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
-        raise _Again(f"the connection broke ({_in_words(error)})") from None
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            have = part.stat().st_size if part.exists() else 0
-            raise DataError(
-                f"{url}: the disk is full after {have} bytes (free some room in {part.parent}; the next run goes on)",
-                rule="file-unreadable",
-            ) from None
-        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.EISDIR):
-            raise DataError(f"{url}: cannot write {part} ({error.strerror})", rule="file-unreadable") from None
-        raise _Again(f"the connection broke ({_in_words(error)})") from None
-    except DataError:
-        raise
-    except ValueError as error:
-        raise DataError(f"{url}: the server sends to an address that is none ({error})", rule="network") from None
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
+
+
+class _Transfer(NamedTuple):
+    """One file on its way; see `download`."""
+
+    url: str
+    authorization: str | None
+    part: Path
+    name: str
+    size: int | None
+    progress: bool | None
+    timeout: float
+
+    def go_on(self) -> None:
+        """Fetch what is not there yet; `_Again` where a further try may help."""
+        url, part = self.url, self.part
+        notes = part.with_name(part.name + ".json")
+        offset, known = _resumable(part, notes, url)
+        headers = {"User-Agent": f"eraser-hub/{__version__}", "Accept-Encoding": "identity"}
+        if offset:
+            headers["Range"] = f"bytes={offset}-"
+            if condition := _validator(known):
+                headers["If-Range"] = condition
+        request = urllib.request.Request(url, headers=headers)
+        if self.authorization:
+            request.add_unredirected_header("Authorization", self.authorization)
+        try:
+            with urllib.request.build_opener(_NoDowngrade()).open(request, timeout=self.timeout) as response:
+                offset, total = _where(response.status, response.headers, offset, known, url)
+                if self.size is not None and total is not None and total != self.size:
+                    raise DataError(f"{url}: expected {self.size} bytes, the server announces {total}", rule="network")
+                if total is not None and total > MOST_BYTES:
+                    message = f"{url}: the server announces {total} bytes, which no archive of the release has"
+                    raise DataError(message, rule="size-limit")
+                said = {"url": url, "length": total, **_validators(response.headers)}
+                notes.write_text(json.dumps(said), encoding="utf-8")
+                _write(response, part, offset, self.size if total is None else total, self.name, self.progress)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            if isinstance(error, DataError):
+                raise
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
+                if error.code == 416 and offset and known.get("length") == offset:
+                    return  # all of it had come before
+            raise _failure(error, url, part, offset) from None
+
+
+def _failure(error: Exception, url: str, part: Path, offset: int) -> Exception:
+    """The error in plain words, or `_Again`."""
+    if isinstance(error, urllib.error.HTTPError):
+        return _http_failure(error, url, offset)
+    if isinstance(error, urllib.error.URLError):
+        return _unreachable(error.reason, url)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        remedy = f"(free some room in {part.parent}; the next run goes on)"
+        return DataError(f"{url}: the disk is full after {_size(part)} bytes {remedy}", rule="file-unreadable")
+    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.EISDIR):
+        return DataError(f"{url}: cannot write {part} ({error.strerror})", rule="file-unreadable")
+    if isinstance(error, OSError | http.client.HTTPException):
+        return _Again(f"the connection broke ({_in_words(error)})")
+    return DataError(f"{url}: the server sends to an address that is none ({error})", rule="network")
 
 
 def _resumable(part: Path, notes: Path, url: str) -> tuple[int, dict[str, Any]]:
@@ -296,20 +306,18 @@ def _write(response: Any, part: Path, offset: int, total: int | None, name: str,
         raise _Again(f"the download was cut after {done} of {total} bytes")
 
 
-def _http_error(error: urllib.error.HTTPError, url: str, offset: int, known: dict[str, Any]) -> None:
+def _http_failure(error: urllib.error.HTTPError, url: str, offset: int) -> Exception:
+    said = f"{error.code} {error.reason}"
     if error.code == 416 and offset:
-        if known.get("length") == offset:
-            return  # all of it had come before
-        raise _Changed from None
+        return _Changed()
     if error.code in (404, 410):
-        raise NotThere(f"{url}: the server has no such file ({error.code})", rule="file-missing") from None
+        return NotThere(f"{url}: the server has no such file ({error.code})", rule="file-missing")
     if error.code in (401, 403, 407):
-        message = f"{url}: the server refuses to hand it out ({error.code} {error.reason})"
-        raise DataError(message, rule="network") from None
+        return DataError(f"{url}: the server refuses to hand it out ({said})", rule="network")
     if error.code in (408, 425, 429) or error.code >= 500:
         after = _whole_number((error.headers or Message()).get("Retry-After", ""))
-        raise _Again(f"the server answered {error.code} {error.reason}", after) from None
-    raise DataError(f"{url}: the server answered {error.code} {error.reason}", rule="network") from None
+        return _Again(f"the server answered {said}", after)
+    return DataError(f"{url}: the server answered {said}", rule="network")
 
 
 def _unreachable(reason: object, url: str) -> Exception:

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ from eraser_hub.version import __version__
 from .card import eraser_card
 from .configs import CONFIGS, annotators_file
 from .corpus import CorpusFolder, Skipped, SplitFile, look_into
-from .documents import Documents, read_documents
+from .documents import read_documents
 from .own import BESIDE_CONFIGS
 from .release import ConfigFacts, facts_of
 from .rows import NumberedRows
@@ -247,117 +247,177 @@ def _finished(path: Path, remembered: Path) -> FileFacts | None:
         return None
 
 
-@dataclass(slots=True)
-class _Parts:
-    """What the splits of a config give: their entries in release.json, the bytes of their files, the order in which
-    their rows first name the documents, and the records that need more than their row."""
+class _ConfigBuild:
+    """A config on its way: its files, and what its splits give.
 
-    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
-    file_bytes: int = 0
-    order: list[np.ndarray] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    records: list[tuple[str, int, str]] = field(default_factory=list)
+    Attributes:
+        entries: the splits' entries in release.json.
+        file_bytes: the bytes of their files.
+        order: how each split's rows first name the documents.
+        records: (split, position, record) of those that need more than their row.
+        notes: lines for the user.
+    """
+
+    def __init__(self, corpus: CorpusFolder, folder: Path, progress: bool) -> None:
+        self.corpus, self.config, self.progress = corpus, corpus.config, progress
+        self.files = _Files(folder, corpus.config.name)
+        lines = corpus.folder / "docs.jsonl"
+        with self._bar("documents", lines.stat().st_size if lines.is_file() else 0, "B", ": ") as bar:
+            self.documents = read_documents(corpus.folder, bar.update)
+        self.entries: dict[str, dict[str, Any]] = {}
+        self.file_bytes = 0
+        self.order: list[np.ndarray] = []
+        self.records: list[tuple[str, int, str]] = []
+        self.notes: list[str] = []
+
+    def _bar(self, what: str, total: int, unit: str, mark: str = "/") -> tqdm[Any]:
+        return _bar(f"{self.config.name}{mark}{what}", total, unit, self.progress)
+
+    def run(self, include_backup_records: bool) -> BuiltConfig:
+        """Write the config's files."""
+        skipped = [*self.corpus.skipped, *(Skipped(path, "is no document file") for path in self.documents.folders)]
+        backups = {dataset_split(path.name.removesuffix(".jsonl.bak")): path for path in self.corpus.backups}
+        for file in self.corpus.splits:
+            backup = backups.get(file.split) if include_backup_records else None
+            self._split(file, backup)
+            if backup:
+                reason = (
+                    f"its {self.entries[file.split]['backup']['records']} records that stand in it alone were taken "
+                    "up; the others repeat the split file"
+                )
+                skipped = [Skipped(backup, reason) if each.path == backup else each for each in skipped]
+        others = self._write_documents()
+        if self.records:
+            splits, positions, records = zip(*self.records, strict=True)
+            columns = [strings(splits), numbers(np.array(positions, np.int32)), strings(records)]
+            table = pa.Table.from_arrays(columns, schema=RECORDS)
+            self.files.write(f"documents/{self.config.name}.records.parquet", RECORDS, [table])
+        self._keep_annotators()
+        self._keep_licenses()
+        return BuiltConfig(self._entry(others, skipped), self.files.digests, [*map(str, skipped), *self.notes])
+
+    def _entry(self, others: dict[str, Any], skipped: Sequence[Skipped]) -> dict[str, Any]:
+        """What release.json holds of the config; ``others``: of its documents."""
+        config, digests = self.config, self.files.digests
+        version = content_version(
+            [
+                str(SCHEMA),
+                *config.label_names,
+                *([config.corpus_yaml] if config.corpus_yaml else []),
+                json.dumps([self.entries, others], sort_keys=True),
+                *(digests[name] for name in sorted(digests)),
+            ]
+        )
+        return {
+            "version": version,
+            "download_size": self.file_bytes,
+            "documents": others,
+            "splits": self.entries,
+            "skipped": [
+                # a name that is no UTF-8 is written with its bytes' numbers
+                {"file": printable(str(each.path.relative_to(self.corpus.folder))), "reason": each.reason}
+                for each in skipped
+            ],
+            **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
+            **({"licenses": [path.name for path in self.corpus.licenses]} if self.corpus.licenses else {}),
+        }
+
+    def _keep_licenses(self) -> None:
+        """Take over a release's licence files, and note each that reads otherwise than the card."""
+        for path in self.corpus.licenses:
+            copy = self.files.folder / built_name(self.config.name, path.name)
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, copy)
+            self.notes += license_notes(self.config.name, self.config.license, path)
+
+    def _keep_annotators(self) -> None:
+        """Take over the annotators' masks of a corpus of one's own, where it has any."""
+        name = annotators_file(self.config.name)
+        path, copy = self.corpus.folder / name, self.files.folder / name
+        if self.config.corpus_yaml and os.path.lexists(path):
+            for _ in batches([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
+                pass  # read to the end, which refuses a damaged file
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, copy)
+            self.files.digests[name] = file_digest(path)
+
+    def _read_rows(self, file: SplitFile, backup: Path | None) -> tuple[NumberedRows, int]:
+        """A split's rows, and how many of them stand in its own file; the others stand in its ``backup`` alone."""
+        runs = []
+        with self._bar(f"{file.split}: reading", file.path.stat().st_size, "B") as bar:
+            for run in read_split(file.path, self.config, self.documents):
+                runs.append(run)
+                bar.update(int(run.sizes.sum()))
+        rows = joined(runs)
+        if backup is None:
+            return rows, len(rows)
+        known = set(rows.table["annotation_id"].to_pylist())
+        return joined([rows, *read_backup(backup, self.config, self.documents, known)]), len(rows)
+
+    def _split(self, file: SplitFile, backup: Path | None) -> None:
+        """Write a split's files."""
+        rows, lines = self._read_rows(file, backup)
+        self.notes += _kept_keys(file.path, rows)
+        facts = split_facts(rows, inclusive=self.config.sentence_end_inclusive)
+        shards = arranged(rows, self.documents)
+        written = []
+        with self._bar(f"{file.split}: writing", len(rows), "rows") as bar:
+            for number, shard in enumerate(shards):
+                name = f"{self.config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
+                written.append(self.files.write(name, SCHEMA, shard.tables(rows, self.documents)))
+                bar.update(len(shard.rows))
+        self.entries[file.split] = {
+            "num_examples": sum(each.num_rows for each in written),
+            "num_bytes": sum(each.num_bytes for each in written),
+            "file": file.path.name,
+            "lines": lines,
+            "encoding": "json in a json string" if file.double else "json",
+            "final_newline": file.final_newline,
+            **facts,
+            "statistics": table_five(rows),
+            **({"backup": {"file": backup.name, "records": len(rows) - lines}} if backup else {}),
+        }
+        self.file_bytes += sum(each.file_bytes for each in written)
+        order = np.concatenate([shard.rows for shard in shards])
+        in_order = rows.table["documents"].combine_chunks().take(numbers(order)).flatten()
+        self.order.append(in_first_order(numpy_values(in_order)))
+        self.records += [(file.split, *each) for each in exceptions(rows, order, facts, self.documents)]
+
+    def _write_documents(self) -> dict[str, Any]:
+        """documents/CONFIG.parquet, CONFIG.order.parquet beside it where docs.jsonl has another order than rows, and
+        what release.json says of them."""
+        documents, name = self.documents, self.config.name
+        referenced = in_first_order(np.concatenate(self.order))
+        unused = np.ones(len(documents), bool)
+        unused[referenced] = False
+        others = np.flatnonzero(unused)
+        lines = documents.layout == "docs.jsonl"
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            for chosen in _in_batches(others, documents.sizes[others]):
+                positions = numbers((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
+                columns = [documents.names.take(numbers(chosen)), documents.texts(chosen), positions]
+                yield pa.RecordBatch.from_arrays(columns, schema=DOCUMENTS)
+
+        self.files.write(f"documents/{name}.parquet", DOCUMENTS, rows())
+        in_order = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(len(documents)))
+        if not in_order:
+            table = pa.Table.from_arrays([numbers((referenced + 1).astype(np.int32))], schema=ORDER)
+            self.files.write(f"documents/{name}.order.parquet", ORDER, [table])
+        return {
+            "layout": documents.layout,
+            "total": len(documents),
+            "unreferenced": len(others),
+            "final_newline": documents.final_newline,
+            "in_order": bool(in_order),
+        }
 
 
 def _build_config(
     corpus: CorpusFolder, *, folder: Path, include_backup_records: bool, progress: bool = False
 ) -> BuiltConfig:
-    """Write a config's files."""
-    config = corpus.config
-    files = _Files(folder, config.name)
-    lines = corpus.folder / "docs.jsonl"
-    with _bar(f"{config.name}: documents", lines.stat().st_size if lines.is_file() else 0, "B", progress) as bar:
-        documents = read_documents(corpus.folder, bar.update)
-    skipped = [*corpus.skipped, *(Skipped(path, "is no document file") for path in documents.folders)]
-    backups = {dataset_split(path.name.removesuffix(".jsonl.bak")): path for path in corpus.backups}
-    parts = _Parts()
-    for file in corpus.splits:
-        backup = backups.get(file.split) if include_backup_records else None
-        _build_split(corpus, file, backup, documents, files, parts, progress)
-        if backup:
-            reason = (
-                f"its {parts.entries[file.split]['backup']['records']} records that stand in it alone were taken up; "
-                "the others repeat the split file"
-            )
-            skipped = [Skipped(backup, reason) if each.path == backup else each for each in skipped]
-    others = _write_documents(documents, parts.order, config.name, files)
-    if parts.records:
-        splits, positions, records = zip(*parts.records, strict=True)
-        columns = [strings(splits), numbers(np.array(positions, np.int32)), strings(records)]
-        table = pa.Table.from_arrays(columns, schema=RECORDS)
-        files.write(f"documents/{config.name}.records.parquet", RECORDS, [table])
-    _keep_annotators(corpus, files)
-    parts.notes += _keep_licenses(corpus, folder)
-    entry = _entry(corpus, files, parts, others, skipped)
-    return BuiltConfig(entry, files.digests, [*map(str, skipped), *parts.notes])
-
-
-def _entry(
-    corpus: CorpusFolder, files: _Files, parts: _Parts, others: dict[str, Any], skipped: Sequence[Skipped]
-) -> dict[str, Any]:
-    """What release.json holds of the config; ``others``: of its documents."""
-    config = corpus.config
-    version = content_version(
-        [
-            str(SCHEMA),
-            *config.label_names,
-            *([config.corpus_yaml] if config.corpus_yaml else []),
-            json.dumps([parts.entries, others], sort_keys=True),
-            *(files.digests[name] for name in sorted(files.digests)),
-        ]
-    )
-    return {
-        "version": version,
-        "download_size": parts.file_bytes,
-        "documents": others,
-        "splits": parts.entries,
-        "skipped": [
-            # a name that is no UTF-8 is written with its bytes' numbers
-            {"file": printable(str(each.path.relative_to(corpus.folder))), "reason": each.reason}
-            for each in skipped
-        ],
-        **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
-        **({"licenses": [path.name for path in corpus.licenses]} if corpus.licenses else {}),
-    }
-
-
-def _keep_licenses(corpus: CorpusFolder, folder: Path) -> list[str]:
-    """Take over a release's licence files; a line for each that reads otherwise than the card."""
-    name, notes = corpus.config.name, list[str]()
-    for path in corpus.licenses:
-        copy = folder / built_name(name, path.name)
-        copy.parent.mkdir(exist_ok=True)
-        shutil.copyfile(path, copy)
-        notes += license_notes(name, corpus.config.license, path)
-    return notes
-
-
-def _keep_annotators(corpus: CorpusFolder, files: _Files) -> None:
-    """Take over the annotators' masks of a corpus of one's own, where it has any."""
-    name = annotators_file(corpus.config.name)
-    path = corpus.folder / name
-    if corpus.config.corpus_yaml and os.path.lexists(path):
-        for _ in batches([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=ANNOTATORS.names):
-            pass  # read to the end, which refuses a damaged file
-        (files.folder / name).parent.mkdir(exist_ok=True)
-        shutil.copyfile(path, files.folder / name)
-        files.digests[name] = file_digest(path)
-
-
-def _read_rows(
-    corpus: CorpusFolder, file: SplitFile, backup: Path | None, documents: Documents, progress: bool
-) -> tuple[NumberedRows, int]:
-    """A split's rows, and how many of them stand in its own file; the others stand in its ``backup`` alone."""
-    config, runs = corpus.config, []
-    with _bar(f"{config.name}/{file.split}: reading", file.path.stat().st_size, "B", progress) as bar:
-        for run in read_split(file.path, config, documents):
-            runs.append(run)
-            bar.update(int(run.sizes.sum()))
-    rows = joined(runs)
-    if backup is None:
-        return rows, len(rows)
-    known = set(rows.table["annotation_id"].to_pylist())
-    return joined([rows, *read_backup(backup, config, documents, known)]), len(rows)
+    """Write a config's files, in this process or another one."""
+    return _ConfigBuild(corpus, folder, progress).run(include_backup_records)
 
 
 def _kept_keys(path: Path, rows: NumberedRows) -> list[str]:
@@ -366,76 +426,6 @@ def _kept_keys(path: Path, rows: NumberedRows) -> list[str]:
     words = ", ".join(f"{shown(key)} (in {count})" for key, count in counts.most_common(MOST_SHOWN))
     more = f" and {len(counts) - MOST_SHOWN} more" if len(counts) > MOST_SHOWN else ""
     return [f"{path}: keys beyond the format are kept for export, and are no columns: {words}{more}"] if counts else []
-
-
-def _build_split(
-    corpus: CorpusFolder,
-    file: SplitFile,
-    backup: Path | None,
-    documents: Documents,
-    files: _Files,
-    parts: _Parts,
-    progress: bool,
-) -> None:
-    """Write a split's files into ``files``, and what they give into ``parts``."""
-    config = corpus.config
-    rows, lines = _read_rows(corpus, file, backup, documents, progress)
-    parts.notes += _kept_keys(file.path, rows)
-    facts = split_facts(rows, inclusive=config.sentence_end_inclusive)
-    shards = arranged(rows, documents)
-    file_facts = []
-    with _bar(f"{config.name}/{file.split}: writing", len(rows), "rows", progress) as bar:
-        for number, shard in enumerate(shards):
-            name = f"{config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
-            file_facts.append(files.write(name, SCHEMA, shard.tables(rows, documents)))
-            bar.update(len(shard.rows))
-    parts.entries[file.split] = {
-        "num_examples": sum(each.num_rows for each in file_facts),
-        "num_bytes": sum(each.num_bytes for each in file_facts),
-        "file": file.path.name,
-        "lines": lines,
-        "encoding": "json in a json string" if file.double else "json",
-        "final_newline": file.final_newline,
-        **facts,
-        "statistics": table_five(rows),
-    }
-    if backup:
-        parts.entries[file.split]["backup"] = {"file": backup.name, "records": len(rows) - lines}
-    parts.file_bytes += sum(each.file_bytes for each in file_facts)
-    order = np.concatenate([shard.rows for shard in shards])
-    in_order = rows.table["documents"].combine_chunks().take(numbers(order)).flatten()
-    parts.order.append(in_first_order(numpy_values(in_order)))
-    parts.records += [(file.split, *each) for each in exceptions(rows, order, facts, documents)]
-
-
-def _write_documents(documents: Documents, orders: Sequence[np.ndarray], config: str, files: _Files) -> dict[str, Any]:
-    """documents/CONFIG.parquet and, where docs.jsonl has another order than the rows, documents/CONFIG.order.parquet;
-    what release.json says of them. ``orders``: how each split's rows first name the documents."""
-    referenced = in_first_order(np.concatenate(orders))
-    unused = np.ones(len(documents), bool)
-    unused[referenced] = False
-    others = np.flatnonzero(unused)
-    lines = documents.layout == "docs.jsonl"
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for chosen in _in_batches(others, documents.sizes[others]):
-            positions = numbers((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
-            columns = [documents.names.take(numbers(chosen)), documents.texts(chosen), positions]
-            yield pa.RecordBatch.from_arrays(columns, schema=DOCUMENTS)
-
-    files.write(f"documents/{config}.parquet", DOCUMENTS, batches())
-    in_order = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(len(documents)))
-    if not in_order:
-        positions = numbers((referenced + 1).astype(np.int32))
-        table = pa.Table.from_arrays([positions], schema=ORDER)
-        files.write(f"documents/{config}.order.parquet", ORDER, [table])
-    return {
-        "layout": documents.layout,
-        "total": len(documents),
-        "unreferenced": len(others),
-        "final_newline": documents.final_newline,
-        "in_order": bool(in_order),
-    }
 
 
 def _in_batches(chosen: np.ndarray, sizes: np.ndarray) -> Iterator[np.ndarray]:

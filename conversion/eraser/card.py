@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from eraser_hub.conversion.card import card_text, with_configs
+from eraser_hub.conversion.card import card_text, config_info, with_configs
 from eraser_hub.conversion.features import yaml_features
 from eraser_hub.conversion.licenses import built_name
 from eraser_hub.papers import paper
@@ -32,23 +32,18 @@ def eraser_card(release: dict[str, Any], facts: Mapping[str, EraserConfig]) -> s
 
 def _info(config: EraserConfig, entry: dict[str, Any]) -> dict[str, Any]:
     """A config's entry of ``dataset_info``."""
-    splits = [
-        {"name": split, "num_bytes": of["num_bytes"], "num_examples": of["num_examples"]}
-        for split, of in entry["splits"].items()
-    ]
     released = config.name in CONFIGS
-    return {
-        "config_name": config.name,
-        "description": f"{'ERASER' if released else TITLE_OF_OWN}: {config.title}. {config.license_note}",
-        "citation": paper("eraser_acl_2020").citation if released else config.citation,
-        **({"homepage": HOMEPAGE} if released else {}),
-        "license": config.license,
-        "version": entry["version"],
-        "features": yaml_features(SCHEMA, {"classification": config.label_names}),
-        "splits": splits,
-        "download_size": entry["download_size"],
-        "dataset_size": sum(split["num_bytes"] for split in splits),
-    }
+    return config_info(
+        config.name,
+        f"{'ERASER' if released else TITLE_OF_OWN}: {config.title}. {config.license_note}",
+        paper("eraser_acl_2020").citation if released else config.citation,
+        HOMEPAGE if released else "",
+        config.license,
+        version=entry["version"],
+        features=yaml_features(SCHEMA, {"classification": config.label_names}),
+        splits={split: (of["num_bytes"], of["num_examples"]) for split, of in entry["splits"].items()},
+        download_size=entry["download_size"],
+    )
 
 
 def _metadata(facts: Mapping[str, EraserConfig]) -> dict[str, Any]:

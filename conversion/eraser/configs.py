@@ -1,4 +1,5 @@
-"""What is fixed for each configuration of ``eraser``: label names, splits, layout of the documents, licence.
+"""What is fixed for each configuration of ``eraser``: label names, splits, layout of the documents, licence; the values
+stand in ``configs.json``.
 
 Label names are facts of the corpus, not read off the files at hand: a partial file that lacks a label still gives
 the same ClassLabel. The kd of erasure stands in ``papers/``, with what else is printed.
@@ -6,8 +7,11 @@ the same ClassLabel. The kd of erasure stands in ``papers/``, with what else is 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 DocumentLayout = Literal["docs/", "docs.jsonl"]
 
@@ -55,124 +59,14 @@ class EraserConfig:
     corpus_yaml: str = ""
 
 
-_ALL = (
-    EraserConfig(
-        "movies",
-        ("NEG", "POS"),
-        "docs/",
-        "unknown",
-        "The movie reviews were collected by Pang and Lee (2004), the rationales by Zaidan and Eisner (2008); "
-        "neither states a licence.",
-        "text-classification",
-        "Movie Reviews",
-        task_id="sentiment-classification",
-        annotations_creators=("expert-generated",),
-    ),
-    EraserConfig(
-        "multirc",
-        ("False", "True"),
-        "docs/",
-        "unknown",
-        "MultiRC mixes texts of several sources and states no licence for the whole; "
-        "its authors offer it for research.",
-        "question-answering",
-        "MultiRC",
-        task_id="multiple-choice-qa",
-        source="multi_rc",
-        language_creators=("crowdsourced", "found"),
-    ),
-    EraserConfig(
-        "fever",
-        ("REFUTES", "SUPPORTS"),
-        "docs/",
-        "cc-by-sa-3.0",
-        "FEVER's claims and the Wikipedia pages below them are CC BY-SA 3.0.",
-        "text-classification",
-        "FEVER",
-        extra_splits=("dev",),
-        task_id="fact-checking",
-        source="fever",
-        language_creators=("crowdsourced", "found"),
-    ),
-    EraserConfig(
-        "boolq",
-        ("False", "True"),
-        "docs/",
-        "cc-by-sa-3.0",
-        "BoolQ and the Wikipedia pages below it are CC BY-SA 3.0.",
-        "question-answering",
-        "BoolQ",
-        sentence_end_inclusive=True,
-        extra_splits=("test_comprehensive", "test_original"),
-        task_id="natural-language-inference",
-        source="boolq",
-    ),
-    EraserConfig(
-        "evidence_inference",
-        ("significantly decreased", "no significant difference", "significantly increased"),
-        "docs/",
-        "mit",
-        "Evidence Inference's LICENSE says MIT (2019, Lehman, DeYoung, Barzilay, Wallace); the articles are "
-        "PubMed Central's open access subset, each under its own.",
-        "text-classification",
-        "Evidence Inference",
-        extra_splits=("test_exhaustive",),
-        task_id="natural-language-inference",
-        language_creators=("expert-generated", "found"),
-        annotations_creators=("expert-generated",),
-    ),
-    EraserConfig(
-        "cose",
-        ("A", "B", "C", "D", "E"),
-        "docs.jsonl",
-        "bsd-3-clause",
-        "CoS-E is published under the BSD 3-clause licence; its questions come from CommonsenseQA.",
-        "question-answering",
-        "CoS-E",
-        extra_splits=("train_sanity", "val_sanity"),
-        task_id="multiple-choice-qa",
-        source="cos_e",
-        language_creators=("crowdsourced",),
-    ),
-    EraserConfig(
-        "esnli",
-        ("contradiction", "entailment", "neutral"),
-        "docs.jsonl",
-        "mit",
-        "e-SNLI is published under the MIT licence; SNLI below it is CC BY-SA 4.0.",
-        "text-classification",
-        "e-SNLI",
-        task_id="natural-language-inference",
-        source="esnli",
-        language_creators=("crowdsourced",),
-    ),
-    EraserConfig(
-        "cose_simplified",
-        ("false", "true"),
-        "docs.jsonl",
-        "bsd-3-clause",
-        "CoS-E with one instance per answer, as the release ships it beside CoS-E; same licence.",
-        "question-answering",
-        "CoS-E, one answer each",
-        task_id="multiple-choice-qa",
-        source="cos_e",
-        language_creators=("crowdsourced",),
-    ),
-    EraserConfig(
-        "esnli_flat",
-        ("contradiction", "entailment", "neutral"),
-        "docs.jsonl",
-        "mit",
-        "e-SNLI with premise and hypothesis in one document, as the release ships it beside e-SNLI; same licence.",
-        "text-classification",
-        "e-SNLI, one document",
-        task_id="natural-language-inference",
-        source="esnli",
-        language_creators=("crowdsourced",),
-    ),
-)
+def _released() -> Iterator[EraserConfig]:
+    """Read the release's nine configs."""
+    for entry in json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8")):
+        facts: dict[str, Any] = {key: tuple(of) if isinstance(of, list) else of for key, of in entry.items()}
+        yield EraserConfig(**facts)
 
-CONFIGS: dict[str, EraserConfig] = {config.name: config for config in _ALL}
+
+CONFIGS: dict[str, EraserConfig] = {config.name: config for config in _released()}
 DEFAULT_CONFIG = "movies"
 CORPUS_YAML = "corpus.yaml"  # of a corpus of one's own, see `own`
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from array import array
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -71,7 +71,7 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
     name, names = config.name, list[str]()
     beside = built.folder / "documents"
     records = _exceptions(beside / f"{name}.records.parquet")
-    with DocumentWriter(folder, entry["documents"]["layout"]) as documents:
+    with closing(DocumentWriter(folder, entry["documents"]["layout"])) as documents:
         for split, facts in entry["splits"].items():
             for file in (facts["file"], (facts.get("backup") or facts)["file"]):
                 if not safe_name(file):
@@ -143,7 +143,7 @@ def write_split(
         the names of the files.
     """
     double = facts["encoding"] != "json"
-    with LineSpool(folder / f".{facts['file']}.rows") as spool:
+    with closing(LineSpool(folder / f".{facts['file']}.rows")) as spool:
         for table in tables:
             for row in table.select(COLUMNS).to_pylist():
                 record = record_of_row(row, facts, label_names, exceptions.get(row["position"]))
@@ -238,12 +238,8 @@ class LineSpool:
                 out.write(b"\n")
         self._file.seek(0, 2)
 
-    def __enter__(self) -> LineSpool:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Remove what was gathered."""
         self._file.close()
         self._path.unlink(missing_ok=True)
 
@@ -292,11 +288,7 @@ class DocumentWriter:
             self.spool.reorder(positions)
         self.spool.write(self.folder / "docs.jsonl", final_newline)
 
-    def __enter__(self) -> DocumentWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Remove what was gathered."""
         if self.spool is not None:
-            self.spool.__exit__(kind, error, trace)
+            self.spool.close()

@@ -22,7 +22,7 @@ from typing import Annotated, Any, NoReturn
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from eraser_hub.metrics.strangers import misspelt, nearly
+from eraser_hub.metrics.unknown_fields import misspelt, nearly
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import describe, has_half_character, quotes_are, strict_value
 from eraser_hub.records.lines import BATCH_BYTES, Lines, batches_of_lines, reading

@@ -7,7 +7,7 @@ that hold its evidence. Means and standard deviations over (text, annotator).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +51,12 @@ def human_agreement(built: BuiltDataset, config: str, corpus: Path | None) -> tu
         note += f"; {unknown} of their annotations are in no split, and left out"
     if not scores:
         return {}, f"{note}; nothing in them can be compared."
+    return _cells(scores) | {"annotators": Cell(len(paths)), "documents": Cell(texts)}, f"{note}."
+
+
+def _cells(scores: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Cell]:
     values = {key: np.concatenate([each[key] for each in scores]) for key in KEYS}
-    cells = {key: Cell(f"{np.nanmean(value):.3f} ± {np.nanstd(value):.3f}") for key, value in values.items()}
-    return cells | {"annotators": Cell(len(paths)), "documents": Cell(texts)}, f"{note}."
+    return {key: Cell(f"{np.nanmean(value):.3f} ± {np.nanstd(value):.3f}") for key, value in values.items()}
 
 
 def kept_agreement(path: Path) -> tuple[dict[str, Cell], str]:
@@ -65,18 +68,14 @@ def kept_agreement(path: Path) -> tuple[dict[str, Cell], str]:
     if not path.is_file():
         return {}, ""
     scores = []
-    for row in (
-        row for table in batches([path], kinds=ANNOTATORS, whole=ANNOTATORS.names) for row in table.to_pylist()
-    ):
+    tables = batches([path], kinds=ANNOTATORS, whole=ANNOTATORS.names)
+    for row in (row for table in tables for row in table.to_pylist()):
         if len(set(map(len, row["annotators"]))) != 1:
             message = f"expected masks of one length, found {shown(list(map(len, row['annotators'])))}"
             raise DataError(message, rule="length", file=path, instance=row["annotation_id"], field="annotators")
         scores.append(agreement(np.array(row["annotators"], bool)))
-    values = {key: np.concatenate([each[key] for each in scores]) for key in KEYS}
-    cells = {key: Cell(f"{np.nanmean(value):.3f} ± {np.nanstd(value):.3f}") for key, value in values.items()}
-    return cells | {
-        "documents": Cell(len(scores))
-    }, f"{path.stem}: each annotator against the majority of the text's, {path.name}."
+    note = f"{path.stem}: each annotator against the majority of the text's, {path.name}."
+    return _cells(scores) | {"documents": Cell(len(scores))}, note
 
 
 def _spans(instance: Any) -> Spans:

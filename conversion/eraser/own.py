@@ -23,7 +23,7 @@ from typing import NamedTuple
 import yaml
 
 from eraser_hub.conversion.dataset import LICENSES
-from eraser_hub.metrics.strangers import nearly
+from eraser_hub.metrics.unknown_fields import nearly
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.json_lines import brackets_nest, has_half_character
 from eraser_hub.records.lines import reading, utf8_file

@@ -32,8 +32,6 @@ SCHEMA = pa.schema(
         ("attack_share", pa.float32()),
     ]
 )
-# see `records.built.batches`
-WHOLE = ("id", "tokens[]", "rationale_mask", "rationale_scores", "rationale_ratio", "position")
 SENTIMENTS = ("very negative", "negative", "neutral", "positive", "very positive")
 LABEL_NAMES: dict[str, dict[str, Sequence[str]]] = {
     "sst": {"label": ("negative", "positive"), "sentiment": SENTIMENTS},

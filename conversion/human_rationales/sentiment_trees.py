@@ -25,20 +25,8 @@ NEUTRAL = 2
 HIGHEST = 4
 # Only these separate: the treebank has words with a no-break space inside ("3 1\/2"), so str.split() is not the rule.
 _PIECES = re.compile(r"[()]|[^ \t()]+")
-_ESCAPES = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    "-lrb-": "(",
-    "-rrb-": ")",
-    "-lsb-": "[",
-    "-rsb-": "]",
-    "-lcb-": "{",
-    "-rcb-": "}",
-}
+_BRACKETS = {"LRB": "(", "RRB": ")", "LSB": "[", "RSB": "]", "LCB": "{", "RCB": "}"}
+_ESCAPES = {f"-{word}-": sign for name, sign in _BRACKETS.items() for word in (name, name.lower())}
 
 
 class Phrase(NamedTuple):

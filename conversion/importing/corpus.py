@@ -38,7 +38,8 @@ from eraser_hub.records.splits import dataset_split, release_split
 
 from .cells import Row, cell, in_order, labels_of, literal, majority_label, word
 from .marks import MASK, SENTENCES, SIGN, TOKENS, Annotators, Marks
-from .sources import Source, SourceRow, source_of_rows
+from .reader import SourceRow
+from .sources import Source, source_of_rows
 from .texts import BLANKS, Cut, Span, Text, text_of, text_of_tokens, tokenizer_of
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def import_corpus(
     try:
         own_config(_corpus_yaml(name, ["label"]), Path(CORPUS_YAML))  # refuses a name that no corpus can have
     except DataError as error:
-        raise DataError(error.message, rule="option-value", field="--name") from None
+        raise DataError(error.message, rule="option-value", argument="name") from None
     _check_splits(sources)
     target = Path(out) / name
     _refuse_to_replace(target, force)
@@ -180,10 +181,10 @@ def _refuse_to_replace(target: Path, force: bool) -> None:
     if not target.is_dir() or not any(target.iterdir()):
         return
     if not force:
-        message = "expected no such folder yet, or an empty one; --force replaces it"
+        message = "expected no such folder yet, or an empty one; `force` replaces it"
         raise DataError(message, rule="file-exists", file=target)
     if not (target / CORPUS_YAML).is_file():
-        expected = f"expected a corpus folder to replace (with a {CORPUS_YAML}), found another: take another --out"
+        expected = f"expected a corpus folder to replace (with a {CORPUS_YAML}), found another: take another `out`"
         raise DataError(expected, rule="file-exists", file=target)
 
 
@@ -191,10 +192,10 @@ def _check_splits(sources: Iterable[str]) -> None:
     for split in sources:
         if not re.fullmatch(r"\w+", split) or split in ("all", "docs"):
             message = f"expected a split's name (train, validation, test), found {shown(split)}"
-            raise DataError(message, rule="option-value", field="--split")
+            raise DataError(message, rule="option-value", argument="split")
     names = list(sources)
     if len(set(map(dataset_split, names))) < len(names):
-        raise DataError(f"expected each split once, found {', '.join(names)}", rule="option-value", field="--split")
+        raise DataError(f"expected each split once, found {', '.join(names)}", rule="option-value", argument="split")
 
 
 def _place(source: Source, number: int) -> str:
@@ -375,7 +376,7 @@ class _Importer:
         """What is to be said: what was counted, and what was taken for granted."""
         lines = []
         if not self.columns.tokenized and tokenizer == BLANKS:
-            lines.append("tokens: cut at blanks (U+0020) and line ends alone; --tokenizer cuts otherwise")
+            lines.append("tokens: cut at blanks (U+0020) and line ends alone; `tokenizer` cuts otherwise")
         if self.columns.kind == "spans":
             lines.append(f"spans: counted in {self.columns.offsets}, the end exclusive")
         for check, words in SAID.items():

@@ -111,12 +111,12 @@ def _of_folder(folder: Path) -> Cut:
     path = folder if folder.is_file() else folder / "tokenizer.json"
     if not path.is_file():
         expected = f"{WHITESPACE}, {CHARACTERS}, or a folder with a tokenizer.json"
-        raise DataError(f"expected {expected}, found {shown(str(folder))}", rule="option-value", field="--tokenizer")
+        raise DataError(f"expected {expected}, found {shown(str(folder))}", rule="option-value", argument="tokenizer")
     try:
         from tokenizers import Tokenizer
     except ImportError:
         message = "a tokenizer's folder wants `pip install tokenizers`"
-        raise DataError(message, rule="extra-missing", field="--tokenizer") from None
+        raise DataError(message, rule="extra-missing", argument="tokenizer") from None
     try:
         tokenizer: Any = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises Exception itself
@@ -185,7 +185,7 @@ def text_of_tokens(value: Any, column: str) -> Text:
     """
     tokens = literal(value) if isinstance(value, str) else value
     if not isinstance(tokens, list):
-        message = f"expected a list of tokens (--text takes running text), found {shown(value)}"
+        message = f"expected a list of tokens (`text` takes running text), found {shown(value)}"
         raise DataError(message, rule="type", field=column)
     nested = bool(tokens) and all(isinstance(sentence, list) for sentence in tokens)
     sentences = [sentence for sentence in tokens if sentence] if nested else [tokens]

@@ -153,7 +153,7 @@ class Asker:
                 self.client.bill.note("none of an input's samples is an answer: all its labels count as alike")
             return replace(answer, probabilities=shares(counts, self.labels))
         if not self.client.gives_probabilities:
-            self.client.bill.note("the server gives no log-probabilities: label flips alone (--samples N asks N times)")
+            self.client.bill.note("the server gives no log-probabilities: label flips alone (`samples` N asks N times)")
             return answer
         self.client.bill.note(
             "log-probabilities without the label's: the label counts as certain, no label as all alike"

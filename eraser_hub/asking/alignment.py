@@ -21,12 +21,11 @@ from rapidfuzz import fuzz
 
 from eraser_hub.metrics.tokens import tokens_of
 
+from .settings import THRESHOLD
+
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
-# the least similarity (2 common characters in sequence / characters of both) of a fuzzy match, from docs/results.md
-THRESHOLD = 0.8
 # characters that a key needs before similarity says anything: any text of some pages holds most short words, nearly
 LEAST_FUZZY = 10
-SEVERAL = ("nearest", "all")
 
 _APOSTROPHES = "'\"`´‘’‚‛“”„‟«»‹›′″‵‶「」『』\u0012\u0091\u0092\u0093\u0094"
 _DASHES = "-‐‑‒–—―−﹘﹣－\u0096\u0097"

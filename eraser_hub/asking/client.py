@@ -101,8 +101,8 @@ class Client:
         timeout: float = 600.0,
     ) -> None:
         if not endpoint.startswith(("http://", "https://")):
-            words = f"--endpoint: expected an address http://.. or https://.., found {shown(endpoint)}"
-            raise DataError(words, rule="option-value")
+            words = f"expected an address http://.. or https://.., found {shown(endpoint)}"
+            raise DataError(words, rule="option-value", argument="endpoint")
         self.settings, self.cache, self.bill = settings, cache, Bill(budget)
         self.key = os.environ.get(KEY_VARIABLE, "")
         self.structured = settings.structured != "none"
@@ -200,7 +200,8 @@ class Client:
             # not by the method of this address, which walks through arguments and answer by their types
             words = await self._client.post("/chat/completions", cast_to=str, body=body)
         except _HOPELESS as error:
-            raise DataError(f"--endpoint: the server answers {self._words(error)}", rule="server") from None
+            words = f"the server answers {self._words(error)}"
+            raise DataError(words, rule="server", argument="endpoint") from None
         except _OF_THE_REQUEST:
             raise
         except openai.APIError as error:

@@ -88,7 +88,7 @@ class Prompt:
                 part=part, labels=labels, documents=documents, query=question.query, answer=answer
             ).strip("\n")
         except TemplateError as error:
-            raise DataError(f"--prompt: {first_line(error)}", rule="code", file=self.name) from None
+            raise DataError(first_line(error), rule="code", file=self.name, argument="prompt") from None
 
 
 def _shown(question: Question, answer: str) -> Sequence[str]:
@@ -115,7 +115,7 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
         source = (FOLDER / f"{name}.jinja" if file is None else file).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
         rule: Rule = os_rule(error) if isinstance(error, OSError) else "encoding"
-        raise DataError(f"--prompt: cannot be read: {first_line(error)}", rule=rule, file=name) from None
+        raise DataError(f"cannot be read: {first_line(error)}", rule=rule, file=name, argument="prompt") from None
     folders = [FOLDER / language] if file is None else [file.parent, FOLDER / language]
     loader = ChoiceLoader([FileSystemLoader(folder) for folder in folders])
     environment = SandboxedEnvironment(
@@ -126,8 +126,8 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
         return Prompt(name, digest, environment.from_string(source))
     except TemplateError as error:
         line = getattr(error, "lineno", None)
-        message = f"--prompt: expected a jinja2 template, found {first_line(error)}"
-        raise DataError(message, rule="syntax", file=name, line=line) from None
+        message = f"expected a jinja2 template, found {first_line(error)}"
+        raise DataError(message, rule="syntax", file=name, line=line, argument="prompt") from None
 
 
 def _digest(environment: SandboxedEnvironment, loader: BaseLoader, source: str) -> str:

@@ -73,6 +73,6 @@ def examples(split: Split, count: int, seed: int) -> list[Question]:
         return []
     known = [one for one in islice(questions(split), LOOKED_AT) if one.instance.label is not None and one.gold_runs()]
     if len(known) < count:
-        message = f"--shots: expected {count} rows of train with label and evidence, found {len(known)}"
-        raise DataError(message, rule="option-value")
+        message = f"expected {count} rows of train with label and evidence, found {len(known)}"
+        raise DataError(message, rule="option-value", argument="shots")
     return random.Random(seed).sample(known, count)

@@ -26,30 +26,9 @@ from .formats import located
 from .lines import eraser_line, pair_line
 from .prompts import GENERIC, Prompt, family_of, open_prompt
 from .questions import Question, examples, questions
-from .settings import AskSettings
+from .settings import AskJob, AskSettings
 
 OnProgress = Callable[[int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class AskJob:
-    """What is asked about.
-
-    Attributes:
-        dataset: folder (``hub/eraser``) or Hub id.
-        config: None for the default config.
-        split: its split.
-        limit: the first so many instances; None for all.
-        prompt: a file in place of the config's prompt.
-        simulate_endpoint: of the second model; "" for the first one's.
-    """
-
-    dataset: str
-    config: str | None = None
-    split: str = "test"
-    limit: int | None = None
-    prompt: Path | None = None
-    simulate_endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +134,7 @@ def ask(
     budget: int | None = None,
     resume: bool = False,
     force: bool = False,
-    on_progress: OnProgress = lambda instances: None,
+    on_progress: OnProgress | None = None,
 ) -> AskReport:
     """Ask a language model for every instance of a split, and write predictions.
 
@@ -175,7 +154,8 @@ def ask(
     """
     check_format(out)
     if out.suffix != ".jsonl":
-        raise DataError(f"--out: expected a file ending in .jsonl, found {shown(out.name)}", rule="option-value")
+        message = f"expected a file ending in .jsonl, found {shown(out.name)}"
+        raise DataError(message, rule="option-value", argument="out")
     plan = plan_of(job, settings)
     client = Client(endpoint, plan.settings, cache, budget, attempts, timeout)
     simulator = None
@@ -189,7 +169,7 @@ def ask(
         refuse_other(out, header)
     partial = Partial(out, header, resume)
     try:
-        failures = asyncio.run(_asked(plan, asker, partial, concurrency, on_progress))
+        failures = asyncio.run(_asked(plan, asker, partial, concurrency, on_progress or (lambda instances: None)))
         if failures:
             raise DataError(_failure_words(failures, len(partial.places), out), rule="server")
         report = _written(out, partial, plan, client, header)
@@ -239,7 +219,7 @@ def _failure_words(failures: Sequence[str], kept: int, out: Path) -> str:
         *failures[:MOST_SHOWN],
         *([f"… and {len(failures) - MOST_SHOWN} more"] if len(failures) > MOST_SHOWN else []),
     ]
-    return "\n".join([f"{out}: not written: instances without an answer; {kept} are kept: --resume goes on", *told])
+    return "\n".join([f"{out}: not written: instances without an answer; {kept} are kept: `resume` goes on", *told])
 
 
 def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header: dict[str, Any]) -> AskReport:
@@ -258,7 +238,7 @@ def _written(out: Path, partial: Partial, plan: AskPlan, client: Client, header:
         notes.append(f"… and {len(reasons) - MOST_SHOWN} more reasons: {out.name}.run.json counts outcomes")
     if plan.job.prompt is None and family_of(plan.split.config) == GENERIC:
         notes.append(
-            f"no prompt is made for the config {plan.split.config}: a general one is used (--prompt gives another)"
+            f"no prompt is made for the config {plan.split.config}: a general one is used (`prompt` gives another)"
         )
     if samples := plan.settings.samples:
         error = f"a standard error of at most {standard_error(samples):.3f} each"

@@ -2,74 +2,70 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Literal
 
-from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.errors import shown
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Split, UsageError
 
-from .alignment import SEVERAL, THRESHOLD
-from .answers import FORMATS, QUOTED
+from .answers import QUOTED
 
-STRUCTURED = ("auto", "schema", "none")
+# the least similarity (2 common characters in sequence / characters of both) of a fuzzy match, from docs/results.md
+THRESHOLD = 0.8
 # what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
 AGAIN = ("redacted", "removed", "alone", "random")
 
 
-@dataclass(frozen=True, slots=True)
-class AskSettings:
+@dataclass(frozen=True)
+class AskSettings(Options):
     """Everything that decides the answers, but for the data.
 
     Attributes:
-        model: its name, as the server knows it.
-        temperature, seed, max_tokens: of the model's answer, as the server takes them.
-        structured: "schema" asks for an answer of a JSON schema, "none" does not, "auto" where the server takes it.
-        shots: examples with gold label and gold evidence, drawn from the split train by ``seed``.
-        threshold: least similarity of a quote that does not stand in the text as it is, see `alignment.align`.
-        several: which place a quote with several has, see `alignment.align`.
-        prompt: the prompt's name and digest.
-        again: which of `AGAIN` to ask after the first answer.
-        samples: answers whose shares are the labels' probabilities, where a server gives no log-probabilities; or 0.
-        sample_temperature: of these.
-        answer: the format of the answers, one of `answers.FORMATS`.
-        simulate_with: another model, which reads the quotes alone; "" for none.
+        model: The model's name, as the server knows it.
+        temperature: Of the model's answers.
+        seed: Seed of all that is drawn.
+        max_tokens: Most tokens of an answer.
+        structured: auto: ask for a JSON schema where the server takes it; schema; none.
+        shots: Examples from the split train, drawn by the seed.
+        threshold: Least similarity of a quote that is not in the text as it is.
+        several: A quote that stands in several places: nearest (to the others), or all.
+        prompt: The prompt's name and digest.
+        again: Ask again, of: redacted, removed (without the quotes), alone (with nothing else), random (other spans
+            redacted).
+        samples: `again`: so many answers for probabilities, where there are no log-probabilities.
+        sample_temperature: Of these.
+        simulate_with: Another model, which is asked for the label by the quotes alone.
+        answer: quotes; offsets or tokens (places by number); highlighted (copies with <r>..</r>).
     """
 
     model: str
-    temperature: float = 0.0
-    seed: int = 1
-    max_tokens: int = 1024
-    structured: str = "auto"
-    shots: int = 0
-    threshold: float = THRESHOLD
-    several: str = "nearest"
+    temperature: Annotated[float, Option(min=0, max=2)] = 0.0
+    seed: Annotated[int, Option(min=0, max=2**63 - 1)] = 1
+    max_tokens: AtLeastOne = 1024
+    structured: Literal["auto", "schema", "none"] = "auto"
+    shots: NotNegative = 0
+    threshold: Annotated[float, Option(min=0.5, max=1)] = THRESHOLD
+    several: Literal["nearest", "all"] = "nearest"
     prompt: str = ""
-    again: tuple[str, ...] = ()
-    samples: int = 0
-    sample_temperature: float = 1.0
+    again: Annotated[tuple[str, ...], Option(commas=True)] = ()
+    samples: NotNegative = 0
+    sample_temperature: Annotated[float, Option(min=0, max=2)] = 1.0
     simulate_with: str = ""
-    answer: str = QUOTED
+    answer: Literal["quotes", "offsets", "tokens", "highlighted"] = "quotes"
 
     def __post_init__(self) -> None:
-        for option, good, expected, value in (
-            ("--temperature", 0 <= self.temperature <= 2, "a number from 0 to 2", self.temperature),
-            ("--seed", 0 <= self.seed < 2**63, "a whole number from 0 to 2**63 - 1", self.seed),
-            ("--max-tokens", self.max_tokens >= 1, "at least 1", self.max_tokens),
-            ("--structured", self.structured in STRUCTURED, f"one of {', '.join(STRUCTURED)}", self.structured),
-            ("--shots", self.shots >= 0, "at least 0", self.shots),
-            ("--threshold", 0.5 <= self.threshold <= 1, "a number from 0.5 to 1", self.threshold),
-            ("--answer", self.answer in FORMATS, f"one of {', '.join(FORMATS)}", self.answer),
-            ("--again", _some_of(self.again, AGAIN), f"some of {', '.join(AGAIN)}, each once", ",".join(self.again)),
-            ("--samples", self.samples >= 0, "at least 0", self.samples),
-            ("--samples", not self.samples or self.again, "--again beside it", self.samples),
-            (
-                "--sample-temperature",
-                0 < self.sample_temperature <= 2,
-                "a number from 0 (excluded) to 2",
-                self.sample_temperature,
-            ),
-            ("--several", self.several in SEVERAL, f"one of {', '.join(SEVERAL)}", self.several),
-        ):
-            if not good:
-                raise DataError(f"{option}: expected {expected}, found {shown(value)}", rule="option-value")
+        super().__post_init__()
+        if not _some_of(self.again, AGAIN):
+            words = f"expected some of {', '.join(AGAIN)}, each once, found {shown(','.join(self.again))}"
+            raise UsageError(words, rule="option-value", argument="again")
+        if self.samples and not self.again:
+            words = f"expected `again` beside it, found {self.samples}"
+            raise UsageError(words, rule="option-value", argument="samples")
+        if not self.sample_temperature:
+            words = "expected a number from 0 (excluded) to 2, found 0.0"
+            raise UsageError(words, rule="option-value", argument="sample_temperature")
 
     def signature(self) -> str:
         """Every setting that decides the answers, in one line."""
@@ -94,6 +90,76 @@ class AskSettings:
     def requests(self) -> int:
         """How many answers an instance takes at most."""
         return (1 + len(self.again)) * (1 + self.samples) + bool(self.simulate_with)
+
+
+@dataclass(frozen=True, slots=True)
+class AskJob:
+    """What is asked about.
+
+    Attributes:
+        dataset: folder (``hub/eraser``) or Hub id.
+        config: None for the default config.
+        split: its split.
+        limit: the first so many instances; None for all.
+        prompt: a file in place of the config's prompt.
+        simulate_endpoint: of the second model; "" for the first one's.
+    """
+
+    dataset: str
+    config: str | None = None
+    split: str = "test"
+    limit: int | None = None
+    prompt: Path | None = None
+    simulate_endpoint: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskArguments(AskSettings):
+    """Everything that asking for a split needs.
+
+    Attributes:
+        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
+        endpoint: Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.
+        out: Predictions: a file ending in .jsonl.
+        config: Config; by default the dataset's default config.
+        prompt: A jinja2 file in place of the config's prompt.
+        concurrency: Requests at a time.
+        simulate_endpoint: Of that model; by default the first one's.
+        attempts: How often a request is sent before it counts as failed.
+        timeout: Seconds that an answer may take.
+        cache: Where answers are kept; by default $XDG_CACHE_HOME/eraser-hub/ask.
+        limit: Ask about the first so many instances.
+        budget: Most tokens that may be paid.
+        resume: Go on with a stopped run.
+        force: Replace a result that was made otherwise.
+        on_progress: Called with the number of instances that are done.
+    """
+
+    dataset: str
+    endpoint: str
+    out: Path
+    config: str | None = None
+    split: Split = "test"
+    prompt: Path | None = None  # type: ignore[assignment]
+    concurrency: AtLeastOne = 8
+    simulate_endpoint: str = ""
+    attempts: AtLeastOne = 6
+    timeout: Annotated[float, Option(min=0.1)] = 600.0
+    cache: Path | None = None
+    limit: AtLeastOne | None = None
+    budget: AtLeastOne | None = None
+    resume: bool = False
+    force: bool = False
+    on_progress: Annotated[Callable[[int], None] | None, Option(python_only=True)] = None
+
+    def job(self) -> AskJob:
+        """Return what is asked about."""
+        return AskJob(self.dataset, self.config, self.split, self.limit, self.prompt, self.simulate_endpoint)
+
+    def settings(self) -> AskSettings:
+        """Return what decides the answers, but for the data."""
+        names = (field.name for field in fields(AskSettings))
+        return AskSettings(**{name: getattr(self, name) for name in names if name != "prompt"})
 
 
 def _some_of(values: tuple[str, ...], allowed: tuple[str, ...]) -> bool:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
 
-import typer
+from eraser_hub.experiments.plans import BenchmarkPlan
 
-from .usage import Format, Seed, print_tables, say
-
-Fast = Annotated[bool, typer.Option("--fast", help="Fewer texts, masks and beams: about a minute.")]
-Models = Annotated[
-    Literal["closed-form", "trained", "all"],
-    typer.Option(help="Whom the scores are asked about; trained ones need the extra explain."),
-]
+from .usage import TableFormat, print_tables, say, takes
 
 
-def benchmark_scores(
-    fast: Fast = False, models: Models = "closed-form", seed: Seed = 1, format: Format = "text"
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkOptions(BenchmarkPlan):
+    """The options of ``eraser-hub benchmark-scores``: a plan, and how the result is printed."""
+
+    format: TableFormat = "text"
+
+
+@takes(BenchmarkOptions)
+def benchmark_scores(options: BenchmarkOptions) -> None:
     """Judge every score by planted texts, whose only evidence is known, and models that decide by it: in closed form,
     or networks trained on such texts, which judge where they tell new ones.
 
@@ -31,10 +31,7 @@ def benchmark_scores(
 
         eraser-hub benchmark-scores --models all --format markdown
     """
-    from dataclasses import replace
+    from eraser_hub.experiments.score_benchmark import benchmark, benchmark_tables, settings_for_plan
 
-    from eraser_hub.experiments.score_benchmark import FAST, MODELS, BenchmarkSettings, benchmark, benchmark_tables
-
-    settings = replace(FAST if fast else BenchmarkSettings(), models=MODELS[models], seed=seed)
-    result = benchmark(settings, say)
-    print_tables(benchmark_tables(result), format, result, [result["signature"]])
+    result = benchmark(settings_for_plan(options), say)
+    print_tables(benchmark_tables(result), options.format, result, [result["signature"]])

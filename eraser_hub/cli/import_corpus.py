@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from eraser_hub.api import Revision
-from eraser_hub.records.options import Options, UsageError
+from eraser_hub.records.options import Options, Revision, UsageError
 
 from .usage import say, takes
 
@@ -118,7 +117,7 @@ def import_corpus(options: ImportOptions) -> None:
     cut = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
     result = run(sources, options.name, columns, options.out, force=options.force, **cut)
     for note in result.notes:
-        say(note)
+        say(note.replace("`tokenizer`", "--tokenizer"))
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
     typer.echo(f"{result.folder}: {counts}; labels {', '.join(result.labels)}")
     say(f"next: eraser-hub build eraser --source {result.folder} --out hub")
@@ -129,14 +128,14 @@ def _sources(
 ) -> dict[str, Source]:
     """Split -> its rows."""
     from eraser_hub.conversion.download.addresses import local_file
-    from eraser_hub.conversion.importing.sources import SUFFIXES, parted, source_of_file, sources_of_dataset
+    from eraser_hub.conversion.importing.sources import parted, source_of_file, sources_of_dataset, suffixes
 
     pairs = [_pair(split) for split in splits]
     if len({split for split, _ in pairs}) < len(pairs):
         raise _wrong_split("expected each split once")
     shares = {split: share for split, file in pairs if (share := _share(file)) is not None}
     pairs = [pair for pair in pairs if pair[0] not in shares]
-    if from_.endswith(SUFFIXES):
+    if from_.endswith(suffixes()):
         if "train" in {*shares, *dict(pairs)}:
             raise _wrong_split("expected other splits than train, which is `from`")
         files = {split: source_of_file(local_file(file)) for split, file in [("train", from_), *pairs]}

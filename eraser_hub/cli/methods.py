@@ -21,7 +21,7 @@ REGISTRIES = {
     "methods": "eraser_hub.attribution.methods:METHODS",
     "measures": "eraser_hub.attribution.measures:MEASURES",
     "adapters": "eraser_hub.attribution.adapters:ADAPTERS",
-    "systems": "eraser_hub.systems:SYSTEMS",
+    "systems": "eraser_hub.systems.system:SYSTEMS",
     "readers": "eraser_hub.conversion.readers:READERS",
 }
 COLUMNS = ("origin", "needs", "cost", "source", "about")

@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
 
-import typer
+from eraser_hub import api
+from eraser_hub.experiments.plans import ReproduceArguments
 
-from .usage import Format, Revision, Seed, at_revision, chosen, print_tables, say, takes
+from .usage import TableFormat, call, print_tables, say, spelled, takes
 
 
-@dataclass(frozen=True, slots=True)
-class ReproduceOptions:
-    """The options of ``eraser-hub reproduce``, and their help.
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions(ReproduceArguments):
+    """The options of ``eraser-hub reproduce``: a plan, and how it is printed."""
 
-    Attributes:
-        table: eraser-2, eraser-3, eraser-4, carton2020-3 or carton2020-figure-2.
-        config: The configuration, e.g. movies.
-        dataset: The built dataset: its folder, or its id on the Hub.
-        fast: Small sizes; the table says which.
-        encoder: Of the rows that need one: a transformers folder or Hub id; there is no default.
-        embeddings: Of the rows over words: a file of word vectors; else learned ones.
-        corpora: eraser-2: raw corpora with the release's files of human performance.
-        split: The split that is scored; by default test, or validation where test has no labels.
-        out: Keeps what is done; by default reproduce/TABLE-CONFIG.
-    """
-
-    table: Annotated[str, typer.Option("--table")]
-    config: str
-    dataset: Path = Path("hub/eraser")
-    fast: Annotated[bool, typer.Option("--fast")] = False
-    encoder: str | None = None
-    embeddings: Path | None = None
-    corpora: Path | None = None
-    split: str | None = None
-    seed: Seed = 1
-    out: Path | None = None
-    revision: Revision = None
-    format: Format = "text"
+    format: TableFormat = "text"
 
 
 @takes(ReproduceOptions)
@@ -55,13 +31,8 @@ def reproduce(options: ReproduceOptions) -> None:
 
         eraser-hub reproduce --table eraser-4 --config movies --encoder bert-base-uncased --format latex
     """
-    from eraser_hub.experiments.plan import ReproducePlan
-    from eraser_hub.experiments.reproduce import reproduce as run
-
-    dataset, optional = at_revision(str(options.dataset), options.revision), "split encoder embeddings corpora"
-    texts: dict[str, Any] = {name: str(value or "") for name, value in chosen(options, optional).items()}
-    plan = ReproducePlan(dataset=dataset, **chosen(options, "table config fast seed"), **texts)
-    place = options.out if options.out is not None else Path("reproduce") / f"{options.table}-{options.config}"
-    tables = run(plan, place, say)
+    tables = call(api.reproduce, options, say=say)
+    for table in tables.tables:
+        table.notes = list(map(spelled, table.notes))
     signature = f"reproduce|{options.table}|{options.config}|seed:{options.seed}" + ("|fast" if options.fast else "")
     print_tables(tables, options.format, tables.as_dict(), [signature])

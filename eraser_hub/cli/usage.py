@@ -5,89 +5,133 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from copy import copy
 from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import OptionInfo
 
-from eraser_hub.records.errors import DataError, printable, spelled, visible
-from eraser_hub.records.hub import place_of
+from eraser_hub.records.errors import DataError, printable, respelled, visible
+from eraser_hub.records.hub import at_revision as at_revision  # until every verb's options are declared in its layer
 from eraser_hub.records.options import Option, Options, UsageError, options_of
 from eraser_hub.records.tables import FORMATS, FormatName, Tables
 
 Values = TypeVar("Values")
 Result = TypeVar("Result")
+_SPELLINGS: ContextVar[Mapping[str, str]] = ContextVar(
+    "spellings", default=MappingProxyType({})
+)  # of the verb that runs
 
 
 def takes(options: type[Values]) -> Callable[[Callable[[Values], None]], Callable[..., None]]:
     """Make a verb of a function of options (:mod:`eraser_hub.records.options`), each of whose fields is an option.
 
-    A value that the options refuse, and a UsageError of the function, are bad usage.
+    Those without a default come first. A value that the options refuse, and a UsageError of the function, are bad
+    usage.
     """
     described = options_of(options) if issubclass(options, Options) else _with_typer(options)
-    parameters, spellings = inspect.signature(options).parameters.values(), _spellings(described)
-    hints = {
-        name: _typer_option(name, each, spellings) if isinstance(each, Option) else each
+    described = {name: each for name, each in described.items() if not getattr(each, "python_only", False)}
+    signature, names = inspect.signature(options).parameters, _spellings(described)
+    parameters = [
+        signature[name].replace(
+            annotation=_typer_option(name, each, names) if isinstance(each, Option) else each,
+            default=_typed_default(each, signature[name].default),
+            kind=inspect.Parameter.KEYWORD_ONLY,
+        )
         for name, each in described.items()
-    }
-    hidden = {name for name, each in described.items() if getattr(each, "python_only", False)}
+    ]
+    parameters.sort(key=lambda one: one.default is not one.empty)
 
     def verb(function: Callable[[Values], None]) -> Callable[..., None]:
         @wraps(function)
         def with_options(**values: Any) -> None:
+            _SPELLINGS.set(names)
             try:
-                chosen_options = options(**values)
+                values = {name: _parsed(name, described[name], value) for name, value in values.items()}
+                chosen_options = options(**{name: value for name, value in values.items() if value is not None})
             except DataError as error:
-                raise _bad_usage(error, described) from None
+                raise _bad_usage(error) from None
             try:
                 function(chosen_options)
             except UsageError as error:
-                raise _bad_usage(error, described) from None
+                raise _bad_usage(error) from None
 
-        shown = [one.replace(annotation=hints[one.name]) for one in parameters if one.name not in hidden]
-        with_options.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # where typer looks
-        with_options.__annotations__ = hints
+        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # where typer looks
+        with_options.__annotations__ = {one.name: one.annotation for one in parameters}
         return with_options
 
     return verb
 
 
+def _spellings(described: Mapping[str, Any]) -> dict[str, str]:
+    """Argument -> its option, in capitals without one; with and without the stroke behind a word of Python's."""
+    named = {field: _spelling(field, option) for field, option in described.items()}
+    return {**named, **{field.removesuffix("_"): name for field, name in named.items()}}
+
+
 def _spelling(field: str, option: Any) -> str:
-    """An option's name as it is typed; a positional one's as the help page shows it."""
     own, positional = (option.name, option.positional) if isinstance(option, Option) else ("", False)
     name = own or field.removesuffix("_")
     return name.upper() if positional else f"--{name.replace('_', '-')}"
 
 
-def _spellings(described: Mapping[str, Any]) -> dict[str, str]:
-    """Argument -> its spelling, with and without the stroke behind a word of Python's."""
-    named = {field: _spelling(field, option) for field, option in described.items()}
-    return {**named, **{field.removesuffix("_"): name for field, name in named.items()}}
+def _bad_usage(error: DataError) -> typer.BadParameter:
+    names = _SPELLINGS.get()
+    hint = None if error.argument is None else names.get(error.argument, error.argument)
+    return typer.BadParameter(printable(respelled(error.message, names)), param_hint=hint)
 
 
-def _bad_usage(error: DataError, described: Mapping[str, Any]) -> typer.BadParameter:
-    spellings = _spellings(described)
-    hint = None if error.argument is None else spellings.get(error.argument, error.argument)
-    return typer.BadParameter(printable(spelled(error.message, spellings)), param_hint=hint)
-
-
-def _typer_option(field: str, option: Option, spellings: Mapping[str, str]) -> Any:
+def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
     """An option as typer takes it: choices and single values are checked where the options are made."""
-    kind: Any = option.kind if option.kind in (bool, int, float, Path) else str
-    kind = list[kind] if option.many else kind
-    kind = kind | None if option.optional or option.default is None else kind
-    words: dict[str, Any] = {"help": spelled(option.help, spellings), "min": option.min, "max": option.max}
-    words["metavar"] = f"[{'|'.join(option.choices)}]" if option.choices else None
-    words["rich_help_panel"] = option.group or None
-    name = _spelling(field, option)
+    kind: Any = option.kind if option.kind in (bool, int, float, Path) and not option.commas else str
+    kind = list[kind] if option.many and not option.commas else kind
+    kind = kind | None if option.optional or option.default in (None, ()) else kind
+    words: dict[str, Any] = {"help": respelled(option.help, names), "rich_help_panel": option.group or None}
+    words |= {"min": option.min, "max": option.max} if kind is not str else {}
+    words["metavar"] = f"[{'|'.join(option.choices)}]" if option.choices and not option.commas else None
+    words["callback"] = _announce if option.announced else None
+    name = names[field]
     if option.positional:
         return Annotated[kind, typer.Argument(**words)]
     if option.kind is bool and (option.default is not False or option.negatable):
         name = f"{name}/--no-{name.removeprefix('--')}"
     return Annotated[kind, typer.Option(name, **words)]
+
+
+def _announce(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source.name == "DEFAULT":
+        say(f"{parameter.name}: {value} ({parameter.opts[0]} names another)")
+    return value
+
+
+def _typed_default(option: Any, default: Any) -> Any:
+    """A field's default as one would type it."""
+    if default == ():
+        return None
+    if not isinstance(option, Option) or not isinstance(default, tuple) or not option.commas:
+        return default
+    return ",".join(f"{100 * value:.12g}" if option.percent else str(value) for value in default)
+
+
+def _parsed(field: str, option: Any, value: Any) -> Any:
+    """A field's value from what was typed; None where nothing was."""
+    if value == []:
+        return None
+    if not isinstance(option, Option) or not option.commas or value is None:
+        return value
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if not option.percent:
+        return tuple(parts)
+    try:  # of twelve significant digits: 7 per cent is 0.07, not 0.07000000000000001
+        return tuple(float(f"{float(part) / 100:.12g}") for part in parts)
+    except ValueError:
+        message = f"expected numbers with commas between, found {value!r}"
+        raise UsageError(message, rule="option-value", argument=field) from None
 
 
 def call(function: Callable[..., Result], options: object, **more: Any) -> Result:
@@ -119,6 +163,11 @@ def _option(hint: Any, words: str | None) -> Any:
     return Annotated[kind, option]
 
 
+def spelled(words: str) -> str:
+    """A line for the command's caller: an argument in backquotes, as library layers have it, becomes its option."""
+    return respelled(words, _SPELLINGS.get())
+
+
 def chosen(options: object, names: str) -> dict[str, Any]:
     """Some of the options by their names, which are parted by blanks."""
     return {name: getattr(options, name) for name in names.split()}
@@ -131,7 +180,7 @@ def _one_of_the_formats(format: str) -> str:
 
 def say(words: str) -> None:
     """A line on stderr for whoever reads the output: what was left out, guessed or defaulted."""
-    typer.echo(printable(words), err=True)
+    typer.echo(printable(spelled(words)), err=True)
 
 
 TableFormat = Annotated[FormatName, Option(help=f"{', '.join(FORMATS)}.")]
@@ -193,9 +242,3 @@ def one_of(value: str, allowed: Sequence[str], option: str) -> None:
 
 
 Revision = Annotated[str | None, typer.Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]
-
-
-def at_revision(dataset: str, revision: str | None) -> str:
-    """A dataset's name with the revision behind it, as `records.hub.place_of` reads it; a folder has none."""
-    place = place_of(dataset, revision)
-    return dataset if place.repository is None or not revision else f"{place.repository}@{place.revision}"

@@ -1,4 +1,4 @@
-"""What ``--fast`` makes smaller, so that the rows of all tables finish on two cores in about an hour."""
+"""What ``fast`` makes smaller, so that the rows of all tables finish on two cores in about an hour."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sample_of(model: str) -> int:
 
 
 def in_words(model: str) -> str:
-    """What ``--fast`` changes of a model's training, in one line; "" for nothing."""
+    """Return what ``fast`` changes of a model's training, in one line; "" for nothing."""
     parts = [f"{name} {value}" for name, value in RECIPES.get(model, {}).items() if name != "hyper"]
     if model in SAMPLES:
         parts.append(f"{SAMPLES[model]} instances explained")

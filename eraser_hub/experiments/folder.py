@@ -32,11 +32,11 @@ def kept(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[None]:
         state = out / f"{verb}.json"
         if not state.is_file():
             if any(each.name[0] != "." for each in out.iterdir()):
-                message = f"--out: expected a new folder or one of `{verb}`, found other files"
-                raise DataError(message, rule="file-exists", file=out)
+                message = f"expected a new folder or one of `{verb}`, found other files"
+                raise DataError(message, rule="file-exists", file=out, argument="out")
             atomic_write(state, json.dumps(settings, indent=2).encode())
         words = differences(strict_object(state.read_bytes(), file=state, number=1), settings)
         if words:
-            message = f"--out: another run lies here: {'; '.join(words)}; take another folder"
-            raise DataError(message, rule="resume", file=out)
+            message = f"another run lies here: {'; '.join(words)}; take another folder"
+            raise DataError(message, rule="resume", file=out, argument="out")
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,12 @@ from eraser_hub.records.predictions import plain_rows
 from eraser_hub.scoring.result import nested, run_signature, write_scores
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.settings import Inputs, ScoreSettings
-from eraser_hub.systems.networks.systems import SYSTEMS
-from eraser_hub.systems.train.baselines import BASELINES
-from eraser_hub.systems.train.recipe import Recipe
-from eraser_hub.systems.train.training import train_model
+from eraser_hub.systems.recipe import Recipe, Say
+from eraser_hub.systems.system import find_system
+from eraser_hub.systems.training import train_model
 
 from . import fast as sizes
-from .plan import ReproducePlan
+from .plans import ReproducePlan
 from .rows import ANNOTATORS, ENCODER, HUMAN, OWN, PrintedRows, Row
 
 Figures = dict[str, Any]  # column -> a number, a string, or (number, low, high)
@@ -49,7 +48,7 @@ class Work:
     printed: PrintedRows
     row: Row
     out: Path
-    say: Callable[[str], None]
+    say: Say
     notes: list[str] = field(default_factory=list)
 
     def figures(self) -> Figures:
@@ -77,42 +76,39 @@ class Work:
             self.say(f"{folder}: trained before")
             return folder
         # the row's own predictions are scored: figures of the whole split would take as long again, and stand nowhere
-        for line in train_model(self._recipe(stopped), folder, train_on, False, self.say, figures=False):
+        for line in train_model(self._recipe(stopped, train_on), folder, self.say, figures=False):
             self.say(line)
         return folder
 
-    def _recipe(self, stopped: bool) -> Recipe:
+    def _recipe(self, stopped: bool, train_on: Any) -> Recipe:
         plan, model = self.plan, self.row.model
         if model == ENCODER and not plan.encoder:
-            message = "--encoder: this row fine-tunes one, a transformers folder or Hub id; there is no default"
-            raise DataError(message, rule="option-missing")
-        linear, paper = model in BASELINES, self.printed.preset
+            message = "this row fine-tunes one, a transformers folder or Hub id; there is no default"
+            raise DataError(message, rule="option-missing", argument="encoder")
+        system: Any = find_system(model)
+        linear, paper = "tokenizer" in system.takes, self.printed.preset
         if linear and not plan.encoder:
             paper = ""
             self.notes.append(
                 f"{self.row.system}: over counted words, its size chosen by five folds; "
-                "with --encoder as the authors' code does it, TF-IDF over that encoder's sub-words"
+                "with `encoder` as the authors' code does it, TF-IDF over that encoder's sub-words"
             )
-        system = SYSTEMS.get(model)
         small = sizes.RECIPES.get(model, {}) if plan.fast else {}
         # an encoder that may be left out is left out where things are to be fast
-        wants = system is not None and (
-            system.encoder == "required" or (system.encoder == "optional" and not plan.fast)
-        )
-        encoder = plan.encoder if wants else ""
-        if plan.encoder and system is not None and system.encoder == "optional" and not encoder:
-            self.notes.append(f"{self.row.system}: --fast: learned embeddings in the place of the encoder")
-        over_words = system is not None and system.encoder != "required" and not encoder
+        wants = getattr(system, "encoder", "no")
+        encoder = plan.encoder if wants == "required" or (wants == "optional" and not plan.fast) else ""
+        if plan.encoder and wants == "optional" and not encoder:
+            self.notes.append(f"{self.row.system}: `fast`: learned embeddings in the place of the encoder")
+        over_words = "embeddings" in system.takes and wants != "required" and not encoder
         return Recipe(
             dataset=plan.dataset,
             config=plan.config,
-            split="train",
-            eval_split=None,
             model=plan.encoder if model == ENCODER else model,
             seed=plan.seed,
             encoder=encoder,
             embeddings=plan.embeddings if over_words else "",
             resume=stopped,
+            train_on=train_on,
             paper=paper,
             tokenizer=plan.encoder if linear and paper else "",
             **small,
@@ -205,7 +201,7 @@ class Work:
         corpus = Path(self.plan.corpora) / self.plan.config if self.plan.corpora else None
         cells, note = human_agreement(open_built(self.plan.dataset), self.plan.config, corpus)
         if not cells:
-            words = note or "expected human_performance*.jsonl of the release in --corpora FOLDER/CONFIG, found none"
+            words = note or "expected human_performance*.jsonl of the release in `corpora` FOLDER/CONFIG, found none"
             raise DataError(words, rule="file-missing", file=corpus)
         self.notes.append(note)
         return {key: cell.value for key, cell in cells.items()}

@@ -10,9 +10,9 @@ Whatever stands there already is taken up, a stopped training and a stopped expl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +20,21 @@ from eraser_hub.attribution.dataset import open_split
 from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Table, Tables
-from eraser_hub.systems.train.training import has_labels
+from eraser_hub.systems.data import has_labels
+from eraser_hub.systems.recipe import Say
 
 from . import fast as sizes
 from .folder import kept
 from .measured import Work
-from .plan import ReproducePlan
+from .plans import ReproducePlan
 from .rows import ANNOTATORS, ENCODER, TABLES, PrintedRows, Row
 
-Say = Callable[[str], None]
 
-
-def reproduce(plan: ReproducePlan, out: Path, say: Say) -> Tables:
+def reproduce(plan: ReproducePlan, say: Say = lambda words: None) -> Tables:
     """Run every row that can run here; a row that cannot says why below the table.
 
     Args:
-        out: keeps what is done, and goes on from there.
+        plan: what is reproduced; its folder keeps what is done, and a later run goes on from there.
         say: called with lines of progress.
 
     Raises:
@@ -43,9 +42,10 @@ def reproduce(plan: ReproducePlan, out: Path, say: Say) -> Tables:
         BusyError: another run is at work in ``out``.
     """
     if plan.table not in TABLES:
-        raise DataError(f"--table: expected one of {', '.join(TABLES)}; found {shown(plan.table)}", rule="option-value")
+        words = f"expected one of {', '.join(TABLES)}; found {shown(plan.table)}"
+        raise DataError(words, rule="option-value", argument="table")
     printed, notes = TABLES[plan.table], list[str]()
-    plan = _with_split(plan, notes)
+    plan, out = _with_split(plan, notes), plan.out or Path("reproduce") / f"{plan.table}-{plan.config}"
     with kept(out, "reproduce", _settings(plan)):
         title, columns = f"{printed.title}: {plan.config}", _columns(printed, plan.config)
         source = _source(printed, plan.config)
@@ -67,7 +67,7 @@ def _figures(
     try:
         figures = work.figures()
     except DataError as error:
-        notes.append(f"{row.system}: not run: {error}")
+        notes.append(f"{row.system}: not run: {error.text({str(error.argument): f'`{error.argument}`'})}")
         say(notes[-1])
         return {}
     notes += [note for note in work.notes if note not in notes]
@@ -94,7 +94,8 @@ def _with_split(plan: ReproducePlan, notes: list[str]) -> ReproducePlan:
 
 def _settings(plan: ReproducePlan) -> dict[str, Any]:
     """What two runs in one folder have to have in common."""
-    return {**asdict(plan), "split": dataset_split(plan.split), "dataset": str(Path(plan.dataset).resolve())}
+    settings = {field.name: getattr(plan, field.name) for field in fields(ReproducePlan) if field.name != "out"}
+    return {**settings, "split": dataset_split(plan.split), "dataset": str(Path(plan.dataset).resolve())}
 
 
 def _columns(printed: PrintedRows, config: str) -> tuple[str, ...]:
@@ -125,13 +126,13 @@ def _about(plan: ReproducePlan, printed: PrintedRows) -> list[str]:
     if plan.fast:
         models = dict.fromkeys(row.model for row in printed.rows if row.model != ANNOTATORS)
         words.append(
-            f"--fast: {sizes.SAMPLE} instances of {plan.split or 'the split'}, "
+            f"`fast`: {sizes.SAMPLE} instances of {plan.split or 'the split'}, "
             f"LIME with {sizes.SETTINGS['lime_samples']} samples"
         )
         for model in models:
             smaller = sizes.in_words(model)
             words += (
-                [f"--fast, {plan.encoder and Path(plan.encoder).name if model == ENCODER else model}: {smaller}"]
+                [f"`fast`, {plan.encoder and Path(plan.encoder).name if model == ENCODER else model}: {smaller}"]
                 if smaller
                 else []
             )

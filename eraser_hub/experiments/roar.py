@@ -7,8 +7,8 @@ the removed tokens said. Beside it stand as many random tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, compress, pairwise
 from pathlib import Path
 from typing import Any
@@ -30,43 +30,21 @@ from eraser_hub.records.errors import DataError, shown
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.leaks import document_clusters, interval_of_share
-from eraser_hub.systems.train.evaluation import guesses_of
-from eraser_hub.systems.train.recipe import Recipe
-from eraser_hub.systems.train.training import train_model
+from eraser_hub.systems.evaluation import guesses_of
+from eraser_hub.systems.recipe import Say
+from eraser_hub.systems.training import train_model
 
 from .folder import kept
+from .plans import RoarPlan
 
 RANDOM = "random"
-Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class RoarPlan:
-    """What is removed from what.
-
-    Attributes:
-        dataset, config: a dataset folder or Hub id.
-        split: the test split.
-        recipe: how the model is trained; its ``dataset``, ``config`` and ``split`` are those of the texts.
-        method: of :mod:`eraser_hub.explain`, whose scores rank.
-        bins: shares of each text's tokens that are removed, above 0 and below 1.
-        limit: so many texts of either split, drawn by seed with each label's share; None: all.
-    """
-
-    dataset: str
-    config: str | None
-    split: str
-    recipe: Recipe
-    method: str
-    bins: tuple[float, ...] = AOPC_THRESHOLDS
-    limit: int | None = None
-
-
-def roar(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any]:
+def roar(plan: RoarPlan, say: Say = lambda words: None) -> dict[str, Any]:
     """Train, rank, remove, train anew.
 
     Args:
-        out: keeps models, predictions and the reduced texts; what is there is not made again, so a stopped run goes on.
+        plan: what is removed from what; what its folder holds is not made again, so a stopped run goes on.
         say: called with lines of progress.
 
     Returns:
@@ -78,14 +56,16 @@ def roar(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any]:
             and explaining raise.
         BusyError: another run is at work in ``out``.
     """
+    if plan.bins is None:
+        plan = replace(plan, bins=AOPC_THRESHOLDS)
     if not plan.bins or any(not 0 < share < 1 for share in plan.bins) or len(set(plan.bins)) != len(plan.bins):
-        message = f"--bins: expected different shares above 0 and below 1, found {shown(plan.bins)}"
-        raise DataError(message, rule="option-value")
-    if dataset_split(plan.recipe.split) == dataset_split(plan.split):
-        message = f"--split: expected another split than the one trained on, found {plan.split}"
-        raise DataError(message, rule="option-conflict")
-    with kept(out, "roar", _settings(plan)):
-        return _removed_and_retrained(plan, out, say)
+        message = f"expected different shares above 0 and below 1, found {shown(plan.bins)}"
+        raise DataError(message, rule="option-value", argument="bins")
+    if dataset_split(plan.train_split) == dataset_split(plan.split):
+        message = f"expected another split than the one trained on, found {plan.split}"
+        raise DataError(message, rule="option-conflict", argument="split")
+    with kept(plan.out, "roar", _settings(plan)):
+        return _removed_and_retrained(plan, plan.out, say)
 
 
 def _settings(plan: RoarPlan) -> dict[str, Any]:
@@ -102,31 +82,28 @@ def _settings(plan: RoarPlan) -> dict[str, Any]:
 
 
 def _removed_and_retrained(plan: RoarPlan, out: Path, say: Say) -> dict[str, Any]:
-    texts = {name: _texts(plan, name) for name in (plan.recipe.split, plan.split)}
+    texts = {name: _texts(plan, name) for name in (plan.train_split, plan.split)}
     names = _label_names(plan)
     reduced(out / "whole", {name: list(map(_plain, some)) for name, some in texts.items()}, names)
     model = _trained(plan, out / "whole", say)
     scored = {name: _scored(plan, out, model, name) for name in texts}
     hits = _hits(model, out / "whole", plan, names)
     clusters = document_clusters([list(one.names) for one in texts[plan.split]])
-    whole = _figures(hits, clusters, plan.recipe.seed)
+    whole = _figures(hits, clusters, plan.seed)
     rows: list[dict[str, Any]] = [{"share": 0.0, plan.method: whole, RANDOM: whole}]
-    for share in plan.bins:
+    for share in plan.bins or ():
         row: dict[str, Any] = {"share": share}
         for ranking in (plan.method, RANDOM):
             folder = out / f"{ranking}-{share:g}"
             parts = {
-                name: [without_top(one, share, ranking, plan.recipe.seed) for one in some]
-                for name, some in scored.items()
+                name: [without_top(one, share, ranking, plan.seed) for one in some] for name, some in scored.items()
             }
             reduced(folder, parts, names)
-            row[ranking] = _figures(_hits(_trained(plan, folder, say), folder, plan, names), clusters, plan.recipe.seed)
+            row[ranking] = _figures(_hits(_trained(plan, folder, say), folder, plan, names), clusters, plan.seed)
             say(f"{ranking}, {share:.0%} of the tokens removed: accuracy {row[ranking]['accuracy']:.3f}")
         rows.append(row)
-    signature = (
-        f"roar|method:{plan.method}|model:{Path(plan.recipe.model).name}|seed:{plan.recipe.seed}|texts:{len(hits)}"
-    )
-    facts = {"method": plan.method, "model": plan.recipe.model, "instances": len(hits)}
+    signature = f"roar|method:{plan.method}|model:{Path(plan.model).name}|seed:{plan.seed}|texts:{len(hits)}"
+    facts = {"method": plan.method, "model": plan.model, "instances": len(hits)}
     return {**facts, "bins": rows, "signature": signature}
 
 
@@ -153,7 +130,7 @@ def _opened(plan: RoarPlan, name: str) -> Split:
     if split.kind == "perturbation":
         message = "expected texts with labels, found records of the perturbation benchmark"
         raise DataError(message, rule="unsupported", file=plan.dataset)
-    return split if plan.limit is None else split.sample(plan.limit, plan.recipe.seed)
+    return split if plan.limit is None else split.sample(plan.limit, plan.seed)
 
 
 def _texts(plan: RoarPlan, name: str) -> list[Instance]:
@@ -166,7 +143,7 @@ def _texts(plan: RoarPlan, name: str) -> list[Instance]:
 
 
 def _label_names(plan: RoarPlan) -> list[str]:
-    split = open_split(plan.dataset, plan.config, plan.recipe.split)
+    split = open_split(plan.dataset, plan.config, plan.train_split)
     return list(split.label_names) or sorted({str(one.label) for one in split.instances()})
 
 
@@ -206,11 +183,9 @@ def _trained(plan: RoarPlan, folder: Path, say: Say) -> Path:
     model = folder / "model"
     stopped = (model / UNFINISHED).is_dir()
     if not (model / "model.json").is_file() or stopped:
-        query = plan.recipe.query
-        if query is None:
-            query = queries_differ(open_split(plan.dataset, plan.config, plan.recipe.split))
+        query = queries_differ(open_split(plan.dataset, plan.config, plan.train_split))
         recipe = replace(plan.recipe, dataset=str(folder), config=None, eval_split="", query=query, resume=stopped)
-        for line in train_model(recipe, model, "full", False, say):
+        for line in train_model(recipe, model, say):
             say(line)
     return model
 
@@ -219,7 +194,7 @@ def _scored(plan: RoarPlan, out: Path, model: Path, name: str) -> list[Instance]
     """A split's texts with the method's scores for the whole texts' model."""
     path = out / f"{dataset_split(name)}.predictions.jsonl"
     job = Job(dataset=str(out / "whole"), config=None, split=name, model=str(model))
-    settings, _ = settings_for_job(job, "", method=plan.method, kd=0.1, seed=plan.recipe.seed)
+    settings, _ = settings_for_job(job, "", method=plan.method, kd=0.1, seed=plan.seed)
     explain(job, replace(settings, bins=()), path, resume=True)  # the scores alone are read
     split = open_split(str(out / "whole"), None, name)
     return list(map(GivenScores(path).put_on, split.instances()))

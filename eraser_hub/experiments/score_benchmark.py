@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -36,9 +36,11 @@ from eraser_hub.metrics.resampling import intervals
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.samples.plant import KD, KINDS, LABELS
+from eraser_hub.systems.recipe import Say
 from eraser_hub.version import __version__
 
 from .candidates import CANDIDATES, PADDING, PERTURBED, TRUE, deciding_of, sensitivity, true
+from .plans import BenchmarkPlan
 from .planted_models import PlantedModel, planted_instances, planted_rows
 from .trained_models import LEARNED, Learned, learned, said_of
 
@@ -51,7 +53,6 @@ MODELS = {CLOSED: (CLOSED,), TRAINED: (TRAINED,), "all": (CLOSED, TRAINED)}
 # values this close are equal: rounding of sums of probabilities in float64; and in float32, as networks' logits are
 TIES = {CLOSED: 1e-9, TRAINED: 1e-5}
 Row = dict[str, Any]
-Say = Callable[[str], None]
 Values = dict[str, tuple[NDArray[np.float64], bool]]  # score -> a value for each text, whether higher is better
 Wins = dict[tuple[str, str, str], NDArray[np.float64]]  # (kind, score, worse explanation) -> a share for each cluster
 
@@ -89,6 +90,11 @@ class BenchmarkSettings:
 
 
 FAST = BenchmarkSettings(size=16, beam=1, soft_draws=10, perturbations=10)
+
+
+def settings_for_plan(plan: BenchmarkPlan) -> BenchmarkSettings:
+    """Return how much a plan does."""
+    return replace(FAST if plan.fast else BenchmarkSettings(), models=MODELS[plan.models], seed=plan.seed)
 
 
 def benchmark(settings: BenchmarkSettings, say: Say = lambda line: None) -> dict[str, Any]:

@@ -20,9 +20,10 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.labels import align_labels
 from eraser_hub.records.extras import need
 from eraser_hub.samples.plant import LABELS
-from eraser_hub.systems.train.data import Data, Labelled
-from eraser_hub.systems.train.evaluation import guesses_of
-from eraser_hub.systems.train.recipe import Recipe
+from eraser_hub.systems.data import Data, Labelled, Training
+from eraser_hub.systems.evaluation import guesses_of
+from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.system import SYSTEMS
 
 from .planted_models import planted_instances, planted_rows
 
@@ -83,15 +84,17 @@ def learned(kind: str, seed: int, texts: int = TRAIN, epochs: float = EPOCHS) ->
     """
     need("torch", "transformers")
     from eraser_hub.systems.networks.network_model import NetworkModel
-    from eraser_hub.systems.train.networks import fit_network
+    from eraser_hub.systems.networks.training import fit_network
 
     whole, labels = _texts(kind, "train", texts, seed)
     alone = [one.rationale_only() for one in whole]
     unseen = _texts(kind, "validation", VALIDATION, seed)
     data = Data(([*alone, *whole], [*labels, *labels]), unseen, LABELS, uses_query=False)
-    recipe = Recipe("planted", kind, "train", None, SYSTEM, seed=seed, hyper=SETTINGS, epochs=epochs)
+    recipe = Recipe(dataset="planted", config=kind, model=SYSTEM, seed=seed, hyper=SETTINGS, epochs=epochs)
+    system: Any = SYSTEMS[SYSTEM]()
     with TemporaryDirectory() as folder:
-        network, _ = fit_network(recipe, data, Path(folder), lambda line: None)
+        place = Path(folder)
+        network, _ = fit_network(system, Training(recipe, data, place, place, lambda line: None))
     adapter = NetworkModel(network, LABELS, description=f"{SYSTEM} {kind}")
     align_labels(adapter, LABELS)
     new, _ = _texts(kind, "held-out", HELD_OUT, seed)

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from eraser_hub.conversion.leaderboard import FRAMEWORK, HEADLINES, Headline, ranked, task_category, task_id
+from eraser_hub.conversion.dataset import Headline
+from eraser_hub.conversion.leaderboard import FRAMEWORK, HEADLINES, ranked, task_category, task_id
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, first_line, shown

@@ -93,6 +93,8 @@ def space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
     card = source / "cards" / f"{name}.md"
     _, prose = space_card(card)
     paths = {"README.md": card, **{file: source / file for file in ALL_TOGETHER}}
+    if (example := card.with_suffix(".json")).is_file():
+        paths["example.json"] = example
     paths |= {picture: card.parent / picture for picture in _pictures(prose)}
     raise_all([_missing(path) for path in paths.values() if not path.is_file()])
     contents |= {target: path.read_bytes() for target, path in paths.items()}

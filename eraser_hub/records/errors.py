@@ -71,13 +71,13 @@ _ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")  # in a message
 _PLACE = ("instance", "field", "argument")
 
 
-def spelled(words: str, spellings: Mapping[str, str]) -> str:
-    """Return words with the arguments in backquotes as the caller spells them.
+def respelled(text: str, spellings: Mapping[str, str]) -> str:
+    """Return a text with each argument that it names in backquotes as ``spellings`` has it.
 
-    >>> spelled("`method` 'lime' takes no `steps`", {"method": "--method", "steps": "--steps"})
-    "--method 'lime' takes no --steps"
+    >>> respelled("`kd`: expected a share", {"kd": "--kd"})
+    '--kd: expected a share'
     """
-    return _ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), words)
+    return _ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), text)
 
 
 class DataError(ValueError):
@@ -128,7 +128,7 @@ class DataError(ValueError):
             parts.append(self.field)
         if self.argument is not None:
             parts.append(spellings.get(self.argument, self.argument))
-        return printable(": ".join([*parts, spelled(self.message, spellings)]))
+        return printable(": ".join([*parts, respelled(self.message, spellings)]))
 
     def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
         """The same offence with the place that holds it, for who knows that while its finder did not."""

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+import numbers
 import os
 import re
 import types
@@ -42,6 +43,8 @@ Result = TypeVar("Result")
 _SECTION = re.compile(r"^(\w[\w ,'-]*):\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
 _ENTRY = re.compile(r"^ {4}(?=\w+: )", re.MULTILINE)
 _AFTER_ARGUMENTS = re.compile(r"^(?:Returns|Yields|Raises|Examples?):$", re.MULTILINE)
+_TEXT = (str, os.PathLike)
+_KINDS: dict[type, Any] = {int: numbers.Integral, float: numbers.Real, str: _TEXT, Path: _TEXT}
 _NOUNS = {bool: "True or False", int: "a whole number", float: "a number", str: "a string", Path: "a path"}
 
 
@@ -64,6 +67,9 @@ class Option:
         positional: stands at the command line without a name.
         negatable: a switch that is off has a ``no`` too; one that is on, or undecided, always has.
         python_only: no option of the command line.
+        commas: at the command line one option holds all of its values, with commas between.
+        percent: at the command line shares are per cent.
+        announced: the command line says which value it takes, where none is given.
         kind: the type of a value, out of the field's own type; so are those below.
         choices: the values that there are; empty for any.
         many: it may be given several times.
@@ -79,6 +85,9 @@ class Option:
     positional: bool = False
     negatable: bool = False
     python_only: bool = False
+    commas: bool = False
+    percent: bool = False
+    announced: bool = False
     kind: type = str
     choices: tuple[str, ...] = ()
     many: bool = False
@@ -96,7 +105,7 @@ class Option:
 
     def _expected(self, value: object) -> str:
         """What was expected instead of one value; empty where it is good."""
-        kinds = {float: (int, float), Path: (str, os.PathLike)}.get(self.kind, self.kind)
+        kinds: Any = _KINDS.get(self.kind, self.kind)
         if self.choices:
             return "" if value in self.choices else f"one of {', '.join(self.choices)}"
         if self.kind in _NOUNS and (
@@ -104,11 +113,31 @@ class Option:
         ):
             return _NOUNS[self.kind]
         low, high = self.min, self.max
-        if not isinstance(value, int | float) or ((low is None or low <= value) and (high is None or value <= high)):
+        if not isinstance(value, numbers.Real):
+            return ""
+        if (low is None or low <= float(value)) and (high is None or float(value) <= high):
             return ""
         if low is None or high is None:
             return f"{high:g} or less" if low is None else f"{low:g} or more"
         return f"{_NOUNS[self.kind]} from {low:g} to {high:g}"
+
+    def plain(self, value: Any) -> Any:
+        """Return a good value as functions read it: a path as Path, a string where several may be as the only one."""
+        if isinstance(self.default, tuple) and not isinstance(value, tuple):
+            return (value,) if isinstance(value, str) else tuple(value)
+        if self.kind is Path and isinstance(value, str):
+            return Path(value)
+        return os.fspath(value) if self.kind is str and isinstance(value, os.PathLike) else value
+
+
+# options that several functions have
+AtLeastOne = Annotated[int, Option(min=1)]
+NotNegative = Annotated[int, Option(min=0)]
+Seed = Annotated[int, Option(min=0, help="Seed of all that is drawn.")]
+Revision = Annotated[str | None, Option(help="Of a dataset of the Hub: a branch, a tag or a commit.")]
+Split = Annotated[
+    str, Option(announced=True, help="test, validation (or val), train, or a split of the dataset's own.")
+]
 
 
 class Options:
@@ -122,7 +151,8 @@ class Options:
 
     def __post_init__(self) -> None:
         for field, option in options_of(type(self)).items():
-            option.check(field, getattr(self, field))
+            option.check(field, value := getattr(self, field))
+            object.__setattr__(self, field, option.plain(value))  # frozen for everyone else
 
 
 def options_of(options: type) -> dict[str, Option]:

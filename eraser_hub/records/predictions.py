@@ -4,8 +4,8 @@
     for number, row in plain_rows(path): ..       untyped rows of another kind, such as the perturbation benchmark's
     for part in parts(path): ..                   instances as flat arrays, as metrics/ takes them, read by processes
 
-The fields are those that `metrics.fields` names; a misspelt one is an error, any other is counted
-(`metrics.strangers`). Of Parquet a row counts as a line.
+The fields are those that `schema.instance` declares; a misspelt one is an error, any other is counted
+(`metrics.unknown_fields`). Of Parquet a row counts as a line.
 
 Lines are decoded by msgspec, typed, and without a word of Python for each. What it refuses, and a run of lines in which
 a key may stand twice (their quotes are counted), is read again strictly (`json_lines`), which says what is wrong.
@@ -14,42 +14,29 @@ a key may stand twice (their quotes are counted), is read again strictly (`json_
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
-from itertools import chain, repeat
+from itertools import chain
 from pathlib import Path
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import astuple
 
-from eraser_hub.metrics.fields import (
-    AGAIN_FIELD,
-    ERASED,
-    HARD_FIELD,
-    INSTANCE,
-    LEAVE_ONE_OUT,
-    LIST_FIELDS,
-    OBJECT_FIELDS,
-    OBJECT_NUMBERS,
-    OCCLUDED_FIELD,
-    OUTCOME_FIELD,
-    PLAIN_NUMBERS,
-    QUOTES_FIELD,
-    SCORE_FIELDS,
-    SOFT_FIELDS,
-    Format,
-)
+from eraser_hub.metrics.columns import Level, ObjectColumns, UnsuitedError, faults
 from eraser_hub.metrics.flat import Predictions
-from eraser_hub.metrics.flatten_rows import PredictionFlattener
+from eraser_hub.metrics.flatten import PREDICTION, row_name, sound_rows
 from eraser_hub.metrics.offences import Offences, Rows
-from eraser_hub.metrics.strangers import Strangers
+from eraser_hub.metrics.unknown_fields import UnknownFields
+from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, InstanceRecord
+from eraser_hub.schema.instance import RationaleRecord as Rationale
+from eraser_hub.schema.record import Record
 
 from .errors import DataError, first_line, shown
-from .instance_columns import Fields, TypedColumns
 from .json_lines import quotes_are, strict_object
 from .lines import Lines, batches_of_lines, check_utf8, reading
 from .processes import cores, process_pool
@@ -58,135 +45,93 @@ from .rules import Rule
 if TYPE_CHECKING:
     import pyarrow as pa
 
+__all__ = ["PredictionPart", "Rationale", "instances", "is_parquet", "parts", "plain_rows"]
 # bytes of lines that are decoded at a time: their objects fit into a processor's cache
-BLOCK = 1 << 17
+BLOCK = 1 << 18
 # bytes of a part: few parts of a large file, and little memory for a small one
 LEAST, MOST, SHARE = 1 << 20, 1 << 22, 32
 LEAST_ROWS, MOST_ROWS = 16, 1 << 15
 # bytes of predictions that make another process worth its start
 BYTES_A_PROCESS, MOST_PROCESSES = 128 << 20, 4
-
-Scores = dict[str, float | None] | None
+_TYPES: Mapping[str, Any] = {
+    "text": str,
+    "id": str | int,
+    "label": str | int,
+    "whole": int,
+    "number": float,
+    "flag": bool,
+    "probabilities": dict[str, float | None],
+}
 
 
 # ---------------------------------------------------------------------------------------------------------- instances
-class Span(msgspec.Struct, gc=False):
-    """Tokens ``[start_token, end_token)`` of a document."""
-
-    start_token: int
-    end_token: int
-
-
-class Rationale(msgspec.Struct, gc=False):
-    """A document's rationale; as read it has the fields of `fields.HARD_FIELD` and `fields.SOFT_FIELDS` besides."""
-
-    docid: str | int = cast("str", None)  # None while it is read
-
-
-class TypedInstance(msgspec.Struct, gc=False):
-    """A model's output for an annotation; as it is read it has the others of `INSTANCE` besides."""
-
-    annotation_id: str | int = cast("str", None)  # None while it is read
-    rationales: list[Rationale] | None = None
-    classification: str | None = None
-
-
-def _kind(absent: Any, rationale: Any = msgspec.Struct, instance: Any = msgspec.Struct) -> Any:
-    """A typed instance with every field of `fields.INSTANCE` and no other.
+def _struct(record: Record, absent: Any, strict: bool = True) -> Any:
+    """Return the type of a record's objects.
 
     Args:
         absent: what stands for a field that is not there.
-        rationale, instance: the bases of both.
+        strict: refuse fields that the record does not declare.
     """
-
-    def struct(name: str, fields: dict[str, Any], base: Any = msgspec.Struct) -> Any:
-        typed = [(field, kind | None | msgspec.UnsetType, absent) for field, kind in fields.items()]
-        return msgspec.defstruct(name, typed, bases=(base,), gc=False, forbid_unknown_fields=True)
-
-    scores = dict[str, float | None]
-    sides = {SCORE_FIELDS[side]: scores for side in ERASED}
-    span = msgspec.defstruct(
-        "Span", [("start_token", int), ("end_token", int)], bases=(Span,), gc=False, forbid_unknown_fields=True
-    )
-    soft = {soft.field: list[float] for soft in SOFT_FIELDS.values()}
-    rationale = struct("Rationale", {"docid": str | int, HARD_FIELD: GenericAlias(list, span), **soft}, rationale)
-    erased = {
-        several.field: struct("Erased", ({"threshold": float} if several.entry == "threshold" else {}) | sides)
-        for several in LIST_FIELDS.values()
-    }
-    erased[OCCLUDED_FIELD] = struct("Occluded", {"occlusion_rate": float, "trial": int, **sides})
-    place = {"docid": str | int, "start_token": int, "end_token": int}
-    erased[AGAIN_FIELD] = struct("Again", {"kind": str, "classification": str, "outcome": str})
-    erased[QUOTES_FIELD] = struct("Quote", {"text": str, "status": str, **place, "similarity": float})
-    return struct(
-        "Instance",
-        {
-            "annotation_id": str | int,
-            "rationales": GenericAlias(list, rationale),
-            "classification": str,
-            LEAVE_ONE_OUT: list[float],
-            OUTCOME_FIELD: str,
-            **dict.fromkeys(PLAIN_NUMBERS, float),
-            **{
-                name: struct(name, dict.fromkeys(OBJECT_NUMBERS[name], float) | more)
-                for name, more in OBJECT_FIELDS.items()
-            },
-            **dict.fromkeys(SCORE_FIELDS.values(), scores),
-            **{field: GenericAlias(list, kind) for field, kind in erased.items()},
-        },
-        instance,
-    )
+    typed: list[Any] = []
+    for field in record.values():
+        kind = _TYPES[field.kind] if field.record is None else _struct(field.record, absent, strict)
+        for _ in range(field.depth):
+            kind = GenericAlias(list, kind)
+        typed.append((field.name, kind) if field.required else (field.name, kind | None | msgspec.UnsetType, absent))
+    return msgspec.defstruct("Object", typed, gc=False, kw_only=True, forbid_unknown_fields=strict)
 
 
-def _texts(kind: Any) -> Iterator[str]:
-    """The fields of a typed object, and of those in it, that may hold a string."""
-    for field in msgspec.structs.fields(kind):
-        kinds = get_args(field.type)
-        if str in kinds:
-            yield field.name
-        for inner in chain(kinds, *map(get_args, kinds)):
-            if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-                yield from _texts(inner)
-
-
-_Instance: type[TypedInstance] = _kind(None, Rationale, TypedInstance)
-_TEXTS = frozenset(_texts(_Instance))
-_decode = msgspec.json.Decoder(_Instance).decode
-Wrong = tuple[str, str, Rule]  # a field, what is wrong with it, and the rule that it breaks
+_decode = msgspec.json.Decoder(_struct(INSTANCE, None)).decode
 
 
 @cache
 def _null_decoder() -> msgspec.json.Decoder[Any]:
-    """Tells null and nothing apart, to count the strings of lines that hold null."""
-    return msgspec.json.Decoder(_kind(UNSET))
+    """Return what tells null and nothing apart, to count the strings of lines that hold null."""
+    return msgspec.json.Decoder(_struct(INSTANCE, UNSET))
 
 
-def instances(path: Path) -> Iterator[tuple[int, TypedInstance]]:
-    """The instances of a prediction file, each with its line (of Parquet: its row), numbered from 1.
+@cache
+def _open_type() -> Any:
+    return _struct(INSTANCE, None, strict=False)
+
+
+def _columns_of(objects: Sequence[Any]) -> Mapping[str, Sequence[Any]]:
+    names = objects[0].__struct_fields__ if objects else ()
+    return dict(zip(names, zip(*map(astuple, objects), strict=True), strict=True))
+
+
+def instances(path: Path) -> Iterator[tuple[int, InstanceRecord]]:
+    """Yield the instances of a prediction file, each with its line (of Parquet: its row), numbered from 1.
 
     Raises:
         DataError: the file cannot be read; a line is no JSON, has a field of another type or a misspelt one, or lacks
             an id; with file, line and field.
     """
-    strangers = Strangers()
-    for number, instance, wrong in _typed_rows(path, strangers) if is_parquet(path) else _typed_lines(path, strangers):
-        name = instance.annotation_id
-        if wrong:
-            field, message, rule = wrong[0]
-            raise DataError(message, rule=rule, file=path, line=number, instance=name or None, field=field or None)
-        if name is None:
-            message = "expected a string or an integer, found None"
-            raise DataError(message, rule="type", file=path, line=number, field="annotation_id")
-        for at, rationale in enumerate(instance.rationales or ()):
-            if rationale.docid is None:
-                field = f"rationales[{at}].docid"
-                words = "expected a string, found None"
-                raise DataError(words, rule="type", file=path, line=number, instance=name, field=field)
-        yield number, instance
+    if is_parquet(path):
+        rows = (row for table in _tables(path) for row in table.to_pylist())
+        yield from ((number, _checked(row, path, number)) for number, row in enumerate(rows, start=1))
+        return
+    with reading(path):
+        for lines in batches_of_lines(path, BLOCK):
+            level = _decoded(lines, path)
+            if level is not None:
+                yield from zip(lines.numbers, level.objects, strict=True)
+                continue
+            for number, line in zip(lines.numbers, lines.lines, strict=True):
+                yield number, _checked(strict_object(line, file=path, number=number), path, number)
+
+
+def _checked(row: dict[str, Any], path: Path, number: int) -> InstanceRecord:
+    """Return a row as a typed instance, or raise what is wrong with its first field that is."""
+    misspelt = ((where, message, "key-unknown") for where, message in UnknownFields().look(row, INSTANCE))
+    for where, message, rule in chain(misspelt, faults(row, INSTANCE)):
+        name = row_name(row) or None
+        raise DataError(message, rule=cast("Rule", rule), file=path, line=number, instance=name, field=where or None)
+    return cast("InstanceRecord", msgspec.convert(row, _open_type()))
 
 
 def plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a prediction file as they stand there, each with its line (of Parquet: its row), numbered from 1.
+    """Yield the rows of a prediction file as they stand there, each with its line (of Parquet: its row), from 1.
 
     Raises:
         DataError: the file cannot be read, or a line is no JSON object; with file and line.
@@ -200,46 +145,18 @@ def plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, strict_object(line, file=path, number=number)
 
 
-def _typed_lines(path: Path, strangers: Strangers) -> Iterator[tuple[int, TypedInstance, Sequence[Wrong]]]:
-    with reading(path):
-        for lines in batches_of_lines(path, BLOCK):
-            decoded = _decoded(lines, path)
-            if decoded is None:
-                yield from _strict_lines(lines, path, strangers)
-            else:
-                yield from zip(lines.numbers, decoded.objects, repeat(()))
-
-
-def _typed_rows(path: Path, strangers: Strangers) -> Iterator[tuple[int, TypedInstance, Sequence[Wrong]]]:
-    rows = (row for table in _tables(path) for row in table.to_pylist())
-    for number, row in enumerate(rows, start=1):
-        yield number, *_converted(row, strangers)
-
-
-def _strict_lines(
-    lines: Lines, path: Path, strangers: Strangers
-) -> Iterator[tuple[int, TypedInstance, Sequence[Wrong]]]:
-    """Of each line its number, its instance, and what is wrong with its fields.
-
-    Raises:
-        DataError: a line is no JSON object.
-    """
-    for number, line in zip(lines.numbers, lines.lines, strict=True):
-        yield number, *_converted(strict_object(line, file=path, number=number), strangers)
-
-
-def _decoded(lines: Lines, path: Path) -> Fields | None:
-    """The instances of lines; None where they have to be read strictly.
+def _decoded(lines: Lines, path: Path) -> Level | None:
+    """Return the instances of lines; None where they have to be read strictly.
 
     Raises:
         DataError: a key stands twice.
     """
     try:
-        decoded = Fields(list(map(_decode, lines.raw)), INSTANCE)
+        decoded = Level(list(map(_decode, lines.raw)), INSTANCE, _columns_of)
         check_utf8(lines.raw)
         sound = quotes_are(lines.data, _strings(decoded, None))
         if not sound and b"null" in lines.data:
-            nulls = Fields(list(map(_null_decoder().decode, lines.raw)), INSTANCE)
+            nulls = Level(list(map(_null_decoder().decode, lines.raw)), INSTANCE, _columns_of)
             sound = quotes_are(lines.data, _strings(nulls, UNSET))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
@@ -249,50 +166,20 @@ def _decoded(lines: Lines, path: Path) -> Fields | None:
     return decoded
 
 
-def _strings(objects: Fields, absent: object) -> int:
-    """How many strings, keys included, the JSON of typed objects holds when no key stands there twice."""
+def _strings(level: Level, absent: object) -> int:
+    """Count the strings, keys included, that the JSON of typed objects holds when no key stands there twice."""
     count = 0
-    for name, inner in objects.known.items():
-        values = objects[name]
+    for name, field in level.record.items():
+        values = level[name]
         there = len(values) if all(values) else len(values) - values.count(absent)
         count += there
-        if there and inner:
-            count += _strings(objects.inner(name), absent)
-        elif there and inner is None and name in _TEXTS:
+        if there and field.record is not None:
+            count += _strings(level.inner(name), absent)
+        elif there and field.kind in ("text", "id", "label"):
             count += list(map(type, values)).count(str)
-        elif there and inner is not None:
+        elif there and field.kind == "probabilities":
             count += sum(map(len, filter(None, values)))
     return count
-
-
-def _converted(row: dict[str, Any], strangers: Strangers) -> tuple[TypedInstance, Sequence[Wrong]]:
-    """The instance of a row, and what is wrong with it: then no more is known of it than its id."""
-    wrong: list[Wrong] = []
-    strangers.look(row, INSTANCE, lambda field, message: wrong.append((field, message, "key-unknown")))
-    if not wrong:
-        try:
-            return msgspec.convert(_known(row, INSTANCE), _Instance), ()
-        except msgspec.ValidationError as error:
-            wrong.append(_place(error))
-    name = row.get("annotation_id")
-    identity = name if isinstance(name, str | int) and not isinstance(name, bool) else ""
-    return _Instance(annotation_id=identity), wrong
-
-
-def _known(value: Any, known: Format) -> Any:
-    """The value without the fields that the format does not know."""
-    if isinstance(value, list):
-        return [_known(one, known) for one in value]
-    if not isinstance(value, dict):
-        return value
-    kept = [(name, one, known[name]) for name, one in value.items() if name in known]
-    return {name: _known(one, inner) if inner else one for name, one, inner in kept}
-
-
-def _place(error: Exception) -> Wrong:
-    """What a typed decoder's error says: "Expected .. - at `$.path`"."""
-    message, _, place = str(error).partition(" - at `$")
-    return place.rstrip("`").lstrip("."), message[:1].lower() + message[1:], "type"
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
@@ -303,14 +190,14 @@ class PredictionPart(NamedTuple):
         predictions: flat; documents and labels are numbered by this part alone.
         lines: the line of each.
         offences: misspelt fields, and fields of a wrong type, which count as absent; by line.
-        strangers: the fields that the format does not know.
+        unknown: the fields that the format does not know.
         quoted: whether any instance holds a language model's quotes.
     """
 
     predictions: Predictions
-    lines: Sequence[int]
+    lines: range
     offences: Offences
-    strangers: Strangers
+    unknown: UnknownFields
     quoted: bool = False
 
 
@@ -391,57 +278,53 @@ def _awaited(
         return _read(path, *own)
 
 
-def _read(path: Path, start: int, end: int) -> tuple[PredictionPart | DataError, int]:
+def _read(path: Path, start: int, end: int, strict: bool = False) -> tuple[PredictionPart | DataError, int]:
     """The lines between two bytes as a part, its lines numbered from 1, or why they are no JSON; how many there are."""
-    columns, strangers, count, quoted = TypedColumns(), Strangers(), 0, False
+    columns, unknown, offences = ObjectColumns(INSTANCE, PREDICTION.paths), UnknownFields(), Offences()
+    count, quoted = 0, False
     try:
         for lines in batches_of_lines(path, BLOCK, start, end):
-            instances, wrong = _decoded(lines, path), list[tuple[int, str, str, Rule]]()
-            if instances is None:
-                _, objects, offences = zip(*_strict_lines(lines, path, strangers), strict=True)
-                instances = Fields(objects, INSTANCE)
-                wrong = [(at, *one) for at, several in enumerate(offences) for one in several]
-            columns.add(instances, lines.numbers, wrong)
+            level = None if strict else _decoded(lines, path)
+            if level is None:
+                rows = [strict_object(x, file=path, number=n) for n, x in zip(lines.numbers, lines.lines, strict=True)]
+                own = Offences({"prediction": Rows(lines.numbers, [*map(row_name, rows)])})
+                level = Level(sound_rows(rows, PREDICTION, own, unknown), INSTANCE)
+                offences.take(own)
+            columns.add(level)
             count = lines.numbers[-1]
-            quoted = quoted or instances[QUOTES_FIELD].count(None) < len(instances[QUOTES_FIELD])
-            del instances  # its memory, still in the processor's cache, holds the next ones
+            quoted = quoted or level[QUOTES_FIELD].count(None) < len(level[QUOTES_FIELD])
+            del level  # its memory, still in the processor's cache, holds the next ones
+    except UnsuitedError:
+        if strict:
+            raise
+        return _read(path, start, end, strict=True)
     except DataError as error:
         return error, count
-    return PredictionPart(*columns.finish(), strangers, quoted), count
+    return PredictionPart(PREDICTION.flat(columns.finish()), range(1, count + 1), offences, unknown, quoted), count
 
 
 def _moved(part: PredictionPart, before: int) -> PredictionPart:
     """The part as it stands behind so many lines."""
-    told = Offences()
-    told += [offence._replace(row=offence.row + before) for offence in part.offences]
-    told.total = part.offences.total
-    lines = part.lines
-    moved = (
-        range(lines.start + before, lines.stop + before) if isinstance(lines, range) else [n + before for n in lines]
-    )
-    return part._replace(lines=moved, offences=told)
+    moved = Offences()
+    moved += [offence._replace(row=offence.row + before) for offence in part.offences]
+    moved.total = part.offences.total
+    return part._replace(lines=range(before + 1, before + 1 + len(part.lines)), offences=moved)
 
 
 def _parts_of_rows(path: Path) -> Iterator[PredictionPart]:
     """A Parquet file of instances, some rows at a time."""
     # the Arrow libraries are slow to import: only where they are needed
-    from eraser_hub.metrics.flatten_arrow import predictions_from_arrow
+    from eraser_hub.metrics.arrow_columns import flatten_table
 
     first = 1
     for table in _tables(path):
         lines = range(first, first + table.num_rows)
         first = lines.stop
-        offences, strangers = Offences(), Strangers()
-        predictions = predictions_from_arrow(table, offences, strangers)
-        if predictions is None:
-            flattener = PredictionFlattener(offences)
-            strangers = flattener.strangers
-            offences.sides = {"prediction": Rows(lines, flattener.ids)}
-            for row in table.to_pylist():
-                flattener.add(row)
-            predictions = flattener.finish()
+        ids = table.column("annotation_id").to_pylist() if "annotation_id" in table.column_names else [""] * len(lines)
+        offences = Offences({"prediction": Rows(lines, [row_name({"annotation_id": one}) for one in ids])})
+        predictions, unknown = flatten_table(table, PREDICTION, offences)
         quoted = QUOTES_FIELD in table.column_names and table.column(QUOTES_FIELD).null_count < table.num_rows
-        yield PredictionPart(predictions, lines, offences, strangers, quoted)
+        yield PredictionPart(predictions, lines, offences, unknown, quoted)
 
 
 def _tables(path: Path) -> Iterator[pa.Table]:

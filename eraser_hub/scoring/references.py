@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from msgspec import UNSET
 
+from eraser_hub.metrics.checks import name_labels
 from eraser_hub.metrics.clusters import Clusters
-from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, References, Words, blank, concatenate
-from eraser_hub.metrics.flatten_rows import REFERENCE_FIELDS, ReferenceFlattener
+from eraser_hub.metrics.flat import (
+    EVIDENCE_COLUMNS,
+    REFERENCE_FIELDS,
+    References,
+    Words,
+    blank,
+    concatenate,
+)
+from eraser_hub.metrics.flatten import REFERENCE, flatten_rows
 from eraser_hub.metrics.joining import DocumentLengths, by_documents
 from eraser_hub.metrics.offences import Offences, Rows, cut
 from eraser_hub.metrics.token_rows import as_eraser_row
@@ -222,9 +230,8 @@ def _value(row: dict[str, Any], name: str, path: Path, line: int) -> object:
 
 # ------------------------------------------------------------------------------------------------------ a built dataset
 def _of_dataset(inputs: Inputs, columns: Sequence[str]) -> Gold:
-    # the Arrow libraries are slow to import: only where they are needed
-    from eraser_hub.metrics.flatten_arrow import references_from_arrow
-    from eraser_hub.records.built import batches
+    from eraser_hub.metrics.arrow_columns import flatten_table
+    from eraser_hub.records.built import batches  # the Arrow libraries are slow to import: only where they are needed
 
     labels, files = inputs.labels(), inputs.built.files(inputs.built_config, inputs.split)
     offences, parts = Offences(), list[References]()
@@ -235,22 +242,22 @@ def _of_dataset(inputs: Inputs, columns: Sequence[str]) -> Gold:
     for table in batches(
         files, [*dict.fromkeys((*(TOKEN_COLUMNS if tokens else REFERENCE_FIELDS), *(names.get(n, n) for n in columns)))]
     ):
-        part = None if tokens else references_from_arrow(table, labels.names)
-        if part is None:
-            own = Offences()
-            flattener = ReferenceFlattener(own, labels.names)
-            own.sides = {"reference": Rows(range(first, first + table.num_rows), flattener.ids)}
-            for row in table.to_pylist():
-                flattener.add(as_eraser_row(row) if tokens else row)
-            offences.take(own)
-            part = flattener.finish()
+        own = Offences({"reference": Rows(range(first, first + table.num_rows), table.column(0).to_pylist())})
+        if tokens:
+            part, _ = flatten_rows([as_eraser_row(row) for row in table.to_pylist()], REFERENCE, own)
+        else:
+            part, _ = flatten_table(table, REFERENCE, own)
+        offences.take(own)
         parts.append(part)
         for name, cells in values.items():
             column = names.get(name, name)
             rows = table.select([column]).to_pylist()
             cells += [_value(row, column, files[0], number) for number, row in enumerate(rows, first)]
         first += table.num_rows
-    references = concatenate(parts) if parts else ReferenceFlattener(offences, labels.names).finish()
+    references = concatenate(parts) if parts else blank(References, ())
+    own = Offences({"reference": Rows(range(1, first), references.ids)})
+    name_labels(references, labels.names, own)
+    offences.take(own)
     if "classification" in values:
         label_of = [*references.labels, None]
         values["classification"] = [label_of[code] for code in references.classification.tolist()]

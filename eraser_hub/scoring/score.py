@@ -22,7 +22,7 @@ from eraser_hub.metrics.pool import Pool, Statistics
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import cautions, intervals
 from eraser_hub.metrics.results import assemble, breakdown_note, plain, resampling_settings, signature
-from eraser_hub.metrics.strangers import Strangers
+from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import parts as parts_of
 
@@ -120,7 +120,7 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     name_labels(references, gold.label_names, rules["label names"])
     parts = Parts(references, gold.documents, rules, gold.lines, settings.only_predicted)
     parts.option = "--only-predicted"
-    strangers = Strangers()
+    unknown = UnknownFields()
     agreement = Agreement(parts, settings.agreement, settings.totals)
     faithfulness = Faithfulness(parts, len(references.ids), gold.label_names, settings.aopc_thresholds, settings.totals)
     masks = Masks(gold) if settings.mask_leak else None
@@ -128,7 +128,7 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     for own in parts_of(inputs.results, num_proc):
         quoted |= own.quoted
         rules["predictions"].take(own.offences)
-        strangers.update(own.strangers)
+        unknown.update(own.unknown)
         part = parts.match(own.predictions, own.lines)
         agreement.add(part)
         faithfulness.add(part)
@@ -154,7 +154,7 @@ def score(inputs: Inputs, settings: ScoreSettings | None = None, num_proc: int =
     if not statistics:
         lacking = f"nothing to score: expected {fields_of(left_out)}, found none of them"
         raise DataError(lacking, rule="score-missing", file=inputs.results)
-    told = [strangers.told(), *left_out_said(left_out), *agreement.notes(), gold.note]
+    told = [unknown.note(), *left_out_said(left_out), *agreement.notes(), gold.note]
     leak, leak_note = (None, "") if masks is None else masks.leak(settings)
     notes = [*told, leak_note, "" if quotes is None else quotes.note, *_notes(parts, statistics, settings)]
     return Scored(

@@ -217,10 +217,10 @@ def test_an_instance_without_answer_is_not_asked_again(asking):
 @pytest.mark.parametrize(
     ("options", "mentions"),
     [
-        ({"again": ("erased",)}, ("--again: ", "redacted, removed, alone, random,", "'erased'")),
-        ({"again": ("alone", "alone")}, ("--again: ", "'alone,alone'")),
-        ({"samples": 3}, ("--samples: ", "--again", "found 3")),
-        ({"again": ("alone",), "sample_temperature": 0.0}, ("--sample-temperature: ", "found 0.0")),
+        ({"again": ("erased",)}, ("again: ", "redacted, removed, alone, random,", "'erased'")),
+        ({"again": ("alone", "alone")}, ("again: ", "'alone,alone'")),
+        ({"samples": 3}, ("samples: ", "`again`", "found 3")),
+        ({"again": ("alone",), "sample_temperature": 0.0}, ("sample_temperature: ", "found 0.0")),
     ],
 )
 def test_bad_options(asking, options, mentions):

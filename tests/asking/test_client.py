@@ -109,7 +109,7 @@ def test_a_server_that_goes_on_failing_is_an_error_and_answers_are_kept(asking):
     def script(request, before):
         return error(500, "oh") if "ladder" in request["messages"][-1]["content"] else GOOD
 
-    with refused("server", asking.out, "--resume", "\ninstance '") as caught:
+    with refused("server", asking.out, "`resume`", "\ninstance '") as caught:
         asking(script, limit=None, concurrency=1)
     assert not asking.out.exists()
     lines = asking(lambda request, before: GOOD, limit=None, resume=True)
@@ -120,7 +120,7 @@ def test_a_server_that_goes_on_failing_is_an_error_and_answers_are_kept(asking):
 
 def test_a_wrong_key_stops_at_once_and_is_not_told(asking, monkeypatch, capsys):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-123")
-    with refused("server", "--endpoint", "401") as caught:
+    with refused("server", "endpoint", "401") as caught:
         asking(lambda request, before: error(401, "wrong key sk-secret-123"), limit=None, concurrency=1)
     assert "sk-secret" not in str(caught.error)
     assert len(asking.server.requests) == 1
@@ -165,7 +165,7 @@ def test_a_cache_that_is_no_database_is_left_alone_and_named(asking):
     asking.cache.folder.mkdir()
     thesis = asking.cache.folder / NAME
     thesis.write_text("chapter one " * 1000)
-    with refused("file-unreadable", "not a database", "--cache", file=thesis):
+    with refused("file-unreadable", "not a database", "`cache`", file=thesis):
         asking(lambda request, before: GOOD)
     assert thesis.read_text() == "chapter one " * 1000
     assert not asking.out.exists()

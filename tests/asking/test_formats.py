@@ -177,5 +177,5 @@ def test_a_run_with_token_indices(asking):
     (line,) = asking(lambda request, before: completion(json.dumps({"label": "NEG", "spans": [span]})), answer="tokens")
     assert line["rationales"][0]["hard_rationale_predictions"] == [{"start_token": 2, "end_token": 5}]
     assert "|answer:tokens|" in asking.report.signature
-    with refused("option-value", "--answer", "quotes, offsets, tokens, highlighted,", "'xml'"):
+    with refused("option-value", "answer", "quotes, offsets, tokens, highlighted,", "'xml'"):
         AskSettings("m", answer="xml")

@@ -87,12 +87,12 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def linear(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder of ``eraser-hub train --model logistic-regression``."""
-    from eraser_hub.systems.train.recipe import Recipe
-    from eraser_hub.systems.train.training import train_model
+    from eraser_hub.systems.recipe import Recipe
+    from eraser_hub.systems.training import train_model
 
     out = tmp_path_factory.mktemp("linear") / "model"
-    recipe = Recipe(dataset=str(hub), config="movies", split="train", eval_split="", model="logistic-regression")
-    list(train_model(recipe, out, "full", False, say=lambda words: None))
+    recipe = Recipe(dataset=str(hub), config="movies", eval_split="", model="logistic-regression")
+    list(train_model(recipe, out, say=lambda words: None))
     return out
 
 

@@ -430,13 +430,14 @@ class Pieces:
 
 def test_carton_s_features_are_tf_idf_of_padded_pieces():
     from eraser_hub.attribution.models.subwords import Subwords
-    from eraser_hub.systems.train.carton import fit_carton
+    from eraser_hub.systems.baselines import fit_carton
+    from eraser_hub.systems.system import SYSTEMS
 
     pieces, expected = CARTON["features"]["pieces"], CARTON["features"]["expected"]
     instances = [Instance(str(n), (), ("d",), (("a",),)) for n in range(len(pieces))]
     examples = instances, ["N", "P"] * (len(pieces) // 2)
     subwords, lines = Subwords(Pieces(pieces), len(pieces[0])), []
-    model, facts = fit_carton("logistic-regression", examples, examples, subwords, 1, lines.append)
+    model, facts = fit_carton(SYSTEMS["logistic-regression"](), examples, examples, subwords, 1, lines.append)
     assert model[0].get_feature_names_out().tolist() == expected["vocabulary"]
     np.testing.assert_allclose(model[0].idf_, expected["idf"], rtol=0, atol=1e-9)
     matrix = model[0].transform(subwords([one.id for one in instances])).toarray()
@@ -444,7 +445,7 @@ def test_carton_s_features_are_tf_idf_of_padded_pieces():
     shares = [float(line.split(": ")[1].split(" ")[0]) for line in lines]
     sizes = preset("carton2020").training["C"]
     assert len(shares) == 7 and facts["size"] == sizes[shares.index(max(shares))]  # the first of the best
-    _, facts = fit_carton("random-forest", examples, examples, subwords, 1, lines.append)
+    _, facts = fit_carton(SYSTEMS["random-forest"](), examples, examples, subwords, 1, lines.append)
     assert facts["size"] in (4, 16, 64, 256, 512)
 
 

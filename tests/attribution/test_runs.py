@@ -20,7 +20,7 @@ import pytest
 pytest.importorskip("sklearn")
 from typer.testing import CliRunner
 
-from eraser_hub.attribution.dataset import open_split
+from eraser_hub.attribution.dataset import open_split, stratified
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.models.sklearn_model import load_pipeline, save_pipeline
 from eraser_hub.attribution.outputs import Partial, partial_path
@@ -29,7 +29,8 @@ from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.attribution.work import Job
 from eraser_hub.records.errors import BusyError
 from eraser_hub.records.run_record import run_path
-from eraser_hub.systems.train.baselines import fit_baseline, stratified
+from eraser_hub.systems.baselines import fit_baseline
+from eraser_hub.systems.system import SYSTEMS
 
 from ..refusals import refused
 from .conftest import told
@@ -362,7 +363,7 @@ def test_a_small_bin_is_not_rounded_to_nothing():
 
 
 def test_train_prints_three_regimes(hub, tmp_path, monkeypatch):
-    monkeypatch.setattr("eraser_hub.systems.train.baselines.TREES", (4, 8, 16))  # the papers' 512 say nothing more here
+    monkeypatch.setattr(SYSTEMS["random-forest"], "sizes", (4, 8, 16))  # the papers' 512 say nothing more here
     found = call(
         *f"--dataset {hub} --config movies --model random-forest --regimes --out {tmp_path / 'm'}".split(), verb="train"
     )
@@ -383,7 +384,7 @@ def test_training_writes_the_same_bytes(hub, tmp_path, baseline):
     """Whatever the number of threads, the order of sets, and where in memory things lie."""
     environments = ({"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "1"}, {"OMP_NUM_THREADS": "4", "PYTHONHASHSEED": "2"})
     code = (
-        "import sys; from eraser_hub.systems.train import baselines; baselines.TREES = (4, 8, 16)\n"
+        "import sys; from eraser_hub.systems.system import SYSTEMS; SYSTEMS['random-forest'].sizes = (4, 8, 16)\n"
         "rest = [object() for _ in range(int(sys.argv.pop()))]\n"
         "from eraser_hub.__main__ import main; sys.exit(main())"
     )
@@ -420,9 +421,9 @@ def test_of_equally_good_values_the_stronger_regularisation_is_taken(tmp_path):
     labels = ["POS", "NEG"] * 10
     instances = [Instance(str(n), (), ("d",), ((words[label],),), label) for n, label in enumerate(labels)]
     lines: list[str] = []
-    _, facts = fit_baseline("logistic-regression", instances, labels, say=lines.append)
+    _, facts = fit_baseline(SYSTEMS["logistic-regression"](), instances, labels, say=lines.append)
     assert facts["size"] == 0.001 and lines[-1].startswith("C 1000: 1.000")
-    _, facts = fit_baseline("logistic-regression", instances[:3], labels[:3], say=lines.append)
+    _, facts = fit_baseline(SYSTEMS["logistic-regression"](), instances[:3], labels[:3], say=lines.append)
     assert facts["size"] == 1.0 and lines[-1].startswith("C 1: too few")
 
 
@@ -430,12 +431,12 @@ def test_of_equally_good_values_the_stronger_regularisation_is_taken(tmp_path):
     ("words", "rule", "mentions"),
     [
         (("--model", "no-such-baseline-or-model"), "model", ("no-such-baseline-or-model",)),
-        (("--model", "./nowhere"), "option-value", ("--model", "random-forest", "nowhere")),
-        (("--model", "random-forest", "--seed", "4294967296"), "option-value", ("--seed", "4294967295", "4294967296")),
+        (("--model", "./nowhere"), "option-value", ("model", "random-forest", "nowhere")),
+        (("--model", "random-forest", "--seed", "4294967296"), "option-value", ("seed", "4294967295", "4294967296")),
         (
             ("--model", "logistic-regression", "--features", "syllables"),
             "option-value",
-            ("--features", "words, characters", "'syllables'"),
+            ("features", "words, characters", "'syllables'"),
         ),
         (("--model", "logistic-regression", "--limit", "1"), "label-missing", ("two labels",)),
         (("--model", "bert", "--limit", "1"), "label-missing", ("two labels",)),
@@ -469,7 +470,7 @@ def test_a_limit_takes_each_label_s_share(hub, tmp_path):
 def test_an_evaluation_tells_how_long_it_still_takes(hub, linear, monkeypatch):
     from eraser_hub.attribution.dataset import open_split
     from eraser_hub.attribution.open import open_model
-    from eraser_hub.systems.train import evaluation
+    from eraser_hub.systems import evaluation
 
     monkeypatch.setattr(evaluation, "CHUNK", 5)
     monkeypatch.setattr(evaluation, "QUIET_SECONDS", -1.0)
@@ -497,7 +498,7 @@ def test_a_folder_that_no_training_wrote_is_left_alone(hub, tmp_path):
     out.mkdir()
     (out / "config.json").write_text("mine")
     words = ("--dataset", str(hub), *TRAINED, "logistic-regression", "--out", str(out))
-    with refused("file-exists", "--out", "'config.json'", "model.json", file=out):
+    with refused("file-exists", "out", "'config.json'", "model.json", file=out):
         raise call(*words, verb="train").exception
     assert [path.name for path in out.iterdir()] == ["config.json"]
     (out / "config.json").rename(out / "model.json")
@@ -534,7 +535,7 @@ def test_a_validation_split_without_labels_is_not_evaluated_on(hub, tmp_path):
     assert "logistic-regression" in found.stdout and "accuracy" not in found.stdout
     assert "--eval-split" in found.stderr
     shutil.rmtree(tmp_path / "m")
-    with refused("label-missing", "--eval-split val", file=data):
+    with refused("label-missing", "`eval_split` val", file=data):
         raise call(*options, "--eval-split", "val", verb="train").exception
     assert not (tmp_path / "m").exists()  # told before the training, not after it
     found = call(

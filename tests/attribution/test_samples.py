@@ -15,8 +15,8 @@ from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings, settings_for
 from eraser_hub.attribution.work import Job
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.systems.train.recipe import Recipe
-from eraser_hub.systems.train.training import train_model
+from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.training import train_model
 
 from ..refusals import refused
 
@@ -37,8 +37,15 @@ def explained(
 ) -> list[dict]:
     model = out.with_name(f"{config}-model")
     features = "characters" if config.endswith("_ch") else "words"
-    recipe = Recipe(str(built / dataset), config, train, "", "logistic-regression", features=features)
-    list(train_model(recipe, model, "full", False, say=lambda words: None))
+    recipe = Recipe(
+        dataset=str(built / dataset),
+        config=config,
+        split=train,
+        eval_split="",
+        model="logistic-regression",
+        features=features,
+    )
+    list(train_model(recipe, model, say=lambda words: None))
     job = Job(str(built / dataset), config, split, str(model))
     explain(job, ExplainSettings(kd=kd_of(open_split(job.dataset, config, split)), **more), out)
     return [json.loads(line) for line in out.read_text("utf-8").splitlines()]

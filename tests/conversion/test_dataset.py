@@ -45,7 +45,7 @@ def test_a_folder_that_no_build_wrote_is_refused_and_stays(build, tmp_path):
         mine = tmp_path / name / folder.name
         mine.mkdir(parents=True)
         (mine / name).write_text("years of work", encoding="utf-8")
-        with refused("file-exists", "--out", file=mine):
+        with refused("file-exists", "take another ", file=mine):
             build(tmp_path / name)
         assert files(tmp_path / name) == {f"{folder.name}/{name}": b"years of work"}
     (tmp_path / "file").mkdir()
@@ -80,7 +80,7 @@ def test_a_raw_corpus_below_out_is_not_replaced_by_what_is_built_of_it(samples, 
     shutil.copytree(samples / "human_rationales", tmp_path / "human_rationales")
     before = files(tmp_path)
     monkeypatch.chdir(tmp_path)
-    with refused("file-exists", "--out", file="human_rationales"):
+    with refused("file-exists", "`out`", file="human_rationales"):
         HUB_DATASETS["human_rationales"].build(None, source=Path("human_rationales"), out=Path())
     assert files(tmp_path) == before
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.experiments.plan import ReproducePlan
+from eraser_hub.experiments.plans import ReproducePlan
 from eraser_hub.experiments.rows import HUMAN, TABLES, PrintedRows, Row
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.samples.plant import plant
@@ -65,7 +65,7 @@ def only(monkeypatch):
 
 
 def plan(hub, table, **more):
-    return ReproducePlan(table, str(hub / "hub" / "eraser"), CONFIG, fast=True, **more)
+    return ReproducePlan(table=table, dataset=str(hub / "hub" / "eraser"), config=CONFIG, fast=True, **more)
 
 
 def test_printed_figures_stand_where_the_papers_have_them():
@@ -86,15 +86,15 @@ def test_printed_figures_stand_where_the_papers_have_them():
 def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only):
     only("eraser-3", "lehman", "bert-to-bert")
     said: list[str] = []
-    tables = reproduce(plan(hub, "eraser-3"), tmp_path / "out", said.append)
+    tables = reproduce(replace(plan(hub, "eraser-3"), out=tmp_path / "out"), said.append)
     (table,) = tables.tables
     assert table.columns == ("macro_f1", "iou_macro_f1", "token_macro_f1")
     rows = {left[0]: cells for left, cells in table.rows}
     lehman = rows["Lehman et al. (2019)"]
     assert 0 <= lehman["macro_f1"].low <= lehman["macro_f1"].value <= lehman["macro_f1"].high <= 1
     assert rows["Bert-To-Bert"]["macro_f1"].value is None
-    assert any(note.startswith("Bert-To-Bert: ") and "--encoder" in note for note in table.notes)
-    assert any(note.startswith("--fast, lehman: epochs 1.0, embedding_size=6") for note in table.notes)
+    assert any(note.startswith("Bert-To-Bert: ") and "`encoder`" in note for note in table.notes)
+    assert any(note.startswith("`fast`, lehman: epochs 1.0, embedding_size=6") for note in table.notes)
     assert any(note.startswith("scored:8/16 ") for note in table.notes)
     line = read_score_file(tmp_path / "out" / "lehman-et-al-2019.scores.json")
     assert line.system == "Lehman et al. (2019)" and line.dataset == CONFIG and line.split == "test"
@@ -117,11 +117,11 @@ def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
 
     monkeypatch.setattr(measured, "explain_draws", stopping)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(plan(hub, "eraser-4"), tmp_path / "out", lambda words: None)
+        reproduce(replace(plan(hub, "eraser-4"), out=tmp_path / "out"), lambda words: None)
     monkeypatch.setattr(measured, "explain_draws", real)
     weights = tmp_path / "out" / "models" / "glove-lstm" / "weights.safetensors"
     before, said = weights.stat().st_mtime_ns, list[str]()
-    (table,) = reproduce(plan(hub, "eraser-4"), tmp_path / "out", said.append).tables
+    (table,) = reproduce(replace(plan(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables
     assert weights.stat().st_mtime_ns == before and any(line.endswith("glove-lstm: trained before") for line in said)
     assert all(cells["auprc"].value is not None for _, cells in table.rows)
     random = dict(zip((left[0] for left, _ in table.rows), (cells for _, cells in table.rows), strict=True))
@@ -130,32 +130,32 @@ def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
     assert len(list((tmp_path / "out").glob("glove-lstm-random.predictions.draw-*.jsonl"))) == 2
     assert read_score_file(tmp_path / "out" / "glove-lstm-random.draw-01.scores.json").scores["auprc"] is not None
     monkeypatch.setattr(measured, "train_model", None)  # all is done: nothing is trained again
-    (again,) = reproduce(plan(hub, "eraser-4"), tmp_path / "out", said.append).tables
+    (again,) = reproduce(replace(plan(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables
     assert again.rows == table.rows
 
 
 def test_another_run_or_another_folder_is_refused(hub, tmp_path, only):
     only("eraser-3")
     out = tmp_path / "out"
-    reproduce(plan(hub, "eraser-3"), out, print)
-    with refused("resume", "--out", "seed was 1, now 2", file=out):
-        reproduce(plan(hub, "eraser-3", seed=2), out, print)
+    reproduce(replace(plan(hub, "eraser-3"), out=out), print)
+    with refused("resume", "seed was 1, now 2", file=out, argument="out"):
+        reproduce(replace(plan(hub, "eraser-3", seed=2), out=out), print)
     (out / "reproduce.json").write_text("{")
     with refused("syntax", file="reproduce.json", line=1):
-        reproduce(plan(hub, "eraser-3"), out, print)
+        reproduce(replace(plan(hub, "eraser-3"), out=out), print)
     (out / "reproduce.json").unlink()
     (out / "thesis.txt").write_text("mine")
-    with refused("file-exists", "--out", "`reproduce`", file=out):
-        reproduce(plan(hub, "eraser-3"), out, print)
-    with refused("option-value", "--table", "eraser-2, eraser-3", "'eraser-5'"):
-        reproduce(plan(hub, "eraser-5"), tmp_path / "new", print)
+    with refused("file-exists", "`reproduce`", file=out, argument="out"):
+        reproduce(replace(plan(hub, "eraser-3"), out=out), print)
+    with refused("option-value", "table", "eraser-2, eraser-3", "'eraser-5'"):
+        reproduce(replace(plan(hub, "eraser-5"), out=tmp_path / "new"), print)
     assert not (tmp_path / "new").exists()
 
 
 def test_without_a_train_split_each_row_says_so(hub, tmp_path, only):
     only("eraser-3", "lehman")
     own = replace(plan(hub, "eraser-3"), dataset=str(hub / "untrained" / "eraser"))
-    (table,) = reproduce(own, tmp_path / "out", print).tables
+    (table,) = reproduce(replace(own, out=tmp_path / "out"), print).tables
     (note,) = [note for note in table.notes if "not run" in note]
     assert note.startswith("Lehman et al. (2019): ") and " test;" in note and "'train'" in note
 
@@ -163,7 +163,7 @@ def test_without_a_train_split_each_row_says_so(hub, tmp_path, only):
 @pytest.mark.slow
 def test_three_regimes(hub, tmp_path, only):
     only("carton2020-3", "logistic-regression")
-    (table,) = reproduce(plan(hub, "carton2020-3"), tmp_path / "out", lambda words: None).tables
+    (table,) = reproduce(replace(plan(hub, "carton2020-3"), out=tmp_path / "out"), lambda words: None).tables
     ((left, cells),) = table.rows
     assert left == ("Logistic regression",) and list(cells) == list(TABLES["carton2020-3"].columns)
     # one word decides, and nothing else stands in a rationale
@@ -172,31 +172,33 @@ def test_three_regimes(hub, tmp_path, only):
     regimes = ("eval rationale", "no rationale", "train eval rationale")
     assert sorted(read_score_file(path).system for path in files) == [f"Logistic regression, {one}" for one in regimes]
     assert any("Figure 6" in note for note in table.notes)
-    assert any(note.startswith("Logistic regression: ") and "--encoder" in note for note in table.notes)
+    assert any(note.startswith("Logistic regression: ") and "`encoder`" in note for note in table.notes)
 
 
 @pytest.mark.slow
 def test_human_rationales_under_models(hub, tmp_path, only):
     only("carton2020-figure-2", "logistic-regression", "encoder")
-    (table,) = reproduce(plan(hub, "carton2020-figure-2"), tmp_path / "out", lambda words: None).tables
+    (table,) = reproduce(replace(plan(hub, "carton2020-figure-2"), out=tmp_path / "out"), lambda words: None).tables
     (_, cells), (_, missing) = table.rows
     assert cells["sufficiency"].value > 0.9  # 1 minus a small difference
     assert (
         0 <= cells["comprehensiveness"].low <= cells["comprehensiveness"].value <= cells["comprehensiveness"].high <= 1
     )
     assert missing["accuracy"].value is None
-    assert any(note.startswith("RoBERTa: ") and "--encoder" in note for note in table.notes)
+    assert any(note.startswith("RoBERTa: ") and "`encoder`" in note for note in table.notes)
 
 
 def test_annotators_of_the_release(samples, tmp_path):
     HUB_DATASETS["eraser"].build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
-    own = ReproducePlan("eraser-2", str(tmp_path / "hub" / "eraser"), "movies", corpora=str(samples / "eraser"))
-    (table,) = reproduce(own, tmp_path / "out", print).tables
+    own = ReproducePlan(
+        table="eraser-2", dataset=str(tmp_path / "hub" / "eraser"), config="movies", corpora=str(samples / "eraser")
+    )
+    (table,) = reproduce(replace(own, out=tmp_path / "out"), print).tables
     ((_, cells),) = table.rows
     assert (
         cells["documents"].printed == "96" and cells["f1"].printed == "0.799 ± 0.138" and "±" in str(cells["f1"].value)
     )
-    (table,) = reproduce(replace(own, corpora=""), tmp_path / "other", print).tables
+    (table,) = reproduce(replace(own, corpora="", out=tmp_path / "other"), print).tables
     assert any("human_performance*.jsonl" in note for note in table.notes)
 
 

@@ -15,7 +15,6 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.experiments import roar as module
 from eraser_hub.experiments.roar import RoarPlan, reduced, roar, roar_tables, without_top
 from eraser_hub.samples.plant import planted
-from eraser_hub.systems.train.recipe import Recipe
 
 from ..refusals import refused
 
@@ -38,15 +37,14 @@ def corpus(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def plan(corpus):
-    recipe = Recipe(dataset=str(corpus), config=None, split="train", eval_split="", model="logistic-regression")
-    return RoarPlan(str(corpus), None, "test", recipe, "coefficients", (0.1,))
+def plan(corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("roar") / "out"
+    return RoarPlan(dataset=str(corpus), model="logistic-regression", method="coefficients", out=out, bins=(0.1,))
 
 
 @pytest.fixture(scope="module")
-def done(plan, tmp_path_factory):
-    out = tmp_path_factory.mktemp("roar") / "out"
-    return out, roar(plan, out, lambda words: None)
+def done(plan):
+    return plan.out, roar(plan)
 
 
 def test_the_words_that_decide_are_missed(done):
@@ -66,16 +64,16 @@ def test_the_words_that_decide_are_missed(done):
 def test_what_is_done_is_not_done_again(done, plan, monkeypatch):
     out, result = done
     monkeypatch.setattr(module, "train_model", lambda *words: pytest.fail("trained again"))
-    assert roar(plan, out, lambda words: None) == result
+    assert roar(plan) == result
     assert json.dumps(result)
-    with refused("resume", "--out", "method was 'coefficients', now 'occlusion'", file=out):
-        roar(replace(plan, method="occlusion"), out, lambda words: None)
-    with refused("resume", "--out", "seed was 1, now 2", file=out):
-        roar(replace(plan, recipe=replace(plan.recipe, seed=2)), out, lambda words: None)
+    with refused("resume", "method was 'coefficients', now 'occlusion'", file=out, argument="out"):
+        roar(replace(plan, method="occlusion"))
+    with refused("resume", "seed was 1, now 2", file=out, argument="out"):
+        roar(replace(plan, seed=2))
     (out.parent / "mine").mkdir()
     (out.parent / "mine" / "notes.txt").write_text("mine")
-    with refused("file-exists", "--out", "`roar`", file=out.parent / "mine"):
-        roar(plan, out.parent / "mine", lambda words: None)
+    with refused("file-exists", "`roar`", file=out.parent / "mine", argument="out"):
+        roar(replace(plan, out=out.parent / "mine"))
 
 
 def test_what_is_removed_is_gone_from_both_splits(done, corpus):
@@ -101,12 +99,12 @@ def test_the_top_of_two_documents():
 @pytest.mark.parametrize(
     ("more", "rule", "mentions"),
     [
-        ({"bins": ()}, "option-value", ("--bins", "()")),
-        ({"bins": (0.1, 1.0)}, "option-value", ("--bins", "(0.1, 1.0)")),
-        ({"split": "train"}, "option-conflict", ("--split", "found train")),
+        ({"bins": ()}, "option-value", ("bins", "()")),
+        ({"bins": (0.1, 1.0)}, "option-value", ("bins", "(0.1, 1.0)")),
+        ({"split": "train"}, "option-conflict", ("split", "found train")),
         ({"method": "attention"}, "unsupported", ("--method attention",)),
     ],
 )
 def test_what_is_refused(plan, tmp_path, more, rule, mentions):
     with refused(rule, *mentions):
-        roar(replace(plan, **more), tmp_path / "out", lambda words: None)
+        roar(replace(plan, out=tmp_path / "out", **more))

@@ -228,8 +228,8 @@ def test_unknown_setting() -> None:
         compute(*rows.random_case(0), per_instnace=True)
 
 
-def test_loaded_from_a_file_and_pickled() -> None:
-    metric = evaluate.load(str(ROOT / "metrics" / "eraser_agreement.py"))
+def test_loaded_from_a_file_and_pickled(spaces: Path) -> None:
+    metric = evaluate.load(str(spaces / "eraser_agreement"))
     predictions, references = rows.random_case(3)
     expected = compute(predictions, references)
     metric.add_batch(predictions=predictions[:3], references=references)
@@ -239,8 +239,8 @@ def test_loaded_from_a_file_and_pickled() -> None:
     pickle.dumps(copied)
 
 
-def test_combined_with_faithfulness() -> None:
-    paths = [str(ROOT / "metrics" / f"{name}.py") for name in ("eraser_agreement", "eraser_faithfulness")]
+def test_combined_with_faithfulness(spaces: Path) -> None:
+    paths = [str(spaces / name) for name in ("eraser_agreement", "eraser_faithfulness")]
     both = evaluate.combine(paths)
     predictions, references = rows.random_case(4)
     found = both.compute(predictions=predictions, references=references)
@@ -250,9 +250,8 @@ def test_combined_with_faithfulness() -> None:
     same(found, both.compute())
 
 
-def test_doctests_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    load = evaluate.load
-    monkeypatch.setattr(evaluate, "load", lambda name: load(str(ROOT / "metrics" / f"{name}.py")))
+def test_doctests_run(spaces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(spaces)
     tests = doctest.DocTestParser().get_doctest(EraserAgreement().inputs_description, {}, "inputs", None, None)
     runner = doctest.DocTestRunner()
     runner.run(tests)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import evaluate
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -174,9 +173,8 @@ def test_nothing_to_score() -> None:
         compute([])
 
 
-def test_doctests_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    load = evaluate.load
-    monkeypatch.setattr(evaluate, "load", lambda name: load(str(ROOT / "metrics" / f"{name}.py")))
+def test_doctests_run(spaces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(spaces)
     tests = doctest.DocTestParser().get_doctest(EraserFaithfulness().inputs_description, {}, "inputs", None, None)
     runner = doctest.DocTestRunner()
     runner.run(tests)

@@ -8,21 +8,18 @@ import numpy as np
 import pytest
 
 from eraser_hub.metrics.flat import FlatRecord, Predictions, References, concatenate, pack, unpack
-from eraser_hub.metrics.flatten_rows import Flattener, PredictionFlattener, ReferenceFlattener
+from eraser_hub.metrics.flatten import PREDICTION, REFERENCE, Side, flatten_rows
 from eraser_hub.metrics.offences import Offences
 
 from .eraser_rows import LABELS, random_case
 
 pytestmark = pytest.mark.unit
 
-SIDES = [(Predictions, PredictionFlattener), (References, ReferenceFlattener)]
+SIDES = [(Predictions, PREDICTION), (References, REFERENCE)]
 
 
-def flatten(kind: type[Flattener], rows: list[dict]) -> FlatRecord:
-    flattener = kind(Offences())
-    for row in rows:
-        flattener.add(row)
-    return flattener.finish()
+def flatten(side: Side, rows: list[dict]) -> FlatRecord:
+    return flatten_rows(rows, side, Offences())[0]
 
 
 def same(one: FlatRecord, two: FlatRecord) -> None:
@@ -32,17 +29,17 @@ def same(one: FlatRecord, two: FlatRecord) -> None:
         np.testing.assert_array_equal(first, second, item.name)
 
 
-@pytest.mark.parametrize(("kind", "flattener"), SIDES)
-def test_bytes_and_back(kind: type[FlatRecord], flattener: type[Flattener]) -> None:
+@pytest.mark.parametrize(("kind", "side"), SIDES)
+def test_bytes_and_back(kind: type[FlatRecord], side: Side) -> None:
     rows = random_case(3)[kind is References]
     rows[0]["annotation_id"], rows[1]["annotation_id"] = "a\0", "é \ud800"  # a NUL at the end, half a pair
-    record = flatten(flattener, rows)
+    record = flatten(side, rows)
     same(unpack(kind, pack(record)), record)
-    same(unpack(kind, pack(flatten(flattener, []))), flatten(flattener, []))
+    same(unpack(kind, pack(flatten(side, []))), flatten(side, []))
 
 
-@pytest.mark.parametrize(("kind", "flattener"), SIDES)
-def test_batches_are_one(kind: type[FlatRecord], flattener: type[Flattener]) -> None:
+@pytest.mark.parametrize(("kind", "side"), SIDES)
+def test_batches_are_one(kind: type[FlatRecord], side: Side) -> None:
     """Labels and documents are numbered as in one batch; a label that one batch does not know has no number in it."""
     rows = random_case(4)[kind is References]
     for row in rows[4:]:
@@ -50,4 +47,4 @@ def test_batches_are_one(kind: type[FlatRecord], flattener: type[Flattener]) -> 
         for key in row:
             if key.endswith("classification_scores"):
                 row[key] = {"MIXED": 0.5, LABELS[0]: 0.5}
-    same(concatenate([flatten(flattener, rows[:4]), flatten(flattener, rows[4:])]), flatten(flattener, rows))
+    same(concatenate([flatten(side, rows[:4]), flatten(side, rows[4:])]), flatten(side, rows))

@@ -223,9 +223,9 @@ REFUSED: dict[str, Refusal] = {
     "float offset": Refusal(hard([(1, 3.0)]), "type", f"rationales[0].{HARD}[0].end_token"),
     "bool offset": Refusal(hard([(True, 3)]), "type", f"rationales[0].{HARD}[0].start_token"),
     "string offset": Refusal(hard([("1", 3)]), "type", f"rationales[0].{HARD}[0].start_token"),
-    "huge offset": Refusal(hard([(1, 10**30)]), "range", f"rationales[0].{HARD}", "64 bits"),
+    "huge offset": Refusal(hard([(1, 10**30)]), "range", f"rationales[0].{HARD}[0].end_token", "64 bits"),
     "large offset": Refusal(hard([(1, 2**62)]), "span-bounds", f"rationales.{HARD}", "7", str(2**62)),
-    "no end": Refusal(setting([{"start_token": 1}], *R, HARD), "type", f"rationales[0].{HARD}", "end_token"),
+    "no end": Refusal(setting([{"start_token": 1}], *R, HARD), "type", f"rationales[0].{HARD}[0].end_token", "None"),
     "gold reversed": gold_refusal(gold(0, *first_evidence, "end_token"), "span-order", "evidences.start_token"),
     "gold past the end": gold_refusal(
         gold(8, *first_evidence, "end_token"), "span-bounds", "evidences.end_token", "7", "8"
@@ -284,7 +284,7 @@ REFUSED: dict[str, Refusal] = {
     ),
     "negative probability": Refusal(setting({"NEG": 1.5, "POS": -0.5}, COMP), "probabilities", COMP, "1.5, -0.5"),
     "NaN probability": Refusal(setting({"NEG": NAN, "POS": 0.5}, COMP), "probabilities", COMP, "NaN", command="syntax"),
-    "string probability": Refusal(setting({"NEG": "x", "POS": 0.5}, COMP), "probabilities", COMP, command="type"),
+    "string probability": Refusal(setting({"NEG": "x", "POS": 0.5}, COMP), "probabilities", COMP, "'x'"),
     "sum": Refusal(setting({"NEG": 0.5, "POS": 0.502}, COMP), "probabilities", COMP, "sum to 1", "1.002"),
     "threshold missing": Refusal(
         lambda case: case.second["thresholded_scores"].pop(),
@@ -311,7 +311,7 @@ REFUSED: dict[str, Refusal] = {
     "negative flip": Refusal(setting(-1, "tokens_to_flip"), "range", "tokens_to_flip", "-1"),
     "rationales no list": Refusal(setting({"docid": "d2"}, "rationales"), "type", "rationales"),
     "scores no object": Refusal(
-        setting([0.5, 0.5], "classification_scores"), "probabilities", "classification_scores", command="type"
+        setting([0.5, 0.5], "classification_scores"), "type", "classification_scores", "an object"
     ),
 }
 

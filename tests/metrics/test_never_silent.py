@@ -220,9 +220,8 @@ def test_numbers_as_labels_are_told_once() -> None:
     assert seen.first.instance == "a1" and "\n" not in str(seen.error)
     for row in predictions:
         row["classification"] = 1
-    with refused("type", "found 1", instance="a1", field="classification", total=1) as seen:
+    with refused("type", "found 1", instance="a1", field="classification", total=2):
         EraserFaithfulness().compute(predictions=predictions)
-    assert "\n" not in str(seen.error)
 
 
 # ---------------------------------------------------------------------------------------------------------- odd kinds

@@ -21,7 +21,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.rows import rows_of
-from eraser_hub.publishing.spaces import build_metrics
 
 from ..refusals import refused
 from . import family
@@ -49,28 +48,21 @@ def scores(result):
     return {key: value for key, value in result.items() if isinstance(value, float)}
 
 
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory):
-    out = tmp_path_factory.mktemp("hub")
-    build_metrics(out, NAMES)
-    return out
-
-
 # ------------------------------------------------------------------------------------------- how evaluate loads them
 @each
-def test_loads_by_file_by_folder_and_by_name_with_equal_results(name, hub, monkeypatch):
+def test_loads_by_file_by_folder_and_by_name_with_equal_results(name, spaces, monkeypatch):
     inputs = made_up(name)
     whole = compute(name, *inputs)
-    for path in (METRICS / f"{name}.py", hub / name, hub / name / f"{name}.py"):
+    for path in (spaces / name, spaces / name / f"{name}.py"):
         loaded = evaluate.load(str(path))
         same(loaded.compute(predictions=inputs[0], references=inputs[1]), whole)
-    monkeypatch.chdir(hub)
+    monkeypatch.chdir(spaces)
     same(evaluate.load(name).compute(predictions=inputs[0], references=inputs[1]), whole)
 
 
 @each
-def test_doctests_of_the_module_and_of_its_card_run(name, hub, monkeypatch):
-    monkeypatch.chdir(hub)
+def test_doctests_of_the_module_and_of_its_card_run(name, spaces, monkeypatch):
+    monkeypatch.chdir(spaces)
     card = Path(name, "README.md").read_text(encoding="utf-8")
     blocks = "\n".join(re.findall(r"```python\n(.*?)```", card, flags=re.DOTALL))
     for text in (blocks, MODULES[name]().inputs_description):
@@ -79,9 +71,9 @@ def test_doctests_of_the_module_and_of_its_card_run(name, hub, monkeypatch):
         assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
-def test_the_spaces_import_with_their_siblings_alone(hub):
+def test_the_spaces_import_with_their_siblings_alone(spaces):
     modules = "; ".join(f"import {name}.{name}" for name in NAMES)
-    code = f"import sys; sys.path.insert(0, {str(hub)!r}); {modules}; assert 'eraser_hub' not in sys.modules"
+    code = f"import sys; sys.path.insert(0, {str(spaces)!r}); {modules}; assert 'eraser_hub' not in sys.modules"
     assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
 
 

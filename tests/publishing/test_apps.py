@@ -36,7 +36,7 @@ def app():
 def test_each_metric_has_an_example_that_scores_and_is_drawn(app, name, tmp_path):
     import evaluate
 
-    predictions, references, options, draw = app.EXAMPLES[name]
+    predictions, references, options, draw = app.example_of(Path(app.__file__).parent, name)
     metric = evaluate.load(str(*build_metrics(tmp_path, [name])))
     given = {key: value for key, value in (("predictions", predictions), ("references", references)) if value}
     scores = metric.compute(**given, **options)
@@ -195,7 +195,7 @@ def held(browser, box: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", metric_names())
 def test_the_page_scores_its_example_draws_and_refuses(browser, app, addresses, name):
-    predictions, references, _, _ = app.EXAMPLES[name]
+    predictions, references, _, _ = app.example_of(Path(app.__file__).parent, name)
     url = addresses[name]
     open_page(browser, url)
     assert name in browser.title or name in browser.find_element("tag name", "body").text
@@ -225,7 +225,7 @@ def test_files_fill_the_boxes_and_a_box_stays_small(browser, app, addresses, tmp
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    predictions, references, _, _ = app.EXAMPLES["eraser_agreement"]
+    predictions, references, _, _ = app.example_of(Path(app.__file__).parent, "eraser_agreement")
     renamed = [{**row, "annotation_id": "uploaded"} for row in predictions]
     files = {"predictions": tmp_path / "p.jsonl", "references": tmp_path / "r.parquet"}
     files["predictions"].write_text("\n".join(map(json.dumps, renamed)))

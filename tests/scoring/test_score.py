@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eraser_hub.metrics.flatten_arrow import count_texts
+from eraser_hub.metrics.arrow_columns import count_texts
 from eraser_hub.metrics.tokens import sentence_sizes
 from eraser_hub.scoring.result import nested, run_signature, write_scores
 from eraser_hub.scoring.score import score

@@ -26,12 +26,12 @@ def embeddings_for(path: Path, vocabulary: Vocabulary, seed: int, say: Callable[
         DataError: no such file, another format, a damaged line, none of the words.
     """
     if not path.is_file():
-        raise DataError("--embeddings: no such file", rule="file-missing", file=path)
+        raise DataError("no such file", rule="file-missing", file=path, argument="embeddings")
     wanted = {word.encode() for word in vocabulary.words[len(SPECIAL) :]}
     vectors = keyed_vectors(path, wanted) if path.suffix == ".kv" else text_vectors(path, wanted)
     if not vectors:
-        words = f"--embeddings: expected words of the corpus, found none of {len(wanted)}"
-        raise DataError(words, rule="model", file=path)
+        words = f"expected words of the corpus, found none of {len(wanted)}"
+        raise DataError(words, rule="model", file=path, argument="embeddings")
     width = len(next(iter(vectors.values())))
     random = np.random.default_rng(seed)
     table = random.normal(0, SPREAD, (len(vocabulary.words), width)).astype(np.float32)
@@ -128,15 +128,15 @@ def keyed_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.float3
     try:
         stored = _Reader(io.BytesIO(path.read_bytes())).load()
     except Exception as error:  # pickle raises errors of many types
-        message = f"--embeddings: expected gensim's KeyedVectors, found a file that cannot be read as such: {error}"
-        raise DataError(message, rule="syntax", file=path) from error
+        message = f"expected gensim's KeyedVectors, found a file that cannot be read as such: {error}"
+        raise DataError(message, rule="syntax", file=path, argument="embeddings") from error
     words = getattr(stored, "index_to_key", None) or getattr(stored, "index2word", None)
     beside = path.with_name(path.name + ".vectors.npy")
     table = getattr(stored, "vectors", None)
     if table is None and beside.is_file():
         table = np.load(beside, mmap_mode="r", allow_pickle=False)
     if not isinstance(words, list) or table is None or len(words) != len(table):
-        message = "--embeddings: expected gensim's KeyedVectors with a vector for each word"
-        raise DataError(message, rule="model", file=path)
+        message = "expected gensim's KeyedVectors with a vector for each word"
+        raise DataError(message, rule="model", file=path, argument="embeddings")
     pairs = zip(words, table, strict=True)
     return {word: np.asarray(vector, np.float32) for word, vector in pairs if str(word).encode() in wanted}

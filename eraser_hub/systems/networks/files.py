@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
@@ -21,16 +22,14 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, not_opened, silence
 from eraser_hub.records.atomic import replacing
 from eraser_hub.records.errors import DataError, shown
+from eraser_hub.systems.hyper import Hyper, NetworkHyper
+from eraser_hub.systems.recipe import Recipe, Say
+from eraser_hub.systems.system import SYSTEMS
 
 from .answers import AnswerNetwork
-from .classifiers import AdditiveClassifier, LastStateClassifier, LstmClassifier
 from .embedders import Embedder, EncoderEmbedder, WordEmbedder
 from .embeddings import embeddings_for
-from .lei import Lei
-from .matching import AnswerPointer, MatchLstm
 from .network_model import NetworkModel
-from .sentences import SentenceReader
-from .systems import SYSTEMS, Hyper, LeiHyper, NetworkHyper
 from .token_network import Shape, TokenNetwork
 from .vocabulary import SPECIAL, SubwordLexicon, Vocabulary
 
@@ -38,63 +37,33 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 WEIGHTS, VOCABULARY, ENCODER, CONFIG = "weights.safetensors", "vocabulary.json", "encoder", "config.json"
-CLASSES: dict[str, type[TokenNetwork]] = {
-    "lstm": LstmClassifier,
-    "match-lstm": MatchLstm,
-    "bilstm": LastStateClassifier,
-    "glove-lstm": AdditiveClassifier,
-    "bert-lstm": AdditiveClassifier,
-    "lei": Lei,
-    "lei-unsupervised": Lei,
-    "lehman": SentenceReader,
-}
 NewEmbedder = Callable[[int], Embedder]  # takes the number of layers to train
 
 
-@dataclass(frozen=True, slots=True)
-class VectorSource:
-    """What a new network's vectors come from.
-
-    Attributes:
-        encoder: a transformers folder or Hub id; "" for a table of words.
-        embeddings: a file of word vectors; None for learned ones.
-        trust_remote_code: run the code that the encoder brings along.
-    """
-
-    encoder: str = ""
-    embeddings: Path | None = None
-    trust_remote_code: bool = False
+def network_of(name: str, hyper: Hyper, shape: Shape, new_embedder: NewEmbedder) -> TokenNetwork:
+    """Return an untrained network of the system of that name."""
+    system: Any = SYSTEMS[name]
+    kind: type[TokenNetwork] = resolve_name(system.pointer if shape.answers else system.network)
+    return kind.made(new_embedder, hyper, shape)
 
 
-def network_of(name: str, hyper: NetworkHyper, shape: Shape, new_embedder: NewEmbedder) -> TokenNetwork:
-    """An untrained network of the system of that name."""
-    embedder = new_embedder(hyper.trained_layers)
-    if isinstance(hyper, LeiHyper):
-        return Lei(embedder, hyper, shape, new_embedder(hyper.generator_layers))
-    if shape.answers:
-        return AnswerPointer(embedder, hyper, shape)
-    return CLASSES[name](embedder, hyper, shape)
-
-
-def embedders_from(
-    source: VectorSource, hyper: NetworkHyper, instances: Sequence[Instance], seed: int, say: Callable[[str], None]
-) -> NewEmbedder:
-    """Makes embedders for the words of training instances.
+def embedders_from(recipe: Recipe, hyper: NetworkHyper, instances: Sequence[Instance], say: Say) -> NewEmbedder:
+    """Return what makes embedders for the words of training instances.
 
     Raises:
         DataError: an encoder that cannot be opened, embeddings that cannot be read.
     """
-    if source.encoder:
+    if recipe.encoder:
         import transformers
 
         silence()
         try:
-            tokenizer = load_tokenizer(source.encoder, source.trust_remote_code)
+            tokenizer = load_tokenizer(recipe.encoder, recipe.trust_remote_code)
             lexicon = SubwordLexicon(CutWords(tokenizer))
 
             def encoder() -> PreTrainedModel:
                 opened: PreTrainedModel = transformers.AutoModel.from_pretrained(
-                    source.encoder, trust_remote_code=source.trust_remote_code
+                    recipe.encoder, trust_remote_code=recipe.trust_remote_code
                 )
                 return opened
 
@@ -102,11 +71,12 @@ def embedders_from(
         except DataError:
             raise
         except Exception as error:  # transformers raises many kinds
-            raise not_opened(error, source.encoder) from error
+            raise not_opened(error, recipe.encoder) from error
         return lambda layers: EncoderEmbedder(encoder(), lexicon, hyper.window, layers)
     texts = [words for one in instances for words in (one.query, *one.documents)]
     vocabulary = Vocabulary.of(texts, hyper.lowercase, hyper.min_count)
-    vectors = None if source.embeddings is None else embeddings_for(source.embeddings, vocabulary, seed, say)
+    file = Path(recipe.embeddings) if recipe.embeddings else None
+    vectors = None if file is None else embeddings_for(file, vocabulary, recipe.seed, say)
     width = hyper.embedding_size if vectors is None else vectors.shape[1]
     return lambda layers: WordEmbedder(vocabulary, width, vectors)
 
@@ -152,7 +122,8 @@ def open_network(
     config = _config(folder)
     try:
         name = config["system"]
-        hyper = _hyper(SYSTEMS[name].hyper, {**config["hyper"], **({} if window is None else {"window": window})})
+        system: Any = SYSTEMS[name]
+        hyper = _hyper(system.hyper, {**config["hyper"], **({} if window is None else {"window": window})})
         shape, labels = Shape(**config["shape"]), config["label_names"]
         new_embedder = _empty_embedders(folder, hyper, config["width"], trust_remote_code)
         network = network_of(name, hyper, shape, new_embedder)

@@ -14,18 +14,20 @@ generator must do with that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from eraser_hub.systems.models.lei import LeiHyper
+
 from .classifiers import AdditiveClassifier
 from .embedders import Embedder
 from .layers import Recurrent
 from .readings import PaddedReadings
-from .systems import LeiHyper
 from .token_network import Shape, TaughtReading
 
 
@@ -58,6 +60,10 @@ class Lei(AdditiveClassifier):
     def __init__(self, embedder: Embedder, hyper: LeiHyper, shape: Shape, generators: Embedder) -> None:
         super().__init__(embedder, hyper, shape)
         self.generator = Generator(generators, hyper)
+
+    @classmethod
+    def made(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> Lei:
+        return cls(new_embedder(hyper.trained_layers), hyper, shape, new_embedder(hyper.generator_layers))
 
     def selected(self, batch: PaddedReadings) -> Tensor:
         logits: Tensor = self.generator(batch)

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from eraser_hub.systems.hyper import NetworkHyper
+
 from .embedders import Embedder
 from .layers import Recurrent, masked_softmax
 from .readings import PaddedReadings, SelectedPlaces
-from .systems import NetworkHyper
 from .token_network import Shape, TaughtReading, TokenNetwork
 
 
@@ -38,10 +39,6 @@ class Matching(TokenNetwork):
         self.of_match, self.vector = nn.Linear(size, size, bias=False), nn.Linear(size, 1, bias=False)
         self.cell = nn.LSTMCell(2 * size, size)
         self.dropout = nn.Dropout(hyper.dropout)
-
-    @classmethod
-    def reads_apart(cls, two: bool) -> bool:
-        return two
 
     def _read(self, vectors: Tensor, batch: PaddedReadings) -> tuple[SelectedPlaces, Tensor, Tensor, Tensor]:
         """The text's part, its matched states, the last of them, and the question's states with zeros outside."""

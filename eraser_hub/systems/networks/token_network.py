@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from eraser_hub.systems.hyper import NetworkHyper
+
 from .embedders import Embedder
 from .readings import PaddedReadings, Reading
-from .systems import NetworkHyper
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,9 @@ class TokenNetwork(nn.Module, ABC):
         self.embedder, self.hyper, self.shape = embedder, hyper, shape
 
     @classmethod
-    def reads_apart(cls, two: bool) -> bool:
-        """Whether texts that come in twos are read as two segments."""
-        return False
+    def made(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> TokenNetwork:
+        """Return an untrained network; ``new_embedder`` takes the number of an encoder's layers to train."""
+        return cls(new_embedder(hyper.trained_layers), hyper, shape)
 
     @abstractmethod
     def logits(self, vectors: Tensor, batch: PaddedReadings) -> Tensor:

@@ -244,7 +244,7 @@ def test_an_empty_gold_set_is_a_violation_and_a_partial_golds_rel_ids_are_a_note
 def test_missing_files_are_named(tmp_path: Path, samples: Path) -> None:
     with refused("file-missing", tmp_path / "senti_en", "luge.ai", file=tmp_path):
         build(tmp_path, tmp_path / "hub")
-    with refused("option-missing", "--source", "luge.ai"):
+    with refused("option-missing", "`source`", "luge.ai"):
         DATASET.build(None, out=tmp_path / "hub")
     shutil.copy(samples / "bilingual_perturbation" / "mrc_en", tmp_path / "mrc_en")
     result = build(tmp_path, tmp_path / "hub")

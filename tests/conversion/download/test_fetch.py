@@ -352,7 +352,7 @@ PAGES = {
 def test_what_is_no_archive_is_not_held_to(server, tmp_path, page):
     url, behaviour = server
     behaviour.body = PAGES[page]
-    with refused("syntax", "--source", file="movies.tar.gz"):
+    with refused("syntax", "`source`", file="movies.tar.gz"):
         fetched(url, tmp_path)
     assert not list((tmp_path / "archives").iterdir())
     behaviour.body, behaviour.etag = CORPUS, '"two"'
@@ -434,7 +434,7 @@ def test_a_corpus_that_is_nowhere_says_where_it_was_looked_for(server, tmp_path,
     url, behaviour = server
     behaviour.script = ["404"]
     monkeypatch.setenv("ERASER_HUB_ARCHIVES", url)
-    mentions = ("esnli_flat ", f"{url}/esnli_flat.tar.gz", f"{url}/esnli.tar.gz", "404", "--source")
+    mentions = ("esnli_flat ", f"{url}/esnli_flat.tar.gz", f"{url}/esnli.tar.gz", "404", "`source`")
     with refused("file-missing", *mentions, type=fetch.NotReleased):
         fetch.corpus_folder("esnli_flat", tmp_path, progress=False)
 

@@ -227,7 +227,7 @@ def test_building_one_config_keeps_the_others(samples, tmp_path):
 def test_a_folder_of_someone_else_is_not_replaced(samples, tmp_path):
     (tmp_path / "eraser").mkdir()
     (tmp_path / "eraser" / "thesis.txt").write_text("years of work")
-    with refused("file-exists", "release.json", "--out", file=tmp_path / "eraser"):
+    with refused("file-exists", "release.json", "`out`", file=tmp_path / "eraser"):
         ERASER.build(["cose"], source=samples / "eraser", out=tmp_path)
     assert files(tmp_path) == {"eraser/thesis.txt": b"years of work"}
 

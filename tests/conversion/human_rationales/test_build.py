@@ -130,7 +130,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         names = {"sst": "train.txt,dev.txt,test.txt", "wikiattack": "wiki_attack_dev_rationale.csv"}
         with refused("file-missing", *(names[config] for config in configs or names), file=tmp_path):
             build(tmp_path, tmp_path / "hub", configs)
-    with refused("option-missing", "--source"):
+    with refused("option-missing", "`source`"):
         DATASET.build(None, out=tmp_path / "hub")
 
 

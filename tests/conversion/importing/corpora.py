@@ -13,7 +13,8 @@ from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.own import own_config_of
 from eraser_hub.conversion.eraser.rows import full_rows
 from eraser_hub.conversion.eraser.splits import read_split
-from eraser_hub.conversion.importing.sources import Source, SourceRow
+from eraser_hub.conversion.importing.reader import SourceRow
+from eraser_hub.conversion.importing.sources import Source
 
 Row = dict[str, Any]
 

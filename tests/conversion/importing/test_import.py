@@ -177,7 +177,7 @@ def test_a_tokenizers_folder(tmp_path: Path) -> None:
     (row,) = rows_of(run(rows, SPANS, tmp_path / "out", tokenizer=str(tmp_path)).folder)
     assert eraser_hub.tokens(row)[0] == ["un", "kind", "words", "!"] and row["rationale"] == "kind"
     mentions = ("whitespace", "characters", "tokenizer.json", repr(str(tmp_path / "out")))
-    with refused("option-value", *mentions, field="--tokenizer"):
+    with refused("option-value", *mentions, argument="tokenizer"):
         run(rows, SPANS, tmp_path / "other", tokenizer=str(tmp_path / "out"))
     (tmp_path / "tokenizer.json").write_text("{}")
     with refused("model", file="tokenizer.json"):
@@ -283,7 +283,7 @@ def test_shares_of_one_file(tmp_path: Path) -> None:
     assert all(str((int(name) + 200) % 400) in names for names in one.values() for name in names)
     for share in ("0%", "100%", "x%", "-1%"):
         assert typed(*words, "--split", f"test={share}", "--out", str(tmp_path / "out")).exit_code == 2
-    with refused("option-value", "100%", "{'test': 0.5, 'val': 0.5}", field="--split"):
+    with refused("option-value", "100%", "{'test': 0.5, 'val': 0.5}", argument="split"):
         parted(source([GOOD]), {"test": 0.5, "val": 0.5}, ["tokens"])
 
 
@@ -303,8 +303,8 @@ def test_shares_of_one_file(tmp_path: Path) -> None:
         ({"tokens": ["a", "", "d"]}, "text", "tokens[1]", ("''",)),
         ({"tokens": ["a", "b\nc", "d"]}, "text", "tokens[1]", (repr("b\nc"),)),
         ({"tokens": ["a", None, "d"]}, "text", "tokens[1]", ("None",)),
-        ({"tokens": "a fine film"}, "type", "tokens", ("--text", "'a fine film'")),
-        ({"tokens": None}, "type", "tokens", ("--text", "None")),
+        ({"tokens": "a fine film"}, "type", "tokens", ("`text`", "'a fine film'")),
+        ({"tokens": None}, "type", "tokens", ("`text`", "None")),
         ({"label": None}, "label-missing", "label", ("None",)),
         ({"label": ""}, "label-missing", "label", ("''",)),
         ({"label": []}, "label-missing", "label", ("list",)),
@@ -386,25 +386,25 @@ def test_files_that_are_not_in_order(
 
 def test_no_folder_of_others_is_replaced(tmp_path: Path) -> None:
     target = run([GOOD], MASKS, tmp_path).folder
-    with refused("file-exists", "--force", file="mine"):
+    with refused("file-exists", "`force`", file="mine"):
         run([GOOD], MASKS, tmp_path)
     run([{**GOOD, "label": "new"}], MASKS, tmp_path, force=True)
     assert rows_of(target)[0]["classification"] == 0 and "new" in (target / "corpus.yaml").read_text()
     (target / "corpus.yaml").unlink()
-    with refused("file-exists", "corpus.yaml", "--out", file="mine"):
+    with refused("file-exists", "corpus.yaml", "`out`", file="mine"):
         run([GOOD], MASKS, tmp_path, force=True)
     assert (target / "train.jsonl").is_file()
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "movies", "", ".", "documents", "a b"])
 def test_names_that_no_corpus_can_have(name: str, tmp_path: Path) -> None:
-    with refused("option-value", repr(name), field="--name"):
+    with refused("option-value", repr(name), argument="name"):
         import_corpus({"train": source([GOOD])}, name, MASKS, tmp_path / "out")
 
 
 @pytest.mark.parametrize("splits", [("all",), ("docs",), ("a b",), ("../x",), ("val", "validation")])
 def test_splits_that_no_dataset_can_have(splits: tuple[str, ...], tmp_path: Path) -> None:
-    with refused("option-value", ", ".join(splits), field="--split"):
+    with refused("option-value", ", ".join(splits), argument="split"):
         import_corpus({split: source([GOOD]) for split in splits}, "mine", MASKS, tmp_path)
 
 

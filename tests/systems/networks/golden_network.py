@@ -6,9 +6,9 @@ import torch
 
 from eraser_hub.systems.networks.embedders import WordEmbedder
 from eraser_hub.systems.networks.layers import AdditiveAttention, pooled
-from eraser_hub.systems.networks.systems import SYSTEMS
 from eraser_hub.systems.networks.token_network import Shape, TokenNetwork
 from eraser_hub.systems.networks.vocabulary import Vocabulary
+from eraser_hub.systems.system import SYSTEMS
 
 WORDS = [f"w{number}" for number in range(2, 64)]
 

@@ -17,11 +17,11 @@ from eraser_hub.attribution.settings import ExplainSettings, settings_for
 from eraser_hub.attribution.transformers.question_answering import LONGEST_ANSWER
 from eraser_hub.attribution.work import Job
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.systems.networks.systems import SYSTEMS
+from eraser_hub.systems.data import Data, Training, span_of
 from eraser_hub.systems.networks.vocabulary import Vocabulary
-from eraser_hub.systems.train.data import Data, span_of
-from eraser_hub.systems.train.recipe import ANSWERS, Recipe
-from eraser_hub.systems.train.training import train_model
+from eraser_hub.systems.recipe import ANSWERS, Recipe
+from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.training import train_model
 from tests.attribution.conftest import told
 
 from ...needs import needs
@@ -42,7 +42,7 @@ def _late_imports() -> None:
     from eraser_hub.systems.networks.matching import AnswerPointer
     from eraser_hub.systems.networks.readings import batch_of, read
     from eraser_hub.systems.networks.token_network import Shape, TaughtReading
-    from eraser_hub.systems.train.networks import train_network
+    from eraser_hub.systems.networks.training import train_network
 
 
 THINGS = [f"thing{number}" for number in range(5)]
@@ -85,11 +85,12 @@ def reading(network, one):
 def test_it_learns_to_point_and_to_give_no_answer(tmp_path):
     train, (instances, answers) = data_of(range(300)), data_of(range(1000, 1100))
     recipe = Recipe(
-        "made", None, "train", None, "match-lstm", hyper=(*SMALL, "epochs=12", "hidden_size=32", "learning_rate=0.01")
+        dataset="made", model="match-lstm", hyper=(*SMALL, "epochs=12", "hidden_size=32", "learning_rate=0.01")
     )
     (tmp_path / "work").mkdir()
     data = Data(train, (instances, answers), (), True, answers=True)
-    train_network(recipe, data, {}, tmp_path / "m", tmp_path / "work", lambda words: None)
+    job = Training(recipe, data, tmp_path / "m", tmp_path / "work", lambda words: None)
+    train_network(SYSTEMS["match-lstm"](), job)
     model = open_model(tmp_path / "m", device="cpu")
     settings = settings_for("", "", True, False, kd=0.1, method="attention")
     predictions = list(explain_instances(model, instances, settings, kind="perturbation"))
@@ -202,12 +203,20 @@ def built(samples, tmp_path_factory):
 
 
 def recipe_of(built, config, **more):
-    return Recipe(str(built), config, "test", "test", "match-lstm", hyper=(*SMALL, "epochs=1"), **more)
+    return Recipe(
+        dataset=str(built),
+        config=config,
+        split="test",
+        eval_split="test",
+        model="match-lstm",
+        hyper=(*SMALL, "epochs=1"),
+        **more,
+    )
 
 
 @pytest.mark.parametrize("config", ["mrc_en", "mrc_ch"])
 def test_from_questions_to_scores(built, config, tmp_path):
-    words = list(train_model(recipe_of(built, config), tmp_path / "m", "full", False, say=lambda words: None))
+    words = list(train_model(recipe_of(built, config), tmp_path / "m", say=lambda words: None))
     assert told(words[:1], tmp_path / "m", "match-lstm", "test")
     assert words[1].startswith("answers: F1 ") and words[1].endswith("(6 instances)")
     facts = json.loads((tmp_path / "m" / "model.json").read_text("utf-8"))
@@ -219,26 +228,22 @@ def test_from_questions_to_scores(built, config, tmp_path):
 
 
 def test_where_nothing_can_be_learned_to_answer_it_is_said(built, tmp_path):
-    def train(config="mrc_en", train_on="full", regimes=False, **more):
-        list(train_model(recipe_of(built, config, **more), tmp_path / "m", train_on, regimes, say=print))
+    def train(config="mrc_en", **more):
+        list(train_model(recipe_of(built, config, **more), tmp_path / "m", say=print))
 
-    with refused("label-missing", "--task question-answering", field="answer"):
+    with refused("label-missing", "`task` question-answering", field="answer"):
         train("senti_en", task=ANSWERS)
-    for option, more in (
-        ("--train-on", {"train_on": "rationale"}),
-        ("--regimes", {"regimes": True}),
-        ("--no-query", {"query": False}),
+    for argument, more in (
+        ("train_on", {"train_on": "rationale"}),
+        ("regimes", {"regimes": True}),
+        ("query", {"query": False}),
     ):
-        with refused("option-conflict", f"{option}:", "--task classification"):
+        with refused("option-conflict", "`task` classification", argument=argument):
             train(**more)
-    with refused("option-value", "--set monitor", "'macro_f1'"):
+    with refused("option-value", "`hyper` monitor", "'macro_f1'"):
         train(grid=("monitor=macro_f1",))
     job = replace(recipe_of(built, "mrc_en", task=ANSWERS), model="bilstm")
-    with refused("unsupported", "--task question-answering", "match-lstm", "'bilstm'"):
-        list(train_model(job, tmp_path / "m", "full", False, say=print))
-    words = list(
-        train_model(
-            recipe_of(built, "mrc_en", task="classification"), tmp_path / "c", "full", False, say=lambda words: None
-        )
-    )
+    with refused("unsupported", "`task` question-answering", "match-lstm", "'bilstm'"):
+        list(train_model(job, tmp_path / "m", say=print))
+    words = list(train_model(recipe_of(built, "mrc_en", task="classification"), tmp_path / "c", say=lambda words: None))
     assert words[1].startswith("no-rationale: accuracy")  # whether there is an answer

@@ -46,7 +46,7 @@ def test_text_vectors_of_the_corpus_words(tmp_path, first):
         ("the 1 2\ngood 1\n", "length", ("2", "1"), 2),
         ("the 1 2\ngood 1 x\n", "range", ("2",), 2),
         ("the 1 2\nfilm 1 nan\n", "range", ("2",), 2),
-        ("the 1 2\na 3 4\n", "model", ("--embeddings", "4"), None),
+        ("the 1 2\na 3 4\n", "model", ("embeddings", "4"), None),
     ],
 )
 def test_damaged_text_vectors(tmp_path, content, rule, mentions, line):
@@ -91,11 +91,11 @@ class Evil:
 def test_gensim_s_files_run_no_code(tmp_path, keyed, capsys):
     path = tmp_path / "v.kv"
     path.write_bytes(pickle.dumps(Evil()))
-    with refused("syntax", "--embeddings", "builtins.print", file=path):
+    with refused("syntax", "embeddings", "builtins.print", file=path):
         table(path)
     assert capsys.readouterr().out == ""
     stored = keyed()
     stored.index_to_key, stored.vectors = ["the"], np.zeros((2, 2))
     path.write_bytes(pickle.dumps(stored))
-    with refused("model", "--embeddings", file=path):
+    with refused("model", "embeddings", file=path):
         table(path)

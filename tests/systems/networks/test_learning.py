@@ -13,9 +13,10 @@ from eraser_hub.attribution.open import selects
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.attribution.work import Job
-from eraser_hub.systems.train.data import Data
-from eraser_hub.systems.train.recipe import Recipe
-from eraser_hub.systems.train.training import train_model
+from eraser_hub.systems.data import Data, Training
+from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.training import train_model
 
 from ...needs import needs
 from ...refusals import refused
@@ -28,7 +29,7 @@ def _late_imports() -> None:
     global torch, train_network
     import torch
 
-    from eraser_hub.systems.train.networks import train_network
+    from eraser_hub.systems.networks.training import train_network
 
 
 LABELS = ("NEG", "POS")
@@ -62,10 +63,19 @@ def token_f1(instances, predictions):
 def trained(planted, folder, model, kind="word", query=False, **options):
     """The model after training, the predictions' instances, and what was said."""
     train, test = planted(kind, "train", 240, query), planted(kind, "test", 80, query)
-    recipe = Recipe("planted", None, "train", None, model, hyper=(*SMALL, *options.pop("hyper", ())), **options)
+    recipe = Recipe(
+        dataset="planted",
+        config=None,
+        split="train",
+        eval_split=None,
+        model=model,
+        hyper=(*SMALL, *options.pop("hyper", ())),
+        **options,
+    )
     words: list[str] = []
     (folder / "work").mkdir(parents=True)
-    train_network(recipe, Data(train, test, LABELS, query), {}, folder / "m", folder / "work", words.append)
+    job = Training(recipe, Data(train, test, LABELS, query), folder / "m", folder / "work", words.append)
+    train_network(SYSTEMS[model](), job)
     model = open_model(folder / "m", device="cpu")
     align_labels(model, LABELS)
     return model, test[0], words
@@ -171,8 +181,16 @@ def test_a_model_that_selects_nothing_says_so(planted, tmp_path):
 
 
 def test_explain_erases_a_selector_s_own_rationale_unless_told_otherwise(hub, tmp_path):
-    job = Recipe(str(hub), "movies", "train", "", "lei", hyper=("embedding_size=4", "hidden_size=4"), max_steps=1)
-    list(train_model(job, tmp_path / "m", "full", False, say=lambda words: None))
+    job = Recipe(
+        dataset=str(hub),
+        config="movies",
+        split="train",
+        eval_split="",
+        model="lei",
+        hyper=("embedding_size=4", "hidden_size=4"),
+        max_steps=1,
+    )
+    list(train_model(job, tmp_path / "m", say=lambda words: None))
     assert selects(tmp_path / "m") and not selects(tmp_path)
     job = Job(str(hub), "movies", "val", str(tmp_path / "m"), limit=2)
     for number, (more, options, whose) in enumerate(

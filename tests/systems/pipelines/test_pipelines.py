@@ -16,8 +16,13 @@ from eraser_hub.attribution.models.plain_model import PlainModel
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.metrics.tokens import sentences_of
 from eraser_hub.records.predictions import instances as read_predictions
-from eraser_hub.systems.pipelines.pipeline import RationalePipeline, extract
-from eraser_hub.systems.pipelines.selectors import AttentionSelector, SentenceSelector, best_window
+from eraser_hub.systems.pipelines.pipeline import (
+    AttentionSelector,
+    RationalePipeline,
+    SentenceSelector,
+    best_window,
+    extract,
+)
 from eraser_hub.systems.pipelines.sentences import (
     EVIDENCE,
     SENTENCE_LABELS,
@@ -169,7 +174,7 @@ def test_the_classifier_reads_the_selection_and_nothing_else(sizes, data):
 
 def test_erasing_otherwise_than_by_removal_is_refused():
     model, _ = pipeline()
-    with refused("unsupported", "--erase mask", "--erase remove"):
+    with refused("unsupported", "`erase` mask", "`erase` remove"):
         model.encode(text()).view(np.ones(17, dtype=bool), "mask")
 
 

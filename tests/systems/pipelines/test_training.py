@@ -13,10 +13,10 @@ from eraser_hub.attribution.labels import align_labels
 from eraser_hub.attribution.open import selects
 from eraser_hub.attribution.settings import settings_for
 from eraser_hub.samples.plant import CUES, FILLER
-from eraser_hub.systems.networks.systems import hyper_of
+from eraser_hub.systems.data import Data, Training
 from eraser_hub.systems.pipelines.sentences import sentence_bounds
-from eraser_hub.systems.train.data import Data
-from eraser_hub.systems.train.recipe import Recipe
+from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.system import SYSTEMS
 from tests.attribution.conftest import told, word_tokenizer
 
 from ...needs import needs
@@ -28,10 +28,17 @@ pytestmark = needs("torch")
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
     global pipelines
-    from eraser_hub.systems.train import pipelines
+    from eraser_hub.systems.pipelines import training as pipelines
 
 
 LABELS = ("NEG", "POS")
+
+
+def pipeline_of(recipe, data, out, folder, say, share=0.1):
+    """Train a recipe's pipeline."""
+    SYSTEMS[recipe.model]().fit(Training(recipe, data, out, folder, say, share=lambda: share))
+
+
 SMALL = ("embedding_size=12", "hidden_size=12", "patience=0", "dropout=0", "learning_rate=0.02")
 
 
@@ -69,10 +76,18 @@ def data_of(planted, size=160):
 def train(planted, folder, model, **options):
     """Train on planted words; the opened model, the test instances, and what was said."""
     data, test = data_of(planted, options.pop("size", 160))
-    recipe = Recipe("planted", None, "train", None, model, window=options.pop("window", None), **options)
+    recipe = Recipe(
+        dataset="planted",
+        config=None,
+        split="train",
+        eval_split=None,
+        model=model,
+        window=options.pop("window", None),
+        **options,
+    )
     words: list[str] = []
     (folder / "work").mkdir(parents=True, exist_ok=True)
-    pipelines.train_pipeline(recipe, data, {}, folder / "m", folder / "work", words.append, share=lambda: 0.02)
+    pipeline_of(recipe, data, folder / "m", folder / "work", words.append, 0.02)
     opened = open_model(folder / "m", device="cpu")
     align_labels(opened, LABELS)
     return opened, test, words
@@ -142,10 +157,10 @@ def test_a_stopped_training_goes_on_after_the_stage_that_was_done(planted, tmp_p
     whole, test, _ = train(planted, tmp_path / "whole", "lehman", **options)
     real = pipelines.train_network
 
-    def stopped(recipe, data, facts, *rest):
-        if facts["stage"] == "classifier":
+    def stopped(system, training):
+        if training.facts["stage"] == "classifier":
             raise KeyboardInterrupt
-        real(recipe, data, facts, *rest)
+        real(system, training)
 
     monkeypatch.setattr(pipelines, "train_network", stopped)
     with pytest.raises(KeyboardInterrupt):
@@ -166,21 +181,19 @@ def test_the_best_of_a_grid_is_kept_by_the_whole_pipeline(planted, tmp_path, mon
     assert config["hyper"]["learning_rate"] == 0.02
     assert [one["settings"] for one in facts["grid"]] == [["learning_rate=1e-6"], ["learning_rate=0.02"]]
     worst, first = (one["accuracy"] for one in facts["grid"])
-    assert worst < first and told(words, "--grid", "learning_rate=0.02", "best", f"accuracy: {first:.4f}")
+    assert worst < first and told(words, "`grid`", "learning_rate=0.02", "best", f"accuracy: {first:.4f}")
 
     def stop(words):
-        if words.startswith("--grid: 2 of 2"):
+        if words.startswith("`grid`: 2 of 2"):
             raise KeyboardInterrupt
 
     data, _ = data_of(planted, 80)
-    job = Recipe(
-        "planted", None, "train", None, "lehman", **{name: options[name] for name in ("epochs", "hyper", "grid")}
-    )
+    job = Recipe(dataset="planted", model="lehman", **{name: options[name] for name in ("epochs", "hyper", "grid")})
     said = list[str]()
     for recipe, say in ((job, stop), (replace(job, resume=True), said.append)):
         (tmp_path / "b").mkdir(exist_ok=True)
         with suppress(KeyboardInterrupt):
-            pipelines.train_pipeline(recipe, data, {}, tmp_path / "c", tmp_path / "b", say, share=lambda: 0.02)
+            pipeline_of(recipe, data, tmp_path / "c", tmp_path / "b", say, 0.02)
     assert sum(told([line], "identifier", "before the stop") for line in said) == 1  # of the first combination alone
     for name in ("identifier", "classifier"):
         files = [tmp_path / folder / name / "weights.safetensors" for folder in ("a/m", "c")]
@@ -190,25 +203,23 @@ def test_the_best_of_a_grid_is_kept_by_the_whole_pipeline(planted, tmp_path, mon
 def test_a_pipeline_s_grid_needs_something_to_choose_by(planted, tmp_path):
     data, _ = data_of(planted, 8)
     bare = Data(data.train, ([], []), LABELS, False)
-    recipe = Recipe("d", None, "train", None, "lehman", grid=("clip=1,2",))
-    with refused("option-missing", "--grid", "--eval-split"):
-        pipelines.train_pipeline(recipe, bare, {}, tmp_path / "m", tmp_path, print, share=lambda: 0.1)
+    recipe = Recipe(dataset="d", model="lehman", grid=("clip=1,2",))
+    with refused("option-missing", "`eval_split`", argument="grid"):
+        pipeline_of(recipe, bare, tmp_path / "m", tmp_path, print, 0.1)
 
 
 def test_what_cannot_be_trained_is_refused(planted, tmp_path):
     for model in ("bert-to-bert", "fresh"):
-        with refused("option-missing", "--encoder", model):
-            hyper_of(model, "", {})
+        with refused("option-missing", model, argument="encoder"):
+            SYSTEMS[model]().hyper_of(Recipe(dataset="d", model=model))
     with refused("option-value", "extractor", "top-k, contiguous", "'best'"):
-        hyper_of("fresh", "x", {}, ["extractor=best"])
+        SYSTEMS["fresh"]().hyper_of(Recipe(dataset="d", model="fresh", encoder="x", hyper=("extractor=best",)))
     with refused("option-value", "sentences", "1", "0"):
-        hyper_of("lehman", "", {}, ["sentences=0"])
+        SYSTEMS["lehman"]().hyper_of(Recipe(dataset="d", model="lehman", hyper=("sentences=0",)))
     data, _ = data_of(planted, 8)
     bare = Data(([one.rationale_only() for one in data.train[0]], data.train[1]), ([], []), LABELS, False)
     with refused("span-missing", "lehman", "8"):
-        pipelines.train_pipeline(
-            Recipe("d", None, "train", None, "lehman"), bare, {}, tmp_path / "m", tmp_path, print, share=lambda: 0.1
-        )
+        pipeline_of(Recipe(dataset="d", model="lehman"), bare, tmp_path / "m", tmp_path, print)
 
 
 def test_a_damaged_pipeline_is_said(planted, tmp_path):
@@ -225,9 +236,9 @@ def test_with_a_query_the_reader_asks(planted, tmp_path):
     data, _ = data_of(planted, 16)
     asked = [dataclasses.replace(one, query=("Is", "it", "?")) for one in data.train[0]]
     data = Data((asked, data.train[1]), ([], []), LABELS, True)
-    recipe = Recipe("planted", None, "train", None, "lehman", epochs=1.0, hyper=SMALL)
+    recipe = Recipe(dataset="planted", model="lehman", epochs=1.0, hyper=SMALL)
     (tmp_path / "w").mkdir()
-    pipelines.train_pipeline(recipe, data, {}, tmp_path / "m", tmp_path / "w", lambda words: None, share=lambda: 0.1)
+    pipeline_of(recipe, data, tmp_path / "m", tmp_path / "w", lambda words: None, 0.1)
     model = open_model(tmp_path / "m", device="cpu")
     align_labels(model, LABELS)
     assert model.uses_query

@@ -1,0 +1,127 @@
+"""How many functions of the project a call runs through, from the user's line to the result.
+
+python -m benchmarks.hops            prints a row for each journey: functions, files, the bar, whether it holds
+python -m benchmarks.hops score      one journey, and every function that it went through
+
+A function counts once, however often it is called. Comprehensions and lambdas count to the function that holds them;
+what runs when a module is imported does not count.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "samples"
+# journey -> the most functions it may go through
+BARS = {"compute": 100, "score": 220, "build": 200, "explain": 180, "train": 307}
+INNER = ("<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<module>")
+
+
+def functions_of(action: Callable[[], Any], folders: tuple[Path, ...]) -> set[tuple[str, str]]:
+    """Return (file, function) of each function below the folders that the action runs through."""
+    seen: set[CodeType] = set()
+
+    def look(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            seen.add(frame.f_code)
+
+    sys.setprofile(look)
+    try:
+        action()
+    except SystemExit as stopped:
+        if stopped.code:
+            raise
+    finally:
+        sys.setprofile(None)
+    found = ((Path(code.co_filename).resolve(), _name(code).replace(".<locals>", "")) for code in seen)
+    inside = ((path, name) for path, name in found if any(path.is_relative_to(folder) for folder in folders))
+    return {(str(path), name) for path, name in inside if not name.endswith(INNER) and not _is_class_body(name, seen)}
+
+
+def _name(code: CodeType) -> str:
+    return getattr(code, "co_qualname", code.co_name)  # Python 3.10 has no qualified names
+
+
+def _is_class_body(name: str, seen: set[CodeType]) -> bool:
+    return any(_name(code) == name and not code.co_flags & 0x1 for code in seen)  # CO_OPTIMIZED: a function
+
+
+def verb(*words: str) -> Callable[[], None]:
+    """Return a call of the command line."""
+    from eraser_hub.__main__ import main
+
+    def run() -> None:
+        sys.argv = ["eraser-hub", *words]
+        main()
+
+    return run
+
+
+def compute(folder: Path) -> tuple[Callable[[], None], tuple[Path, ...]]:
+    """Return ``evaluate.load(..).compute`` of a Space, and where its files lie."""
+    import evaluate
+
+    from eraser_hub.publishing.spaces import build_metrics
+
+    space = build_metrics(folder, ["eraser_agreement"])[0]
+    example = json.loads((space / "example.json").read_text("utf-8"))
+    metric = evaluate.load(str(space))
+    home = Path(sys.modules[type(metric).__module__].__file__ or "").parent
+
+    def run() -> None:
+        metric.compute(predictions=example["predictions"], references=example["references"])
+
+    return run, (home,)
+
+
+def journey(name: str, folder: Path) -> set[tuple[str, str]]:
+    """Return the functions of one journey."""
+    if name == "compute":
+        return functions_of(*compute(folder))
+    data, hub, model = SAMPLES / "eraser" / "movies", folder / "hub", folder / "model"
+    build = ("build", "eraser", "--source", str(SAMPLES / "eraser"), "--config", "movies", "--out", str(hub))
+    train = ("train", "--dataset", str(hub / "eraser"), "--config", "movies", "--model", "logistic-regression")
+    words = {
+        "build": build,
+        "score": (
+            *("score", "--data-dir", str(data), "--split", "val", "--results"),
+            str(SAMPLES / "predictions" / "eraser" / "movies.val.jsonl"),
+        ),
+        "train": (*train, "--out", str(model)),
+        "explain": (
+            *("explain", "--dataset", str(hub / "eraser"), "--config", "movies", "--split", "val", "--quiet"),
+            *("--model", str(model), "--method", "occlusion", "--out", str(folder / "out.jsonl")),
+        ),
+    }
+    before = {"train": [build], "explain": [build, words["train"]]}.get(name, [])
+    for step in before:
+        subprocess.run([sys.executable, "-m", "eraser_hub", *step], check=True, capture_output=True)
+    folders = tuple(ROOT / each for each in ("eraser_hub", "metrics", "conversion", "datasets_scripts"))
+    return functions_of(verb(*words[name]), folders)
+
+
+def main() -> None:
+    """Print the journeys, or the functions of one."""
+    if len(sys.argv) > 1:
+        with tempfile.TemporaryDirectory() as folder:
+            for path, name in sorted(journey(sys.argv[1], Path(folder))):
+                print(f"{Path(path).name}: {name}")
+        return
+    for name, bar in BARS.items():
+        command = [sys.executable, "-m", "benchmarks.hops", name]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        lines = [line for line in done.stdout.splitlines() if ".py: " in line]
+        files = {line.partition(": ")[0] for line in lines}
+        print(f"{name:8} {len(lines):4} functions of {len(files):3} files, at most {bar}: {len(lines) <= bar}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""``bilingual_perturbation``: the benchmark's files -> a Hub dataset folder -> the files again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.conversion.checks import Finding, Tally
+from eraser_hub.conversion.small_dataset import ConfigTables, ConfigWords, Row, SmallDataset, Sources, ends_of
+from eraser_hub.papers import paper
+from eraser_hub.records.built import BuiltDataset
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.tables import Tables
+
+from . import DATASET
+from .check import NOTES, look_at_relations, look_at_row, repeated_texts
+from .configs import CONFIGS, PerturbationConfig
+from .format import read_gold, read_public
+from .join import Joined, join
+from .rows import SCHEMA, row_of, table_of
+from .sources import HOMEPAGE, find_sources
+from .statistics import LANGUAGES, TASKS, card_tables, tables
+
+SPLIT = "test"
+
+
+class BilingualPerturbationVerbs(SmallDataset):
+    """Six public files and their gold files."""
+
+    facts = DATASET
+    schema = SCHEMA
+    whole = ("id", "tokens", "sample_type", "rel_ids[]", "rationale_ids[]", "has_gold")
+    citation = paper("wang_2022").citation
+    wanted = (
+        f"DIR, a folder that holds {' '.join(CONFIGS)} (and gold files such as senti_ch_golden.jsonl); "
+        f"their authors give them out at {HOMEPAGE}"
+    )
+    words = {  # noqa: RUF012 - never written to
+        name: ConfigWords(
+            f"{TASKS[config.task].capitalize()} in {LANGUAGES[config.language]}: original and perturbed examples, "
+            "with rationale sets of tokens where the gold file was at hand.",
+            {"label": config.label_names},
+            HOMEPAGE,
+        )
+        for name, config in CONFIGS.items()
+    }
+    notes = NOTES
+    related = ("id", "sample_type", "rel_ids", "original_id", "has_gold")
+
+    def find(self, source: Path, configs: Sequence[str] | None = None) -> Sources:
+        """Look for public and gold files."""
+        return find_sources(source, configs)
+
+    def splits(self, files: Mapping[str, Path]) -> Iterable[str]:
+        """Return the one split; the files are the public and the gold one."""
+        return (SPLIT,)
+
+    def read(self, config: str, sources: Sources, notes: list[str]) -> ConfigTables:
+        """Read rows, and the files' lines as released: the same facts are spelled in many ways."""
+        paths = sources.files[config]
+        joined = load_examples(paths, CONFIGS[config])
+        notes += [f"{config}: {report}" for report in joined.reports]
+        files: list[dict[str, Any]] = []
+        records: list[tuple[str, int, str]] = []
+        for kind, path in paths.items():
+            name = path.relative_to(sources.root[config]).as_posix()
+            lines = [record for example in joined.examples if (record := getattr(example, kind)) is not None]
+            files.append({"file": name, "kind": kind, **ends_of(path), "lines": len(lines)})
+            records += sorted((name, record.line, record.text) for record in lines)
+        rows = [row_of(example, CONFIGS[config]) for example in joined.examples]
+        return ConfigTables({SPLIT: table_of(rows)}, files, records)
+
+    def exported(self, out: Path, config: str) -> Path:
+        """Return ``out``: the files have names of their own."""
+        return out
+
+    def lines(
+        self, config: str, file: Mapping[str, Any], kept: Mapping[int, str], built: Callable[[], BuiltDataset]
+    ) -> list[str]:
+        """Return the released lines, all of which are kept."""
+        if sorted(kept) != list(range(1, file["lines"] + 1)):
+            message = f"expected the {file['lines']} lines of {file['file']}, found {len(kept)}"
+            raise DataError(message, rule="length")
+        return [kept[number] for number in sorted(kept)]
+
+    def look_at_row(self, row: Row, config: str, tally: Tally) -> None:
+        """Check what one row shows."""
+        look_at_row(row, CONFIGS[config], tally)
+
+    def look_at_rows(self, rows: Sequence[Row], tally: Tally) -> None:
+        """Check what relates rows to one another."""
+        look_at_relations(rows, tally)
+
+    def leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
+        """Return the texts that occur more than once as an original, under different ids."""
+        return repeated_texts(built, config, splits)
+
+    def stats(self, folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
+        """Return Table 3 of a built folder; ``raw`` tells no more."""
+        return tables(folder, self.whole, configs)
+
+    def card_tables(self, folder: Path) -> Mapping[str, str]:
+        """Return the tables of the card."""
+        return card_tables(folder, self.whole)
+
+
+def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> Joined:
+    """Return the examples of a configuration out of its files.
+
+    Raises:
+        DataError: an offence in a file, with its line; a file without a record.
+    """
+    readers = {"public": read_public, "gold": read_gold}
+    records: dict[str, Any] = {kind: list(readers[kind](path, config)) for kind, path in files.items()}
+    for kind, path in files.items():
+        if not records[kind]:
+            raise DataError("expected a record a line, found an empty file", rule="empty", file=path, line=1)
+    public, gold = (files.get(kind) for kind in readers)
+    return join(records.get("public"), records.get("gold"), config, public_file=public, gold_file=gold)
+
+
+VERBS = BilingualPerturbationVerbs()

@@ -1,0 +1,40 @@
+"""The verbs of ``eraser``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from eraser_hub.conversion.dataset import Verbs
+from eraser_hub.records.built import open_built
+
+from .build import build_eraser
+from .check import check_eraser
+from .configs import CONFIGS
+from .export import export_eraser
+from .own import own_folders
+from .release import configs_of
+from .sources import is_raw
+from .statistics import eraser_statistics
+
+
+class EraserVerbs(Verbs):
+    """Each verb stands in a module of its own."""
+
+    build = staticmethod(build_eraser)
+    export = staticmethod(export_eraser)
+    check = staticmethod(check_eraser)
+    stats = staticmethod(eraser_statistics)
+
+    def is_built(self, folder: Path) -> bool:
+        """Return whether it holds anything but raw files: the errors then say what is amiss with it."""
+        return not is_raw(folder)
+
+    def further_configs(self, folder: Path) -> Collection[str]:
+        """Return the corpora of one's own in the folder."""
+        if is_raw(folder):
+            return list(own_folders(folder))
+        return [name for name in configs_of(open_built(folder)) if name not in CONFIGS]
+
+
+VERBS = EraserVerbs()

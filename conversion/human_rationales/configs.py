@@ -1,4 +1,0 @@
-"""The configurations of ``human_rationales``."""
-
-CONFIGS = ("sst", "wikiattack")
-DEFAULT_CONFIG = "sst"

@@ -1,0 +1,170 @@
+"""``human_rationales``: sentiment trees and WikiAttack's masks -> a Hub dataset folder -> the files again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from eraser_hub.conversion.checks import Finding, Tally, repeated
+from eraser_hub.conversion.small_dataset import ConfigTables, ConfigWords, Row, SmallDataset, Sources, ends_of
+from eraser_hub.papers import paper
+from eraser_hub.records.built import BuiltDataset
+from eraser_hub.records.errors import DataError, shown
+from eraser_hub.records.tables import Tables
+
+from . import DATASET
+from .rows import LABEL_NAMES, SCHEMA, tree_rows, wikiattack_rows
+from .sentiment_trees import NEUTRAL, parse_tree, rationale_scores
+from .sources import RATIONALES_URL, SST_URL, find_human_rationales
+from .statistics import card_tables, tables
+from .wikiattack import (
+    RATIONALE_COLUMNS,
+    comment_tokens,
+    format_rationale,
+    read_attacks,
+    read_comments,
+    read_rationales,
+)
+
+
+class HumanRationalesVerbs(SmallDataset):
+    """SST's trees and WikiAttack's CSVs."""
+
+    facts = DATASET
+    schema = SCHEMA
+    whole = ("id", "tokens[]", "rationale_mask", "rationale_scores", "rationale_ratio", "position")
+    citation = paper("carton_2020").citation
+    wanted = (
+        f"DIR with sst/trees/train.txt dev.txt test.txt ({SST_URL}) or "
+        f"wikiattack/wiki_attack_dev_rationale.csv wiki_attack_test_rationale.csv ({RATIONALES_URL})"
+    )
+    words = {  # noqa: RUF012 - never written to
+        "sst": ConfigWords(
+            "English sentiment trees: a sentence's label, and as rationale the phrases that explain it.",
+            LABEL_NAMES["sst"],
+            "https://nlp.stanford.edu/sentiment/",
+        ),
+        "wikiattack": ConfigWords(
+            "English comments on Wikipedia talk pages, with what people highlighted as a personal attack.",
+            LABEL_NAMES["wikiattack"],
+            RATIONALES_URL,
+        ),
+    }
+    notes = {  # noqa: RUF012
+        "no text": "the comments file was not at hand; masks alone",
+        "no label": "the annotations were not at hand",
+        "empty mask": "the comment has no token",
+    }
+
+    def find(self, source: Path, configs: Sequence[str] | None = None) -> Sources:
+        """Look for tree files and CSVs."""
+        return find_human_rationales(source, configs)
+
+    def read(self, config: str, sources: Sources, notes: list[str]) -> ConfigTables:
+        """Read a configuration; a split whose trees are all neutral has no rows, and a note says so."""
+        paths = sources.files[config]
+        if config == "sst":
+            parts = {split: tree_rows(path) for split, path in paths.items()}
+        else:
+            wanted = {record.comment_id for path in paths.values() for record in read_rationales(path)}
+            texts, votes = (sources.beside.get(kind) for kind in ("comments", "annotations"))
+            comments = None if texts is None else read_comments(texts, wanted)
+            attacks = None if votes is None else read_attacks(votes, wanted)
+            parts = {split: wikiattack_rows(path, comments, attacks, texts) for split, path in paths.items()}
+        files: list[dict[str, Any]] = []
+        records: list[tuple[str, int, str]] = []
+        for split, part in parts.items():
+            path, name = paths[split], paths[split].relative_to(sources.root[config]).as_posix()
+            kept = {"split": split if part.rows else None, **ends_of(path), "lines": part.lines}
+            files.append({"file": name, **kept, "skipped": part.skipped})
+            records += [(name, line, text) for line, text in part.records]
+            notes += [f"{path}: {count} {reason}" for reason, count in part.skipped.items()]
+            notes += [f"{path}: no row is left for the split {split}"] * (not part.rows)
+        splits = {name: pa.Table.from_pylist(part.rows, schema=SCHEMA) for name, part in parts.items() if part.rows}
+        if not splits:
+            message = "expected a tree whose root is not neutral, found none"
+            raise DataError(message, rule="empty", file=next(iter(paths.values())))
+        return ConfigTables(splits, files, records)
+
+    def lines(
+        self, config: str, file: Mapping[str, Any], kept: Mapping[int, str], built: Callable[[], BuiltDataset]
+    ) -> list[str]:
+        """Return the lines of a tree file or a CSV; a line that was written otherwise is kept whole, at its number."""
+        rows = built().rows(config, file["split"]) if file["split"] else []
+        if config == "sst":
+            trees = iter(rows)  # the lines between them are neutral trees
+            numbers = range(1, len(rows) + len(kept) + 1)
+            return [kept[number] if number in kept else next(trees)["tree"] for number in numbers]
+        lines = [kept.get(1, ",".join(RATIONALE_COLUMNS))]
+        number = 2
+        for row in rows:
+            text = kept.get(number, format_rationale(row["id"], row["rationale_mask"]))
+            lines.append(text)
+            number += text.count("\n") + 1
+        return lines
+
+    def export_notes(self, configs: Sequence[str]) -> list[str]:
+        """Say that WikiAttack's comments, which come from another release, are not written back."""
+        note = "wikiattack: masks alone; comments and annotations are files of another release"
+        return [note] * ("wikiattack" in configs)
+
+    def look_at_row(self, row: Row, config: str, tally: Tally) -> None:
+        """Check that masks fit tokens, trees fit rows, derived columns are derived."""
+        where = f"id {row['id']}"
+        mask, tokens = row["rationale_mask"], row["tokens"]
+        if tokens is None or row["text"] is None:
+            tally.add("no text", 1, [where])
+        elif len(tokens) != len(mask):
+            tally.add("mask and tokens differ in length", 1, [f"{where}: {len(mask)} and {len(tokens)}"])
+        elif "".join(row["text"].split()) != "".join("".join(token.split()) for token in tokens):
+            tally.add("tokens do not spell the text", 1, [f"{where}: {shown(' '.join(tokens))}"])
+        elif config == "wikiattack" and comment_tokens(row["text"]) != tokens:
+            tally.add("tokens are not those of the text", 1, [where])
+        if [score > 0 for score in row["rationale_scores"]] != mask:
+            tally.add("mask and scores differ", 1, [where])
+        if row["label"] is None:
+            tally.add("no label", 1, [where])
+        if not mask:
+            tally.add("empty mask", 1, [where])
+        elif abs(row["rationale_ratio"] - sum(mask) / len(mask)) > 1e-6:
+            tally.add("rationale_ratio", 1, [f"{where}: {row['rationale_ratio']}"])
+        if config == "sst":
+            _look_at_tree(row, where, tally)
+
+    def leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
+        """Return the texts that stand in more than one split, or more than once in one."""
+        texts = (
+            (row["text"], f"{split} {row['id']}")
+            for split in splits
+            for row in built.rows(config, split, ("id", "text"))
+            if row["text"]
+        )
+        return repeated(f"{config}: the same text several times", texts)
+
+    def stats(self, folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
+        """Return Table 2 and Figure 1 of a built folder; ``raw`` tells no more."""
+        return tables(folder, configs)
+
+    def card_tables(self, folder: Path) -> Mapping[str, str]:
+        """Return the tables of the card."""
+        return card_tables(folder)
+
+
+def _look_at_tree(row: Row, where: str, tally: Tally) -> None:
+    try:
+        tree = parse_tree((row["tree"] or "").removesuffix("\r"))
+    except DataError as error:
+        tally.add("tree", 1, [f"{where}: {error}"])
+        return
+    if list(tree.tokens) != row["tokens"] or rationale_scores(tree) != row["rationale_scores"]:
+        tally.add("tree and row differ", 1, [where])
+    if tree.sentiment == NEUTRAL:
+        tally.add("neutral root", 1, [where])
+    elif (tree.sentiment, int(tree.sentiment > NEUTRAL)) != (row["sentiment"], row["label"]):
+        tally.add("label", 1, [f"{where}: {row['label']}, the root says {tree.sentiment}"])
+
+
+VERBS = HumanRationalesVerbs()

@@ -1,0 +1,42 @@
+"""What a reader of foreign data is: a format of files, and the rows in a file."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+
+class SourceRow(NamedTuple):
+    """A row: its line in the file (or its number, from 1), its key where the source is an object of rows, its cells."""
+
+    number: int
+    key: str | None
+    cells: Mapping[str, Any]
+
+
+class Reader(ABC):
+    """A format of files; a class for each, in `readers`, or a plug-in's entry point in ``eraser_hub.readers``.
+
+    Attributes:
+        suffixes: what the names of its files end in.
+        path: the file.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @abstractmethod
+    def rows(self) -> Iterator[SourceRow]:
+        """Read the file's rows in order.
+
+        Raises:
+            DataError: at the first place that is none of the format, with file and line.
+        """
+
+    def classes(self) -> Mapping[str, tuple[str, ...]]:
+        """Return column -> the names of a ClassLabel's numbers, where the format has such names."""
+        return {}

@@ -1,0 +1,1 @@
+"""The formats that an import reads, one a module."""

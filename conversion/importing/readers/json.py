@@ -1,0 +1,42 @@
+"""JSON: a list of rows, or an object whose values are rows; or lines, as many a .json holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from eraser_hub.conversion.importing.reader import Reader, SourceRow
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.json_lines import describe, strict_value
+from eraser_hub.records.lines import reading
+
+from .json_lines import JsonLines
+
+
+class Json(Reader):
+    """A list of rows, an object of rows, or lines."""
+
+    suffixes = (".json",)
+
+    def rows(self) -> Iterator[SourceRow]:
+        """Read the rows; those of an object have its keys."""
+        path = self.path
+        with reading(path):
+            data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        first, _, rest = data.partition(b"\n")
+        if rest.strip() and first.strip().startswith(b"{") and first.strip().endswith(b"}"):
+            yield from JsonLines(path).rows()
+            return
+        value = strict_value(data, file=path, number=1)
+        rows: Iterable[tuple[str | None, object]]
+        if isinstance(value, dict):
+            by_key = all(isinstance(each, dict) for each in value.values())
+            rows = value.items() if by_key else [(None, value)]
+        elif isinstance(value, list):
+            rows = ((None, each) for each in value)
+        else:
+            message = f"expected a list of rows, or an object of rows, found {describe(value)}"
+            raise DataError(message, rule="type", file=path)
+        for number, (key, row) in enumerate(rows, 1):
+            if not isinstance(row, dict):
+                raise DataError(f"expected an object, found {describe(row)}", rule="type", file=path, line=number)
+            yield SourceRow(number, key, row)

@@ -1,0 +1,44 @@
+"""Parquet, with the names of the labels where `datasets` wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eraser_hub.conversion.features import class_names
+from eraser_hub.conversion.importing.reader import Reader, SourceRow
+from eraser_hub.records.built import batches
+from eraser_hub.records.errors import DataError, first_line, shown
+from eraser_hub.records.lines import reading
+
+
+class Parquet(Reader):
+    """A table."""
+
+    suffixes = (".parquet",)
+
+    def rows(self) -> Iterator[SourceRow]:
+        """Read the rows by their numbers."""
+        rows = (row for table in batches([self.path]) for row in table.to_pylist())
+        return (SourceRow(number, None, row) for number, row in enumerate(rows, 1))
+
+    def classes(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the names that `datasets` wrote into the file's schema."""
+        from datasets import Features
+
+        path = self.path
+        try:
+            with reading(path):
+                schema = pq.read_schema(path)
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"cannot be read as Parquet ({first_line(error)})", rule="syntax", file=path) from None
+        if len(set(schema.names)) < len(schema.names):
+            raise DataError(f"expected each column once, found {shown(schema.names, 200)}", rule="key-twice", file=path)
+        if b"huggingface" not in (schema.metadata or {}):
+            return {}
+        try:
+            return dict(class_names(Features.from_arrow_schema(schema)))
+        except Exception:  # what another version of datasets wrote; the numbers are then labels by themselves
+            return {}

@@ -1,0 +1,109 @@
+"""What each experiment does, on what and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from eraser_hub.records.options import NotNegative, Option, Options, Revision, Seed, Split
+from eraser_hub.systems.recipe import Recipe, Say
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproducePlan(Options):
+    """What is reproduced, on what and how.
+
+    Attributes:
+        table: eraser-2, eraser-3, eraser-4, carton2020-3 or carton2020-figure-2.
+        dataset: The built dataset: its folder, or its id on the Hub.
+        config: The configuration, e.g. movies.
+        split: The split that is scored; by default test, or validation where test has no labels.
+        encoder: Of the rows that need one: a transformers folder or Hub id; there is no default.
+        embeddings: Of the rows over words: a file of word vectors; else learned ones.
+        corpora: eraser-2: raw corpora with the release's files of human performance.
+        fast: Small sizes; the table says which.
+        out: Keeps what is done; by default reproduce/TABLE-CONFIG.
+    """
+
+    table: str
+    dataset: str = "hub/eraser"
+    config: str
+    split: str = ""
+    encoder: str = ""
+    embeddings: str = ""
+    corpora: str = ""
+    fast: bool = False
+    seed: Seed = 1
+    out: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceArguments(ReproducePlan):
+    """What is reproduced, of which state of the dataset.
+
+    Attributes:
+        say: Called with each line of progress.
+    """
+
+    revision: Revision = None
+    say: Annotated[Say | None, Option(python_only=True)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoarPlan(Options):
+    """What is removed from what.
+
+    Attributes:
+        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
+        model: What to train, as of `train`: logistic-regression, bilstm, an encoder, ..
+        method: Whose scores rank the tokens, as of `explain`.
+        out: Folder for models, predictions and reduced texts; a stopped run goes on there.
+        config: Config; by default the dataset's default config.
+        train_split: Split to train on.
+        bins: Shares of the tokens to remove; by default 1, 5, 10, 20 and 50 per cent.
+        limit: So many texts of either split, drawn by seed with each label's share.
+        epochs: Networks: epochs.
+        max_steps: Networks: stop after so many steps (0: by epochs).
+    """
+
+    dataset: str
+    model: str
+    method: str
+    out: Path
+    config: str | None = None
+    split: Split = "test"
+    train_split: str = "train"
+    bins: Annotated[tuple[float, ...] | None, Option(commas=True, percent=True)] = None
+    limit: Annotated[int | None, Option(min=2)] = None
+    epochs: Annotated[float | None, Option(min=0)] = None
+    max_steps: NotNegative | None = None
+    seed: Seed = 1
+
+    @property
+    def recipe(self) -> Recipe:
+        """How the model of the whole texts is trained."""
+        return Recipe(
+            dataset=self.dataset,
+            config=self.config,
+            split=self.train_split,
+            eval_split="",
+            model=self.model,
+            epochs=self.epochs,
+            max_steps=self.max_steps,
+            seed=self.seed,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkPlan(Options):
+    """Whom the scores are asked about, and how much.
+
+    Attributes:
+        fast: Fewer texts, masks and beams: about a minute.
+        models: Whom the scores are asked about; trained ones need the extra explain.
+    """
+
+    fast: bool = False
+    models: Literal["closed-form", "trained", "all"] = "closed-form"
+    seed: Seed = 1

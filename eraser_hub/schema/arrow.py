@@ -1,0 +1,65 @@
+"""Records as Arrow types and as the features of `datasets`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from .record import Field, Record
+
+_ARROW = {
+    "text": pa.string(),
+    "id": pa.string(),
+    "label": pa.string(),
+    "whole": pa.int64(),
+    "number": pa.float64(),
+    "flag": pa.bool_(),
+}
+
+
+def arrow_type(field: Field, labels: Sequence[str], only: Collection[str] = ()) -> pa.DataType:
+    """Return the Arrow type of a field.
+
+    Args:
+        labels: the keys of probabilities by label, which become a struct.
+        only: of a record, the fields that its struct has; () for all.
+    """
+    if field.record is not None:
+        inner = [one for one in field.record.values() if not only or one.name in only]
+        kind = pa.struct([(one.name, arrow_type(one, labels)) for one in inner])
+    elif field.kind == "probabilities":
+        kind = pa.struct([(label, pa.float64()) for label in labels])
+    else:
+        kind = _ARROW[field.kind]
+    for _ in range(field.depth):
+        kind = pa.list_(kind)
+    return kind
+
+
+def features(record: Record, names: Collection[str] = ()) -> dict[str, Any]:
+    """Return a record as the features of `datasets`.
+
+    Args:
+        names: the fields; () for all.
+    """
+    import datasets
+
+    # labels are each dataset's own, and a struct would have to name them; datasets before 4.1 has no Json
+    by_label = datasets.Json() if hasattr(datasets, "Json") else datasets.Value("string")
+
+    def feature(field: Field) -> Any:
+        if field.record is not None:
+            inner: Any = {name: feature(one) for name, one in field.record.items()}
+        else:
+            inner = (
+                by_label
+                if field.kind == "probabilities"
+                else datasets.Value(str(_ARROW[field.kind]).replace("double", "float64"))
+            )
+        for _ in range(field.depth):
+            inner = [inner]
+        return inner
+
+    return {name: feature(field) for name, field in record.items() if not names or name in names}

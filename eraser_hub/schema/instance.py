@@ -1,0 +1,282 @@
+"""An instance of a predictions file: what a model says about one annotation, and what the scores read of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .record import Field, Id, Probabilities, Record, column, describe
+
+# how far from 1 the probabilities may sum
+PROBABILITY_SLACK = 1e-3
+ANSWERED = "answered"  # the outcome of an instance that a model gave an answer for
+
+
+@dataclass(kw_only=True)
+class SpanRecord:
+    """Tokens of a document, counted from its start."""
+
+    start_token: int = column("the first token", unit="tokens", low=0, required=True)
+    end_token: int = column("the token behind the last one", unit="tokens", low=1, required=True)
+
+
+@dataclass(kw_only=True)
+class RationaleRecord:
+    """A predicted rationale in one document."""
+
+    docid: Id = column("a document of the annotation; each one once", required=True)
+    hard_rationale_predictions: list[SpanRecord] | None = column(
+        "the predicted spans; they may touch and not overlap", scores="exact match, token, IOU and sentence P/R/F1"
+    )
+    soft_rationale_predictions: list[float] | None = column(
+        "one number a token, on any scale; higher is more important", scores="AUPRC, AP, ROC-AUC"
+    )
+    soft_sentence_predictions: list[float] | None = column(
+        "one number a sentence; a sentence is predicted from 0.5 on (`--sentence-threshold`)",
+        scores="the same for sentences, sentence P/R/F1",
+    )
+
+
+@dataclass(kw_only=True)
+class ErasedRecord:
+    """A model's probabilities on inputs without some tokens, and on these tokens alone."""
+
+    comprehensiveness_classification_scores: Probabilities | None = column("probabilities without the tokens")
+    sufficiency_classification_scores: Probabilities | None = column("probabilities on the tokens alone")
+
+
+@dataclass(kw_only=True)
+class _Threshold:
+    threshold: float = column("the share of tokens that is erased", low=0, high=1, required=True)
+
+
+@dataclass(kw_only=True)
+class ThresholdedScores(ErasedRecord, _Threshold):
+    """Probabilities when the most important tokens are erased."""
+
+
+@dataclass(kw_only=True)
+class _Occlusion:
+    occlusion_rate: float = column("the share of the rationale's tokens that is left out", low=0, high=1, required=True)
+    trial: int | None = column("which of several draws of these tokens this is")
+
+
+@dataclass(kw_only=True)
+class OccludedScores(ErasedRecord, _Occlusion):
+    """Probabilities when the rationale lacks a share of its tokens."""
+
+
+@dataclass(kw_only=True)
+class AopcBounds:
+    """The least and the greatest AOPC of all rankings."""
+
+    lower: float | None = column("the least AOPC", low=-1, high=1, name="comprehensiveness_lower")
+    upper: float | None = column("the greatest AOPC", low=-1, high=1, name="comprehensiveness_upper")
+    comprehensiveness: float | None = column(
+        "the ranking's own AOPC (without: that over the thresholds)", low=-1, high=1, name="comprehensiveness_bounded"
+    )
+    sufficiency_lower: float | None = column("the least AOPC of sufficiency", low=-1, high=1, name="sufficiency_lower")
+    sufficiency_upper: float | None = column(
+        "the greatest AOPC of sufficiency", low=-1, high=1, name="sufficiency_upper"
+    )
+    sufficiency: float | None = column("the ranking's own", low=-1, high=1, name="sufficiency_bounded")
+    method: str | None = column("how the bounds were found")
+    beam: int | None = column("how many orders were followed together")
+
+
+@dataclass(kw_only=True)
+class SoftScores:
+    """Soft comprehensiveness and sufficiency of an instance."""
+
+    comprehensiveness: float | None = column("of this instance", low=0, high=1, name="soft_comprehensiveness")
+    sufficiency: float | None = column("of this instance", low=0, high=1, name="soft_sufficiency")
+    draws: int | None = column("over how many masks (0: all)")
+    standard_error: float | None = column("of the mean over masks")
+
+
+@dataclass(kw_only=True)
+class QuoteRecord:
+    """A language model's quote, and where it stands."""
+
+    text: str | None = column("the quote as the model gave it")
+    status: str | None = column(
+        "exact, normalised, fuzzy, ambiguous, not_found or empty", scores="in_text, invented .."
+    )
+    docid: Id | None = column("the document that it was found in")
+    start_token: int | None = column("its first token there", unit="tokens", low=0, scores="coverage")
+    end_token: int | None = column("the token behind its last one", unit="tokens", low=1, scores="coverage")
+    similarity: float | None = column("of the quote and the text at this place", low=0, high=1)
+
+
+@dataclass(kw_only=True)
+class AskedAgain:
+    """A language model's answer to a changed question."""
+
+    kind: str | None = column("redacted, removed, random, alone or simulated: what was changed")
+    classification: str | None = column("the label that it answered", scores="label_flip .., simulatability")
+    outcome: str | None = column('"answered", or why there is no answer')
+
+
+_FROM_TRAINING = "how far the model's state lies from those of training texts, on "
+_ENTROPY = "the model's predictive entropy on "
+_INPUTS = {
+    "whole": "the whole input",
+    "comprehensiveness": "the input without the rationale",
+    "sufficiency": "the rationale alone",
+}
+_ON_WHOLE, _WITHOUT, _ALONE = _INPUTS.values()
+
+
+@dataclass(kw_only=True)
+class InstanceRecord:
+    """A model's output for one annotation."""
+
+    annotation_id: Id = column("which annotation this answers; each one once", required=True)
+    rationales: list[RationaleRecord] | None = column("one rationale a document", scores="agreement")
+    classification: str | None = column("the predicted label", scores="accuracy, macro F1")
+    classification_scores: Probabilities | None = column(
+        "probabilities on the whole input", low=0, high=1, scores="everything below"
+    )
+    comprehensiveness_classification_scores: Probabilities | None = column(
+        "the same without the hard rationale", low=0, high=1, scores="comprehensiveness"
+    )
+    sufficiency_classification_scores: Probabilities | None = column(
+        "the same on the hard rationale alone", low=0, high=1, scores="sufficiency"
+    )
+    null_classification_scores: Probabilities | None = column(
+        "the same on an empty input", low=0, high=1, scores="`normalized_fidelity`"
+    )
+    thresholded_scores: list[ThresholdedScores] | None = column(
+        "erased at each share of tokens", scores="the AOPC scores"
+    )
+    tokens_to_flip: float | None = column(
+        "top tokens that had to go until the label changed", unit="tokens", low=0, scores="tokens_to_flip_ratio"
+    )
+    random_rationales: list[ErasedRecord] | None = column(
+        "the same for random rationales of this length", scores="chance: p-value, win rate, effect size"
+    )
+    occluded_scores: list[OccludedScores] | None = column(
+        "rationales with a share of their tokens occluded", scores="fidelity curves"
+    )
+    aopc_bounds: AopcBounds | None = column("the least and the greatest AOPC of all orders", scores="naopc_*")
+    soft_scores: SoftScores | None = column("soft comprehensiveness and sufficiency", scores="soft_*")
+    leave_one_out: list[float] | None = column(
+        "p(label) minus p without the token, one number a soft score, documents one after the other", scores="tau_loo"
+    )
+    sensitivity_max: float | None = column("of this instance", low=0, scores="sensitivity_max")
+    infidelity: float | None = column("of this instance", low=0, scores="infidelity")
+    infidelity_normalized: float | None = column("of this instance", low=0, scores="infidelity_normalized")
+    distance_whole: float | None = column(_FROM_TRAINING + _ON_WHOLE, low=0, scores="distance_whole")
+    distance_comprehensiveness: float | None = column(
+        _FROM_TRAINING + _WITHOUT, low=0, scores="distance_comprehensiveness"
+    )
+    distance_sufficiency: float | None = column(_FROM_TRAINING + _ALONE, low=0, scores="distance_sufficiency")
+    entropy_whole: float | None = column(_ENTROPY + _ON_WHOLE, unit="nats", low=0, scores="entropy_whole")
+    entropy_comprehensiveness: float | None = column(
+        _ENTROPY + _WITHOUT, unit="nats", low=0, scores="entropy_comprehensiveness"
+    )
+    entropy_sufficiency: float | None = column(_ENTROPY + _ALONE, unit="nats", low=0, scores="entropy_sufficiency")
+    outcome: str | None = column('"answered", or why a model gave no answer')
+    quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
+    asked_again: list[AskedAgain] | None = column(
+        "answers to changed questions", scores="label_flip .., simulatability"
+    )
+
+
+INSTANCE: Record = describe(InstanceRecord)
+
+# {label: probability} of an instance: the name in flat arrays -> the field; `ERASED` are those of an erased input
+SCORE_FIELDS = {
+    "full": "classification_scores",
+    "comprehensiveness": "comprehensiveness_classification_scores",
+    "sufficiency": "sufficiency_classification_scores",
+    "null": "null_classification_scores",
+}
+ERASED = ("comprehensiveness", "sufficiency")
+HARD_FIELD = "hard_rationale_predictions"
+
+
+class SoftField(NamedTuple):
+    """Scores of a rationale, one for each unit of its document."""
+
+    field: str
+    unit: str
+    prefix: str  # of the result's keys
+
+
+SOFT_FIELDS = {
+    "soft": SoftField("soft_rationale_predictions", "tokens", ""),
+    "sentence": SoftField("soft_sentence_predictions", "sentences", "sentence_"),
+}
+
+
+class ListField(NamedTuple):
+    """A list of erased inputs; entries' probabilities stand in ``ENTRY_comprehensiveness``, ``ENTRY_sufficiency``."""
+
+    field: str
+    entry: str
+
+
+LIST_FIELDS = {
+    "thresholds": ListField("thresholded_scores", "threshold"),
+    "draws": ListField("random_rationales", "draw"),
+}
+# the matrices with a column per label
+LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.values() for side in ERASED))
+OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, AGAIN_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
+AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
+DISTANCES, ENTROPIES = (tuple(f"{what}_{where}" for where in _INPUTS) for what in ("distance", "entropy"))
+
+
+class NumberField(NamedTuple):
+    """A number of an instance: the field, or the field of a record in it; its least and greatest value."""
+
+    path: tuple[str, ...]
+    low: float
+    high: float
+
+    @property
+    def field(self) -> str:
+        """The path as messages show it."""
+        return ".".join(self.path)
+
+
+def _number_fields() -> dict[str, NumberField]:
+    """Return the numbers of an instance that scores read, by the names that the scores have for them."""
+    numbers: dict[str, tuple[tuple[str, ...], Field]] = {}
+    for one in INSTANCE.values():
+        if one.kind == "number" and not one.depth:
+            numbers[one.name] = (one.name,), one
+        for inner in (one.record or {}).values() if not one.depth else ():
+            if inner.facts["name"]:
+                numbers[inner.facts["name"]] = (one.name, inner.name), inner
+    infinite = float("inf")
+    return {
+        name: NumberField(path, one.facts["low"], infinite if one.facts["high"] is None else one.facts["high"])
+        for name, (path, one) in numbers.items()
+    }
+
+
+NUMBER_FIELDS = _number_fields()
+# the numbers that stand in an instance itself, and those of each record in it
+PLAIN_NUMBERS = tuple(number.path[0] for number in NUMBER_FIELDS.values() if len(number.path) == 1)
+OBJECT_NUMBERS = {
+    name: tuple(number.path[1] for number in NUMBER_FIELDS.values() if number.path[0] == name)
+    for name in (AOPC_BOUNDS, SOFT_MASKS)
+}
+# what `eraser_faithfulness` reads of an instance
+READ_BY_FAITHFULNESS = (
+    "annotation_id",
+    "classification",
+    *(field for side, field in SCORE_FIELDS.items() if side != "null"),
+    *(several.field for several in LIST_FIELDS.values()),
+    *OBJECT_NUMBERS,
+    LEAVE_ONE_OUT,
+    *PLAIN_NUMBERS,
+    "rationales",
+)
+# the objects, and what they say besides of how their numbers were found
+OBJECT_FIELDS = {
+    AOPC_BOUNDS: {"method": str, "beam": int},
+    SOFT_MASKS: {"draws": int, "standard_error": float},
+}

@@ -1,0 +1,215 @@
+"""Fine-tune a transformers encoder as a sequence classifier or for multiple choice.
+
+A document longer than the window gives one training example per window (without overlap), each with the document's
+label; when explaining, windows overlap and their probabilities are averaged. A multiple-choice example holds one input
+for each answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.transformers.devices import doubled
+from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel, CutChoices, answers_of
+from eraser_hub.attribution.transformers.pieces import Window
+from eraser_hub.attribution.transformers.sequence_model import SequenceModel
+from eraser_hub.attribution.transformers.words import load_tokenizer, not_opened, silence
+from eraser_hub.papers.presets import preset
+
+from .data import Labelled, Training
+from .evaluation import figures_of
+from .fitting import Objective, fit
+from .folder import saving, write_facts
+from .hyper import Hyper
+from .recipe import CLASSIFICATION, MULTIPLE_CHOICE, Recipe, Task
+from .system import FineTuning
+
+Row = dict[str, Any]  # what a collator takes: input_ids, attention_mask, token_type_ids, labels
+
+
+def train_encoder(system: FineTuning, training: Training) -> None:
+    """Train and save a classifier that ``explain`` opens.
+
+    Where the recipe leaves the task open, it is multiple choice for queries that hold an answer for each label.
+
+    Raises:
+        DataError: the model cannot be opened; what :func:`fit` raises.
+    """
+    recipe, data = training.recipe, training.data
+    task: Task = recipe.task
+    if task == "auto":
+        # CoS-E's labels are letters that stand for another answer in every question
+        chooses = data.uses_query and _all_choices(data.train[0], data.label_names)
+        task = MULTIPLE_CHOICE if chooses else CLASSIFICATION
+    facts = {**training.facts, "task": task}
+    if preset(recipe.paper).choices.query_last:
+        facts["query_last"] = True
+    finetune(replace(training, recipe=replace(recipe, task=task), facts=facts), system.hyper)
+
+
+def _all_choices(instances: Sequence[Instance], label_names: Sequence[str]) -> bool:
+    """Return whether every query holds one answer for each label, ``[sep]`` between."""
+    return len(label_names) > 1 and all(len(answers_of(one)) == len(label_names) for one in instances)
+
+
+def finetune(training: Training, hyper: Hyper) -> None:
+    """Train and save a classifier of a task that is decided.
+
+    Args:
+        training: of a recipe whose ``model`` is a local folder or Hub id of an encoder (its classification head may be
+            missing), and whose ``task`` is classification or multiple-choice (the query holds an answer for each label,
+            ``[sep]`` between).
+        hyper: its hyper-parameters; those of the recipe go before them.
+    """
+    import transformers
+
+    recipe, data, out, say = training.recipe, training.data, training.out, training.say
+    silence()
+    transformers.set_seed(recipe.seed)
+    chooses = recipe.task == MULTIPLE_CHOICE
+    model = _untrained(recipe, data.label_names, data.uses_query, bool(training.facts.get("query_last")))
+    train, validation = (_training_rows(model, part, data.label_names) for part in (data.train, data.validation))
+    say(
+        f"{sum(map(len, train))} {'questions' if chooses else 'windows'} of at most {model.window} sub-words from "
+        f"{len(train)} instances"
+    )
+    pad = transformers.DataCollatorWithPadding(model.tokenizer)
+    collate = _questions(pad, len(data.label_names)) if chooses else pad
+    hyper = replace(hyper, **recipe.options())  # type: ignore[arg-type]
+    if hyper.max_steps:
+        hyper = replace(hyper, warmup_steps=min(hyper.warmup_steps, hyper.max_steps // 10))
+    objective = FinetuningObjective(model, train, validation, collate, data.draw, hyper.batch_size)
+    progress = fit(objective, hyper, recipe.seed, training.folder, say)
+    facts = {"base": Path(recipe.model).name, "steps": progress.step, "window": recipe.window, "seed": recipe.seed}
+    with saving(out):
+        model.network.eval()
+        out.mkdir(parents=True, exist_ok=True)
+        # what `train` left in this folder before would be opened in the new model's place
+        (out / "model.skops").unlink(missing_ok=True)
+        model.network.save_pretrained(out)
+        model.tokenizer.save_pretrained(out)
+        write_facts({**training.facts, **facts}, out)
+
+
+class FinetuningObjective(Objective[Row]):
+    """The network's own loss on windows of texts, or on questions with an input for each answer."""
+
+    def __init__(
+        self,
+        model: SequenceModel,
+        train: Sequence[list[Row]],
+        validation: Sequence[list[Row]],
+        collate: Callable[[list[Row]], dict[str, Tensor]],
+        draw: Callable[[int], NDArray[np.int64]] | None = None,
+        batch_size: int = 16,
+    ) -> None:
+        self.network, self.device = model.network, model.device
+        self._train, self._validation, self._draw = train, validation, draw
+        self._collate, self._batch_size = collate, batch_size
+
+    def examples(self, epoch: int) -> Sequence[Row]:
+        instances = self._train if self._draw is None else [self._train[number] for number in self._draw(epoch)]
+        return [row for rows in instances for row in rows]
+
+    def size(self, example: Row) -> int:
+        first = example["input_ids"]
+        return max(map(len, first)) if isinstance(first[0], list) else len(first)
+
+    def loss(self, batch: Sequence[Row]) -> Tensor:
+        return self._outputs(batch).loss  # type: ignore[no-any-return]
+
+    def _outputs(self, batch: Sequence[Row]) -> Any:
+        inputs = {name: tensor.to(self.device) for name, tensor in self._collate(list(batch)).items()}
+        return self.network(**inputs)
+
+    def validate(self) -> dict[str, float]:
+        """By instance: the probabilities of its windows are averaged, as in use."""
+        rows = [(number, row) for number, rows in enumerate(self._validation) for row in rows]
+        if not rows:
+            return {}
+        rows.sort(key=lambda pair: -self.size(pair[1]))
+        sums: Tensor | None = None
+        for start in range(0, len(rows), self._batch_size):
+            numbers, batch = zip(*rows[start : start + self._batch_size], strict=True)
+            values = torch.softmax(doubled(self._outputs(batch).logits), dim=-1).cpu()
+            if sums is None:
+                sums = values.new_zeros((len(self._validation), values.shape[1]))
+            sums.index_add_(0, torch.tensor(numbers), values)
+        assert sums is not None
+        probabilities = sums / sums.sum(dim=1, keepdim=True)
+        labels = torch.tensor([rows[0]["labels"] for rows in self._validation])
+        loss = -probabilities.gather(1, labels[:, None]).clamp(min=1e-12).log().mean()
+        figures = figures_of(labels.tolist(), probabilities.argmax(dim=1).tolist())
+        return {**figures, "loss": float(loss)}
+
+
+def _untrained(recipe: Recipe, label_names: Sequence[str], uses_query: bool, query_last: bool) -> SequenceModel:
+    """The adapter of an encoder with a new head; it cuts the training examples."""
+    import transformers
+
+    head: dict[str, Any] = {
+        "num_labels": len(label_names),
+        "id2label": dict(enumerate(label_names)),
+        "label2id": {label: number for number, label in enumerate(label_names)},
+    }
+    try:
+        if recipe.task == MULTIPLE_CHOICE:
+            network = transformers.AutoModelForMultipleChoice.from_pretrained(
+                recipe.model, ignore_mismatched_sizes=True, trust_remote_code=recipe.trust_remote_code
+            )
+        else:
+            network = transformers.AutoModelForSequenceClassification.from_pretrained(
+                recipe.model, ignore_mismatched_sizes=True, trust_remote_code=recipe.trust_remote_code, **head
+            )
+        tokenizer = load_tokenizer(recipe.model, recipe.trust_remote_code)
+    except Exception as error:  # transformers raises many kinds
+        raise not_opened(error, recipe.model) from error
+    more: dict[str, Any] = {"window": recipe.window, "description": Path(recipe.model).name, "precision": "float32"}
+    if recipe.task != MULTIPLE_CHOICE:
+        return SequenceModel(network, tokenizer, uses_query=uses_query, query_last=query_last, **more)
+    model = ChoiceModel(network, tokenizer, **more)
+    model.label_names = tuple(label_names)
+    return model
+
+
+def _training_rows(model: SequenceModel, part: Labelled, label_names: Sequence[str]) -> list[list[Row]]:
+    """Each instance's examples: its windows, or a question with one input for every answer."""
+    examples = []
+    for one, name in zip(*part, strict=True):
+        encoded, label = model.encode(one), label_names.index(name)
+        if isinstance(encoded, CutChoices):
+            choices = [_row(window, model.tokenizer) for window in encoded.whole()]
+            examples.append([{**{name: [row[name] for row in choices] for name in choices[0]}, "labels": label}])
+        else:
+            windows = encoded.whole(overlap=False)
+            examples.append([{**_row(window, model.tokenizer), "labels": label} for window in windows])
+    return examples
+
+
+def _row(window: Window, tokenizer: Any) -> Row:
+    row = {"input_ids": window.ids.tolist(), "attention_mask": [1] * len(window.ids)}
+    if "token_type_ids" in tokenizer.model_input_names:
+        row["token_type_ids"] = window.types.tolist()
+    return row
+
+
+def _questions(pad: Callable[[list[Row]], Any], answers: int) -> Callable[[list[Row]], dict[str, Any]]:
+    """A collator of questions, each with as many inputs as answers: shape (questions, answers, sub-words)."""
+
+    def collate(batch: list[Row]) -> dict[str, Any]:
+        flat = [
+            {name: row[name][answer] for name in row if name != "labels"} for row in batch for answer in range(answers)
+        ]
+        inputs = {name: tensor.view(len(batch), answers, -1) for name, tensor in pad(flat).items()}
+        return {**inputs, "labels": torch.tensor([row["labels"] for row in batch])}
+
+    return collate

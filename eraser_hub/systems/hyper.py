@@ -1,0 +1,146 @@
+"""Hyper-parameters: how a system is trained, with the type and the range of each; nothing here needs PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import product
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+from msgspec import Meta
+
+from eraser_hub.records.errors import DataError, shown
+
+MOST_TRIALS = 100
+LARGEST = 1e12  # of a number: far above what trains, and far below what float32 cannot multiply
+Value = int | float | str | bool
+Size = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(ge=0, lt=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Hyper:
+    """How a system is trained; a system with further hyper-parameters extends it.
+
+    The type of a field says what values it takes: a number is at least 0, a ``Size`` at least 1, a ``Share`` below 1, a
+    ``Literal`` one of its values.
+
+    Attributes:
+        epochs: at most so many.
+        max_steps: at most so many steps; 0: as many as ``epochs`` ask for.
+        batch_size: examples a step.
+        learning_rate: Adam's.
+        weight_decay: AdamW's, decoupled; 0 gives Adam.
+        warmup_steps: the learning rate grows over so many steps.
+        linear_decay: and falls in a line to 0 at the last.
+        patience: epochs without a better validation score after which training stops; 0: none stops it.
+        monitor: the validation score that chooses the best weights.
+        clip: largest norm of the gradient; 0: any.
+    """
+
+    epochs: float = 20.0
+    max_steps: int = 0
+    batch_size: Size = 16
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    warmup_steps: int = 0
+    linear_decay: bool = False
+    patience: int = 5
+    monitor: Literal["accuracy", "macro_f1", "loss"] = "accuracy"
+    clip: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name, hint in get_type_hints(type(self), include_extras=True).items():
+            expected = _broken(hint, getattr(self, name))
+            if expected:
+                raise DataError(f"{name}: expected {expected} found {shown(getattr(self, name))}", rule="option-value")
+
+    def with_settings(self, settings: Sequence[str]) -> dict[str, Value]:
+        """Return hyper-parameters from ``NAME=VALUE``, each of its field's type.
+
+        Raises:
+            DataError: a name that is none of the fields (it lists these), a value of another type.
+        """
+        names, values = [field.name for field in fields(self)], dict[str, Value]()
+        for setting in settings:
+            name, _, text = setting.partition("=")
+            if name not in names:
+                words = f"expected NAME=VALUE with a name among {', '.join(names)}; found {shown(setting)}"
+                raise DataError(words, rule="option-value", argument="hyper")
+            values[name] = _parsed(name, text, getattr(self, name))
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkHyper(Hyper):
+    """Of networks over words.
+
+    Attributes:
+        embedding_size: width of learned embeddings; a file of embeddings and an encoder have widths of their own.
+        hidden_size: of the LSTM, in each direction.
+        dropout: share of values that are dropped in training.
+        lowercase: words are lower-cased before they are looked up.
+        min_count: words that occur less often in the training text are unknown words.
+        window: sub-words that go through an encoder together; a longer text begins anew there.
+        trained_layers: so many of the encoder's last layers are trained, the others stay as they are.
+    """
+
+    embedding_size: Size = 300
+    hidden_size: Size = 128
+    dropout: Share = 0.2
+    lowercase: bool = True
+    min_count: Size = 1
+    window: Size = 512
+    trained_layers: int = 2
+
+
+def _broken(hint: Any, value: Any) -> str:
+    """Return what a field of that type expects, where the value is not that; else ""."""
+    choices = get_args(hint)
+    if isinstance(value, str):
+        return "" if value in choices else f"one of {', '.join(choices)};"
+    limits = [one for one in choices if isinstance(one, Meta)]
+    if limits and limits[0].lt is not None and not limits[0].ge <= value < limits[0].lt:
+        return "a share from 0 to below 1,"
+    if limits and limits[0].lt is None and value < limits[0].ge:
+        return f"at least {limits[0].ge},"
+    return "" if 0 <= value <= LARGEST else f"a number from 0 to {LARGEST:g},"
+
+
+def _parsed(name: str, text: str, like: Value) -> Value:
+    """Return a hyper-parameter's value from its text, of the type of ``like``."""
+    try:
+        if isinstance(like, bool):
+            return {"true": True, "false": False}[text.lower()]
+        return type(like)(text)
+    except (KeyError, ValueError):
+        kind = "true or false" if isinstance(like, bool) else {int: "an integer", float: "a number"}[type(like)]
+        raise DataError(f"`hyper` {name}: expected {kind}, found {shown(text)}", rule="option-value") from None
+
+
+def grid_of(grid: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return every combination of a grid's values as ``NAME=VALUE``, the last name changing fastest.
+
+    >>> grid_of(["hidden_size=100,200", "clip=5"])
+    [('hidden_size=100', 'clip=5'), ('hidden_size=200', 'clip=5')]
+
+    Args:
+        grid: ``NAME=VALUE,VALUE,..`` each; of none there is one empty combination.
+
+    Raises:
+        DataError: not of that form, a name or a value twice, more than :data:`MOST_TRIALS` combinations.
+    """
+    rows, names = list[list[str]](), set[str]()
+    for one in grid:
+        name, _, text = one.partition("=")
+        values = text.split(",")
+        if not name or not all(values) or name in names or len(set(values)) < len(values):
+            words = f"expected each NAME=VALUE,VALUE,.. once and different values, found {shown(one)}"
+            raise DataError(words, rule="option-value", argument="grid")
+        names.add(name)
+        rows.append([f"{name}={value}" for value in values])
+    trials = list(product(*rows))
+    if len(trials) > MOST_TRIALS:
+        words = f"expected at most {MOST_TRIALS} combinations, found {len(trials)}"
+        raise DataError(words, rule="option-value", argument="grid")
+    return trials

@@ -1,0 +1,1 @@
+"""The systems, one in each module."""

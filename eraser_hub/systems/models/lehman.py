@@ -1,0 +1,37 @@
+"""Lehman et al. (2019), as paper 000 trains it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from eraser_hub.systems.hyper import NetworkHyper, Size
+from eraser_hub.systems.system import NetworkSystem
+
+
+@dataclass(frozen=True, slots=True)
+class LehmanHyper(NetworkHyper):
+    """Of both stages of Lehman et al. (2019) as paper 000 trains them.
+
+    Attributes:
+        cell: of the recurrent layers.
+        sentences: so many are selected.
+        negatives: other sentences for each evidence sentence in an epoch of the identifier's training.
+    """
+
+    cell: Literal["gru", "lstm"] = "gru"
+    sentences: Size = 1
+    negatives: float = 1.0
+
+
+class LehmanSystem(NetworkSystem):
+    """A sentence identifier and a classifier of its sentences, GRUs with attention."""
+
+    paper = "DeYoung et al. (2020), Table 3, after Lehman et al. (2019)"
+    hyper = LehmanHyper(embedding_size=200, dropout=0.05, batch_size=32, epochs=50, patience=10, monitor="loss")
+    network = "eraser_hub.systems.networks.classifiers:SentenceReader"
+    trainer = "eraser_hub.systems.pipelines.training:train_sentence_pipeline"
+    reads_apart = True
+    needs = ("rationales",)
+    selects = True
+    stages = ("identifier", "classifier")

@@ -1,0 +1,66 @@
+"""Lei et al. (2016), as paper 000 trains it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from eraser_hub.records.errors import DataError
+from eraser_hub.systems.data import Data, is_marked
+from eraser_hub.systems.hyper import NetworkHyper, Size
+from eraser_hub.systems.recipe import Recipe, Say
+from eraser_hub.systems.system import NetworkSystem
+
+
+@dataclass(frozen=True, slots=True)
+class LeiHyper(NetworkHyper):
+    """Of Lei et al. (2016) as paper 000 trains it.
+
+    Attributes:
+        sparsity: weight of the share of tokens that are selected.
+        contiguity: weight, in multiples of ``sparsity``, of the share of neighbours of which one is selected.
+        draws: selections that are drawn of each text in a step; with several, each is judged by the text's others,
+            which makes the estimate less noisy.
+        free_epochs: so many epochs at the start without ``sparsity`` and ``contiguity``: a generator that learns to
+            select nothing before the encoder has learned anything never gets out of it. With ``random_selections`` the
+            generator waits that long.
+        entropy: weight of the selection's entropy, a mean over tokens (Williams and Peng, 1991): a generator that is
+            certain draws nothing else any more, and learns nothing more.
+        reinforce: weight of the generator's REINFORCE loss.
+        supervision: weight of the generator's cross entropy against the human rationale; 0: unsupervised.
+        random_selections: the encoder learns from selections that are drawn blindly (Jethani et al., 2021), not from
+            the generator's: that of a text nothing is selected then says nothing of its label.
+        generator_layers: as ``trained_layers``, of the generator's own encoder.
+    """
+
+    sparsity: float = 0.01
+    contiguity: float = 2.0
+    draws: Size = 1
+    free_epochs: int = 0
+    entropy: float = 0.0
+    reinforce: float = 1.0
+    supervision: float = 1.0
+    random_selections: bool = False
+    generator_layers: int = 2
+
+
+class LeiSystem(NetworkSystem):
+    """A generator of masks that human rationales train too, and an encoder of what it keeps."""
+
+    paper = "DeYoung et al. (2020), Table 3, after Lei et al. (2016)"
+    hyper = LeiHyper()
+    with_encoder = MappingProxyType({"learning_rate": 2e-5})
+    encoder = "optional"
+    network = "eraser_hub.systems.networks.lei:Lei"
+    needs: ClassVar[tuple[str, ...]] = ("rationales",)
+    selects = True
+
+    def check_data(self, recipe: Recipe, hyper: Any, data: Data, say: Say) -> None:
+        instances = data.train[0]
+        without = len(instances) - sum(map(is_marked, instances)) if hyper.supervision else 0
+        if without == len(instances):
+            words = f"found none in {without} instances; lei-unsupervised needs none"
+            raise DataError(f"{recipe.model} learns from human rationales, {words}", rule="span-missing")
+        if without:
+            say(f"{without} of {len(instances)} instances have no human rationale: they train by their labels alone")

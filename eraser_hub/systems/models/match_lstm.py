@@ -1,0 +1,30 @@
+"""Paper 002's match-LSTM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eraser_hub.records.errors import DataError
+from eraser_hub.systems.data import Data
+from eraser_hub.systems.hyper import NetworkHyper
+from eraser_hub.systems.recipe import ANSWERS, Recipe, Say
+from eraser_hub.systems.system import NetworkSystem
+
+
+class MatchLstmSystem(NetworkSystem):
+    """Each word of the text matched with the question by attention, read by an LSTM; it may learn to answer."""
+
+    paper = "Wang et al. (2022), after Wang and Jiang (2016)"
+    hyper = NetworkHyper(hidden_size=150, dropout=0.0, batch_size=32, epochs=10, patience=3, clip=5.0)
+    network = "eraser_hub.systems.networks.matching:MatchLstm"
+    pointer = "eraser_hub.systems.networks.matching:AnswerPointer"
+    reads_apart = True
+    needs = ("pairs",)
+    tasks = (ANSWERS,)
+
+    def check_data(self, recipe: Recipe, hyper: Any, data: Data, say: Say) -> None:
+        if not data.in_pairs:
+            words = (
+                "match-lstm matches a text with a question: expected a query (`query`) or pairs of texts, found neither"
+            )
+            raise DataError(words, rule="option-missing")

@@ -1,0 +1,164 @@
+"""Train one of the papers' networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.transformers.devices import device_for, doubled
+from eraser_hub.records.errors import DataError
+from eraser_hub.systems.data import Data, Training, is_marked, span_of
+from eraser_hub.systems.evaluation import Evaluation, figures_of
+from eraser_hub.systems.fitting import Objective, Progress, fit
+from eraser_hub.systems.folder import saving, write_facts
+from eraser_hub.systems.grid import Judged, best_of_grid
+from eraser_hub.systems.system import NetworkSystem
+
+from .answers import best_answer
+from .files import embedders_from, network_of, save_network
+from .readings import batch_of, read
+from .token_network import Shape, TaughtReading, TokenNetwork
+
+
+class NetworkObjective(Objective[TaughtReading]):
+    """A network over words, trained on labelled instances by its own loss.
+
+    Args:
+        batch_size: of validation.
+    """
+
+    def __init__(self, network: TokenNetwork, data: Data, device: torch.device, batch_size: int) -> None:
+        self.network = self.model = network.to(device)
+        self.device, self.batch_size, self.draw = device, batch_size, data.draw
+        self.training, self.validation = (
+            [self._example(one, label, data) for one, label in zip(*part, strict=True)]
+            for part in (data.train, data.validation)
+        )
+
+    def _example(self, one: Instance, label: str, data: Data) -> TaughtReading:
+        reading = read(one, self.model.embedder.lexicon, data.uses_query, self.model.shape.apart).reading
+        number = data.label_names.index(label)
+        if not is_marked(one):
+            return TaughtReading(reading, number)
+        flags = np.asarray([flag for document in one.rationale or () for flag in document] + [False])
+        return TaughtReading(reading, number, flags[reading.token])
+
+    def examples(self, epoch: int) -> Sequence[TaughtReading]:
+        self.model.epoch = epoch
+        return self.training if self.draw is None else [self.training[number] for number in self.draw(epoch)]
+
+    def size(self, example: TaughtReading) -> int:
+        return len(example.reading.words)
+
+    def loss(self, batch: Sequence[TaughtReading]) -> Tensor:
+        return self.model.loss(batch_of([one.reading for one in batch], self.device), batch)
+
+    def validate(self) -> dict[str, float]:
+        order = sorted(self.validation, key=lambda one: -self.size(one))
+        logits, penalties = [], []
+        for start in range(0, len(order), self.batch_size):
+            batch = batch_of([one.reading for one in order[start : start + self.batch_size]], self.device)
+            logits.append(self.model(batch).float())
+            penalties.append(self.model.penalty(batch))
+        if not logits:
+            return {}
+        labels, whole = torch.tensor([one.label for one in order], device=self.device), torch.cat(logits)
+        loss = float(functional.cross_entropy(whole, labels) + torch.cat(penalties).mean())
+        return {**figures_of(labels.tolist(), whole.argmax(dim=1).tolist()), "loss": loss}
+
+
+class AnswerObjective(NetworkObjective):
+    """A network that points to an answer, trained by the place where the gold one stands.
+
+    On validation ``accuracy`` is the share of instances whose best answer is at that place, ``loss`` minus the
+    logarithm of p(start) p(end) there.
+    """
+
+    def _example(self, one: Instance, label: str, data: Data) -> TaughtReading:
+        span = span_of(one.tokens, label)
+        assert span is not None  # the others were left out
+        return TaughtReading(read(one, self.model.embedder.lexicon, True, True).reading, span=span)
+
+    def validate(self) -> dict[str, float]:
+        order = sorted(self.validation, key=lambda one: -self.size(one))
+        losses, hits = list[float](), 0
+        for start in range(0, len(order), self.batch_size):
+            some = order[start : start + self.batch_size]
+            logits = doubled(self.model(batch_of([one.reading for one in some], self.device)))
+            for one, rows in zip(some, torch.log_softmax(logits, dim=-1).cpu().numpy(), strict=True):
+                losses.append(-float(rows[0, one.span[0]] + rows[1, one.span[1]]))
+                best = best_answer(*np.exp(rows))
+                hits += (best.first, best.last) == one.span
+        return {"accuracy": hits / len(order), "loss": float(np.mean(losses))} if order else {}
+
+
+def train_network(system: NetworkSystem, training: Training) -> Evaluation | None:
+    """Train and save a network that ``explain`` opens.
+
+    Returns:
+        How well what was kept does on the validation split; None without one.
+
+    Raises:
+        DataError: options that the system does not take, an encoder or embeddings that cannot be read, no human
+            rationales for a system that learns from them, a grid without anything to choose by.
+    """
+    recipe, data, out = training.recipe, training.data, training.out
+    (network, progress), rows = best_of_grid(training, partial(fit_network, system), _judged)
+    config = {
+        "system": recipe.model,
+        "label_names": list(data.label_names),
+        "uses_query": data.uses_query,
+        "encoder": Path(recipe.encoder).name,
+        "embeddings": Path(recipe.embeddings).name,
+        "seed": recipe.seed,
+    }
+    kept = {"best_epoch": progress.best_epoch + 1} if progress.best_epoch >= 0 else {}
+    facts = {
+        **({"grid": rows} if rows else {}),
+        "network": recipe.model,
+        "steps": progress.step,
+        **kept,
+        "seed": recipe.seed,
+        "epochs": progress.history,
+    }
+    with saving(out):
+        save_network(network, config, out)
+        write_facts({**training.facts, **facts}, out)
+    figures = progress.history[progress.best_epoch] if kept else {}
+    if "macro_f1" not in figures:
+        return None
+    return Evaluation(figures["accuracy"], figures["macro_f1"], len(data.validation[0]))
+
+
+def _judged(trained: tuple[TokenNetwork, Progress]) -> Judged:
+    network, progress = trained
+    return Judged((progress.best, -progress.best_loss), {network.hyper.monitor: abs(progress.best)})
+
+
+def fit_network(system: NetworkSystem, training: Training) -> tuple[TokenNetwork, Progress]:
+    """Make a recipe's network and train it."""
+    recipe, data, say = training.recipe, training.data, training.say
+    hyper: Any = system.hyper_of(recipe)
+    if data.answers and hyper.monitor == "macro_f1":
+        words = "`hyper` monitor: expected accuracy or loss where answers are learned, found 'macro_f1'"
+        raise DataError(words, rule="option-value")
+    system.check_data(recipe, hyper, data, say)
+    torch.manual_seed(recipe.seed)
+    new_embedder = embedders_from(recipe, hyper, data.train[0], say)
+    shape = Shape(len(data.label_names), system.reads_apart and data.in_pairs, data.answers)
+    network = network_of(recipe.model, hyper, shape, new_embedder)
+    if not data.validation[0]:
+        say("no validation split: the last weights are kept, and nothing stops the training early")
+    kind = AnswerObjective if data.answers else NetworkObjective
+    objective = kind(network, data, device_for(None), hyper.batch_size)
+    weights = sum(each.numel() for each in network.parameters() if each.requires_grad)
+    say(f"{recipe.model}: {weights:,} weights to train, {len(data.train[0])} instances, on {objective.device}")
+    return network, fit(objective, hyper, recipe.seed, training.folder, say)

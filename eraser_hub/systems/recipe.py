@@ -1,0 +1,107 @@
+"""What to train on what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Revision, Seed
+
+Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
+CLASSIFICATION: Final = "classification"
+MULTIPLE_CHOICE: Final = "multiple-choice"
+ANSWERS: Final = "question-answering"
+SUBSETS = "subsets"
+LARGEST_SEED = 2**32 - 1  # scikit-learn's and numpy's
+Say = Callable[[str], None]  # called with lines of progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Options):
+    """What to train on what.
+
+    Attributes:
+        dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
+        config: Config; by default the dataset's default config.
+        split: Split to train on.
+        eval_split: Split to evaluate on; by default validation, if labelled and not trained on; '' for none.
+        model: A system of :data:`eraser_hub.systems.system.SYSTEMS`, or a transformers folder or Hub id to fine-tune.
+        query: Show the query; by default when queries differ.
+        features: Baselines: words, or characters (1- and 2-grams of the text).
+        joiner: What stands between tokens; by default nothing for characters.
+        limit: Train, and evaluate, on so many instances, drawn by seed with each label's share.
+        epochs: Networks: epochs; by default the paper's, fine-tuning: 3.
+        max_steps: Networks: stop after so many steps (0: by epochs).
+        batch_size: Networks: texts or windows a step.
+        learning_rate: Networks: learning rate.
+        window: Networks with an encoder: longest window in sub-words.
+        hyper: Systems: a hyper-parameter, NAME=VALUE; more than one with more `hyper`.
+        grid: Systems: NAME=VALUE,VALUE,..; the best combination by the validation split is kept.
+        workers: `grid`: so many combinations side by side, by Ray Tune (the extra ray).
+        encoder: Systems with an encoder: a transformers folder or Hub id; there is no default.
+        embeddings: Systems over words: a file of word vectors (GloVe or word2vec text, gensim's .kv); else learned.
+        resume: Networks: go on with a stopped training.
+        task: Fine-tuning: classification, or multiple-choice (CoS-E: the query holds the answers); match-lstm:
+            classification, or question-answering (words of the text); auto: by the data.
+        trust_remote_code: Fine-tuning: run the code that the model brings along.
+        paper: Train as a paper's code does: eraser (a network reads the document first), wang2022, carton2020
+            (baselines over sub-words, chosen by the validation split).
+        tokenizer: `paper` carton2020: the tokenizer's folder or Hub id; by default roberta-base.
+        train_on: full: the whole text; rationale: the human rationale's tokens alone; subsets: random ones (EVAL-X).
+        regimes: Train both ways and print paper 004's three regimes; the folder holds the model of `train_on`.
+    """
+
+    dataset: str
+    config: str | None = None
+    split: str = "train"
+    eval_split: str | None = None
+    model: str
+    query: bool | None = None
+    features: str = "words"
+    joiner: str | None = None
+    seed: Seed = 1
+    limit: AtLeastOne | None = None
+    epochs: Annotated[float | None, Option(min=0)] = None
+    max_steps: NotNegative | None = None
+    batch_size: AtLeastOne | None = None
+    learning_rate: Annotated[float | None, Option(min=0)] = None
+    window: Annotated[int | None, Option(min=8)] = None
+    hyper: Annotated[tuple[str, ...], Option(name="set")] = ()
+    grid: tuple[str, ...] = ()
+    workers: AtLeastOne = 1
+    encoder: str = ""
+    embeddings: str = ""
+    resume: bool = False
+    task: Task = "auto"
+    trust_remote_code: bool = False
+    paper: str = ""
+    tokenizer: str = ""
+    train_on: Literal["full", "rationale", "subsets"] = "full"
+    regimes: bool = False
+
+    def options(self) -> dict[str, int | float]:
+        """Return the hyper-parameters that are arguments of their own, but for those that the paper decides."""
+        values = {name: getattr(self, name) for name in ("epochs", "max_steps", "batch_size", "learning_rate")}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def identity(self) -> dict[str, object]:
+        """Return what must agree for a stopped training to go on."""
+        loose = ("resume", "workers", "train_on", "regimes")
+        values = {field.name: getattr(self, field.name) for field in fields(Recipe) if field.name not in loose}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainArguments(Recipe):
+    """What to train on what, and where the model goes.
+
+    Attributes:
+        out: Folder for the model.
+        say: Called with each line of progress.
+    """
+
+    out: Path
+    revision: Revision = None
+    say: Annotated[Say | None, Option(python_only=True)] = None

@@ -1,1 +1,0 @@
-"""``eraser-hub train``: the papers' baselines and fine-tuned encoders."""

@@ -1,0 +1,253 @@
+"""Records that come as Arrow tables: their buffers become the arrays of `columns.FlatColumns`, without a Python loop.
+
+An `UnsuitedError` says that a column has a type or a null that these arrays do not know; the rows are then looked at
+one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as t
+
+from eraser_hub.schema.record import Field, Record
+
+from .columns import FlatColumns, UnsuitedError
+from .flatten import Flattened, Side, flatten_rows
+from .offences import InputError, Offences, cut
+from .tokens import TextSizes, text_sizes
+from .unknown_fields import UnknownFields, misspelt, nearly
+
+TEXT_AT_ONCE = 1 << 22  # bytes of texts that are counted at a time
+EMPTY = np.zeros(0, dtype=np.int64)
+Get = Callable[[str], "pa.Array | None"]
+
+
+def arrow_columns(table: pa.Table, record: Record, paths: Collection[str], texts: Collection[str] = ()) -> FlatColumns:
+    """Return a table's rows as flat arrays; arguments as of `columns.ObjectColumns`.
+
+    Raises:
+        UnsuitedError: a column has a type or a null that the arrays do not know.
+    """
+    reader = _Reader(frozenset(paths), frozenset(texts))
+    columns = reader.columns
+    columns.n = table.num_rows
+
+    def get(name: str) -> pa.Array | None:
+        return _one(table.column(name)) if name in table.column_names else None
+
+    reader.read(record, get, table.num_rows, "")
+    columns.labels = list(reader.labels)
+    columns.tables = {path: _matrix_of(*table) for path, table in reader.tables.items()}
+    return columns
+
+
+def unknown_columns(fields: Iterable[pa.Field], known: Record, path: str = "") -> Iterator[tuple[str, str | None]]:
+    """Yield (path, the known field that it nearly is) of each unknown field of a schema, at any depth."""
+    for field in fields:
+        if field.name not in known:
+            yield f"{path}{field.name}", nearly(field.name, known)
+        elif inner := known[field.name].record:
+            kind = field.type
+            while _is_list(kind):
+                kind = kind.value_type
+            if t.is_struct(kind):
+                yield from unknown_columns(kind, inner, f"{path}{field.name}.")
+
+
+def flatten_table(table: pa.Table, side: Side, offences: Offences, needed: Sequence[str] = ()) -> Flattened:
+    """Return a table's rows as a flat record, and the fields that the format does not know.
+
+    Arguments as of `flatten.flatten_rows`, which takes the rows one by one where the columns are not as they should be.
+    """
+    try:
+        if not set(needed) <= {name for name in table.column_names if not table[name].null_count}:
+            raise UnsuitedError
+        columns = arrow_columns(table, side.record, side.paths, side.texts)
+    except UnsuitedError:
+        return flatten_rows(table.to_pylist(), side, offences, needed)
+    unknown = UnknownFields()
+    for path, near in unknown_columns(table.schema, side.record) if side.closed else ():
+        if near is None:
+            unknown[path] = table.num_rows
+        else:
+            offences.say(side.name, 0, cut(path)[1:-1], misspelt(near), "key-unknown")
+    return side.flat(columns), unknown
+
+
+class _Reader:
+    def __init__(self, paths: frozenset[str], texts: frozenset[str]) -> None:
+        self.paths, self.texts, self.columns = paths, texts, FlatColumns()
+        self.labels: dict[str, None] = {}
+        self.tables: dict[str, tuple[int, list[tuple[str, np.ndarray]]]] = {}
+
+    def read(self, record: Record, get: Get, n: int, before: str) -> None:
+        """Read n records, whose fields ``get`` gives by name."""
+        for name, field in record.items():
+            if f"{before}{name}" in self.paths:
+                array = get(name)
+                array = None if array is None or t.is_null(array.type) else array
+                if field.required and n and (array is None or array.null_count):
+                    raise UnsuitedError
+                self._read_field(field, array, n, f"{before}{name}")
+
+    def _read_field(self, field: Field, array: pa.Array | None, n: int, path: str) -> None:
+        for depth in range(field.depth):
+            sizes = np.full(n, -1, dtype=np.int64) if array is None else _sizes(array)
+            self.columns.sizes[path + "[]" * depth] = sizes
+            array = None if array is None else array.flatten()
+            n = 0 if array is None else len(array)
+            array = array if n else None
+        if field.record is None:
+            return self._read_values(field, array, n, path)
+        if field.depth and array is not None and array.null_count:
+            raise UnsuitedError
+
+        def get(name: str) -> pa.Array | None:
+            return None if array is None else _field(array, name)
+
+        return self.read(field.record, get, n, f"{path}.")
+
+    def _read_values(self, field: Field, array: pa.Array | None, n: int, path: str) -> None:
+        columns = self.columns
+        if field.kind == "probabilities":
+            self.tables[path] = n, _scores(array)
+            self.labels |= dict.fromkeys(label for label, _ in self.tables[path][1])
+        elif field.kind == "number":
+            columns.values[path] = np.full(n, np.nan) if array is None else _numbers(array, nulls=not field.depth)
+        elif field.kind == "whole":
+            columns.values[path] = np.full(n, -1, dtype=np.int64) if array is None else _integers(array)
+        elif path in self.texts:
+            columns.texts[path] = TextSizes(EMPTY, EMPTY, EMPTY) if array is None else count_texts(array)
+        elif path == "annotation_id":
+            columns.ids = [] if array is None else _texts(array).to_pylist()
+        else:
+            columns.words[path], columns.values[path] = _codes(array, n, field.kind)
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array."""
+    array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    if hasattr(array, "chunks"):  # a ChunkedArray of several chunks stays chunked where they would not fit one
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    return array
+
+
+def _array(column: pa.Array) -> np.ndarray:
+    values: np.ndarray = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind))
+
+
+def _sizes(array: pa.Array) -> np.ndarray:
+    """Return the lengths of lists; -1 for null."""
+    if not _is_list(array.type):
+        raise UnsuitedError
+    lengths = pc.list_value_length(array)  # pyright: ignore[reportAttributeAccessIssue]  # made at import
+    return _array(pc.fill_null(lengths, -1)).astype(np.int64)
+
+
+def _field(structs: pa.StructArray, name: str) -> pa.Array | None:
+    """Return a field of a struct array, null where the struct is; None where there is no such field."""
+    if not t.is_struct(structs.type):
+        raise UnsuitedError
+    if structs.type.get_field_index(name) < 0:
+        if any(field.name == name for field in structs.type):
+            raise InputError(f"expected each field once, found {name!r} twice", "key-twice")
+        return None
+    return pc.struct_field(structs, name)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _integers(array: pa.Array) -> np.ndarray:
+    """Return integers, -1 for null; of any width, also one that holds no -1."""
+    if not t.is_integer(array.type) or t.is_uint64(array.type):
+        raise UnsuitedError
+    return _array(array.cast(pa.int64()).fill_null(-1))
+
+
+def _numbers(array: pa.Array, nulls: bool) -> np.ndarray:
+    """Return float64; NaN for null, where nulls may be."""
+    if not (t.is_floating(array.type) or t.is_integer(array.type)) or (array.null_count and not nulls):
+        raise UnsuitedError
+    if array.null_count:
+        array = array.cast(pa.float64(), safe=False)
+    return _array(array).astype(np.float64)
+
+
+def _texts(array: pa.Array) -> pa.Array:
+    """Return an array of strings, of integers too."""
+    if t.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if t.is_integer(array.type):
+        array = array.cast(pa.string())
+    if not (t.is_string(array.type) or t.is_large_string(array.type) or t.is_string_view(array.type)):
+        raise UnsuitedError
+    return array
+
+
+def _codes(array: pa.Array | None, n: int, kind: str) -> tuple[list[str], np.ndarray]:
+    """Return the distinct texts, and each row's place among them; -1 for null, and for the number -1 of a label."""
+    if array is None:
+        return [], np.full(n, -1, dtype=np.int64)
+    numbered = t.is_integer(array.type)
+    if numbered and kind == "text":
+        raise UnsuitedError
+    coded = _texts(array).dictionary_encode()
+    words, places = coded.dictionary.to_pylist(), _array(coded.indices.fill_null(-1)).astype(np.int64)
+    if numbered and kind == "label":
+        places[places == (words.index("-1") if "-1" in words else -2)] = -1
+        words = [f"\0{word}" for word in words]
+    return words, places
+
+
+def _scores(array: pa.Array | None) -> list[tuple[str, np.ndarray]]:
+    """Return the columns of a struct of label: probability; a NaN that it holds is infinite."""
+    if array is None:
+        return []
+    if not t.is_struct(array.type):
+        raise UnsuitedError
+    columns = []
+    for field in array.type:
+        column = _field(array, field.name)
+        if column is None or t.is_null(column.type):
+            columns.append((field.name, np.full(len(array), np.nan)))
+            continue
+        values = _numbers(column, nulls=True)
+        values[np.isnan(values) & ~_array(column.is_null())] = np.inf
+        columns.append((field.name, values))
+    return columns
+
+
+def _matrix_of(n: int, columns: list[tuple[str, np.ndarray]]) -> Callable[[dict[str, int]], np.ndarray]:
+    def matrix(labels: dict[str, int]) -> np.ndarray:
+        out = np.full((n, len(labels)), np.nan)
+        for label, values in columns:
+            out[:, labels[label]] = values
+        return out
+
+    return matrix
+
+
+def count_texts(texts: pa.Array) -> TextSizes:
+    """Count the tokens and sentences of a string array, a few megabytes at a time; no string is made."""
+    if not (t.is_string(texts.type) or t.is_large_string(texts.type)):
+        raise UnsuitedError
+    kind = np.int64 if t.is_large_string(texts.type) else np.int32
+    n, buffers = len(texts), texts.buffers()
+    if not n or buffers[2] is None:
+        return TextSizes(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), EMPTY)
+    offsets = np.frombuffer(buffers[1], dtype=kind)[texts.offset : texts.offset + n + 1].astype(np.int64)
+    content = np.frombuffer(buffers[2], dtype=np.uint8)
+    counts, begin = [], 0
+    while begin < n:
+        stop = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + TEXT_AT_ONCE, side="right")) - 1)
+        bounds = offsets[begin : stop + 1]
+        counts.append(text_sizes(content[bounds[0] : bounds[-1]], bounds - bounds[0]))
+        begin = stop
+    return TextSizes.concatenate(counts)

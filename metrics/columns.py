@@ -1,0 +1,442 @@
+"""Records as flat arrays, one for each field: from objects, or from an Arrow table; nothing is left per token or span.
+
+A field's values stand under its path, such as ``rationales.docid``. A field that is null is absent. What a record has
+to look like is declared in `schema`; who is at fault is looked for by `faults` only after a failure.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from eraser_hub.schema.record import Field, Record
+
+from .cells import as_list, as_scalar
+from .offences import cut
+from .tokens import TextSizes, text_sizes
+
+TYPES: Mapping[str, frozenset[type]] = {
+    kind: frozenset((*types, type(None)))
+    for kind, types in {
+        "text": (str,),
+        "id": (str, int),
+        "label": (str, int),
+        "whole": (int,),
+        "number": (int, float),
+        "flag": (bool,),
+        "probabilities": (dict,),
+        "record": (dict,),
+    }.items()
+}
+NOUNS = {
+    "text": "a string",
+    "id": "a string or an integer",
+    "label": "a label",
+    "whole": "an integer",
+    "number": "a number",
+    "flag": "true or false",
+    "probabilities": "an object of label: probability",
+    "record": "an object",
+}
+NUMBERS = frozenset((int, float))
+LISTS = frozenset((list, type(None)))
+LARGEST = int(np.finfo(float).max)
+
+
+class UnsuitedError(ValueError):
+    """Values that the flat arrays do not know."""
+
+
+class FlatColumns:
+    """Flat arrays of n records.
+
+    Attributes:
+        n: how many records there are.
+        ids: of each record, where the record declares an id at its root.
+        sizes: path of a list -> its lengths, int64, -1: absent; of lists in lists also ``PATH[]``.
+        values: path -> numbers (float64, NaN: absent), integers (int64) or codes into ``words`` (-1: absent).
+        words: path of texts -> the distinct ones.
+        labels: those that any probabilities name.
+        texts: path of documents' texts -> their sizes.
+        tables: path of probabilities -> what makes of {label: its column} a matrix, see `ScoreTable.matrix`.
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.ids: list[str] = []
+        self.sizes: dict[str, np.ndarray] = {}
+        self.values: dict[str, np.ndarray] = {}
+        self.words: dict[str, list[str]] = {}
+        self.labels: list[str] = []
+        self.texts: dict[str, TextSizes] = {}
+        self.tables: dict[str, Callable[[dict[str, int]], np.ndarray]] = {}
+
+
+def as_array(values: array[int] | array[float]) -> np.ndarray:
+    """Return the array's own memory, which nobody appends to any more."""
+    return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
+
+
+class ScoreTable:
+    """Rows of {label: probability}, as flat values and the layout (tuple of labels) of each row."""
+
+    def __init__(self, layouts: dict[tuple[str, ...], int]) -> None:
+        self.layouts, self.layout, self.values = layouts, array("i"), array("d")
+
+    def add(self, rows: Sequence[Mapping[str, float | None] | None]) -> None:
+        """Append rows; raises UnsuitedError for what is no probability by label."""
+        layouts = self.layouts
+        if not any(rows) and rows.count(None) == len(rows):
+            self.layout.extend(array("i", [-1]) * len(rows))
+            return
+        try:
+            first, labels = tuple(rows[0] or ()), list(chain.from_iterable(rows))  # type: ignore[arg-type]
+            # no dict names a label twice: where the labels repeat the first row's, each row has just these
+            if first and labels == [*first] * len(rows):
+                self._extend(list(chain.from_iterable(map(dict.values, rows))))  # type: ignore[arg-type]
+                self.layout.extend(array("i", [layouts.setdefault(first, len(layouts))]) * len(rows))
+                return
+        except (UnsuitedError, TypeError):  # a row or a label without a probability: below
+            pass
+        for row in rows:
+            if row is not None and not row:
+                raise UnsuitedError
+            # a label that is None there is absent: Arrow's structs name every label in every row
+            kept = {label: p for label, p in (row or {}).items() if p is not None}
+            if kept:
+                self._extend(list(kept.values()))
+            self.layout.append(layouts.setdefault(tuple(kept), len(layouts)) if kept else -1)
+
+    def _extend(self, values: list[Any]) -> None:
+        if not {*map(type, values)} <= NUMBERS:
+            values = [_number(value) for value in values]
+        try:
+            self.values.fromlist(values)  # appends all or nothing
+        except OverflowError:
+            raise UnsuitedError from None
+
+    def matrix(self, labels: dict[str, int]) -> np.ndarray:
+        """Return float64 (rows, labels): NaN where a row does not name a label; a NaN that it names is infinite."""
+        layout, values = as_array(self.layout), as_array(self.values)
+        self.layout, self.values = array("i"), array("d")
+        values[np.isnan(values)] = np.inf
+        names = {number: name for name, number in self.layouts.items()}
+        if layout.size and layout[0] >= 0 and (layout == layout[0]).all() and [*names[int(layout[0])]] == [*labels]:
+            return values.reshape(layout.size, len(labels))
+        out = np.full((layout.size, len(labels)), np.nan)
+        sizes = np.array([len(names[k]) for k in range(len(names))] + [0], dtype=np.int64)[layout]
+        first = np.cumsum(sizes) - sizes
+        for number in np.unique(layout[layout >= 0]).tolist():
+            rows = np.flatnonzero(layout == number)
+            places = np.array([labels[label] for label in names[number]], dtype=np.int64)
+            out[rows[:, None], places] = values[first[rows][:, None] + np.arange(places.size)]
+        return out
+
+
+def _checked(kind: str, value: Any) -> Any:
+    """Return a value as Python's own of that kind.
+
+    Raises:
+        UnsuitedError: it is of another kind.
+    """
+    if value is None:
+        return None
+    scalar = as_scalar(value)
+    if kind in ("record", "probabilities"):
+        if isinstance(value, Mapping):
+            return dict(value)
+    elif type(scalar) in TYPES[kind]:
+        return scalar
+    elif kind in ("text", "id", "label") and isinstance(scalar, str):  # numpy's
+        return str(scalar)
+    raise UnsuitedError
+
+
+class Level:
+    """Objects of one record, as a column of values for each field.
+
+    Args:
+        objects: dicts, or typed objects.
+        record: what they are.
+        columns_of: takes typed objects apart, whose types whoever decoded them has checked; None: they are dicts.
+
+    Attributes:
+        columns: field -> its values, one an object.
+    """
+
+    def __init__(
+        self,
+        objects: Sequence[Any],
+        record: Record,
+        columns_of: Callable[[Sequence[Any]], Mapping[str, Sequence[Any]]] | None = None,
+    ) -> None:
+        self.objects, self.record, self.columns_of = objects, record, columns_of
+        if columns_of is not None:
+            self.columns: Mapping[str, Sequence[Any]] = dict.fromkeys(record, ()) | dict(columns_of(objects))
+        else:
+            self.columns = {name: [one.get(name) for one in objects] for name in record}
+        self._inner: dict[str, Level] = {}
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        return self.columns[name]
+
+    def inner(self, name: str) -> Level:
+        """Return the records that are a field's values, or stand in its lists, one after another."""
+        if name not in self._inner:
+            field = self.record[name]
+            values: Sequence[Any] = list(filter(None, self[name]))
+            for _ in range(field.depth):
+                values = list(chain.from_iterable(values))
+            self._inner[name] = Level(values, field.record or {}, self.columns_of)
+        return self._inner[name]
+
+
+class ObjectColumns:
+    """Takes the objects of a record, some at a time, into growing arrays.
+
+    Args:
+        record: what they are.
+        paths: the fields that are kept; of others nothing is read.
+        texts: those whose texts are counted.
+
+    Attributes:
+        unknown: whether a dict had a field that the record does not declare.
+    """
+
+    def __init__(self, record: Record, paths: Collection[str], texts: Collection[str] = ()) -> None:
+        self.paths = frozenset(paths)
+        self.texts: dict[str, list[TextSizes]] = {path: [] for path in texts}
+        self.unknown, self.ids = False, list[str]()
+        self.integers: dict[str, array[int]] = {}
+        self.floats: dict[str, array[float]] = {}
+        self.sizes: dict[str, array[int]] = {}
+        self.words: dict[str, dict[str, int]] = {}
+        self.layouts: dict[tuple[str, ...], int] = {}
+        self.tables: dict[str, ScoreTable] = {}
+        self._prepare(record, "")
+
+    def _prepare(self, record: Record, before: str) -> None:
+        for field in record.values():
+            path = f"{before}{field.name}"
+            if path not in self.paths:
+                continue
+            for depth in range(field.depth):
+                self.sizes[path + "[]" * depth] = array("q")
+            if field.record is not None:
+                self._prepare(field.record, f"{path}.")
+            elif field.kind == "probabilities":
+                self.tables[path] = ScoreTable(self.layouts)
+            elif field.kind == "number":
+                self.floats[path] = array("d")
+            else:
+                self.integers[path] = array("q")
+                if field.kind != "whole":
+                    self.words[path] = {}
+
+    def add(self, level: Level, before: str = "", there: Sequence[bool] | None = None) -> None:
+        """Append records; after an UnsuitedError what was gathered is of no use.
+
+        Args:
+            level: the records.
+            before: the path that they stand under.
+            there: of each place for one of them whether it holds one; None: all do.
+        """
+        checked, known = level.columns_of is not None, level.record.keys()
+        if not checked and not self.unknown:
+            self.unknown = not all(one.keys() <= known for one in level.objects)
+        for field in level.record.values():
+            path = f"{before}{field.name}"
+            if path in self.paths:
+                values = level[field.name]
+                if there is not None:
+                    held = iter(values)
+                    values = [next(held) if one else None for one in there]
+                self._add_field(field, path, values, level if checked else None)
+
+    def _add_field(self, field: Field, path: str, values: Sequence[Any], typed: Level | None) -> None:
+        """Append a field's values; ``typed`` is the level they are of, where its types are checked."""
+        if field.required and _has_none(values):
+            raise UnsuitedError
+        for depth in range(field.depth):
+            if typed is None and not {*map(type, values)} <= LISTS:
+                values = [_as_list_of(field, value) for value in values]
+            self.sizes[path + "[]" * depth].fromlist(_lengths(values))
+            if depth + 1 == field.depth and field.record is None:
+                return self._add_numbers(path, values, typed is not None)
+            values = list(chain.from_iterable(value for value in values if value is not None))
+        if typed is None and field.depth and _has_none(values):
+            raise UnsuitedError
+        if typed is None and not {*map(type, values)} <= TYPES[field.kind]:
+            values = [_checked(field.kind, value) for value in values]
+        if field.record is None:
+            self._add_values(field, path, values)
+        elif field.depth:
+            self.add(typed.inner(field.name) if typed else Level(values, field.record), f"{path}.")
+        else:
+            held = [value for value in values if value is not None]
+            if not held:
+                absent = array("d", [np.nan]) * len(values)
+                for name in field.record:
+                    if f"{path}.{name}" in self.floats:
+                        self.floats[f"{path}.{name}"].extend(absent)
+                return None
+            inner = typed.inner(field.name) if typed else Level(held, field.record)
+            self.add(inner, f"{path}.", [value is not None for value in values])
+        return None
+
+    def _add_numbers(self, path: str, lists: Sequence[Any], checked: bool) -> None:
+        out = self.floats[path]
+        try:
+            for values in lists:
+                if type(values) is np.ndarray:
+                    out.frombytes(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+                elif values:  # a list
+                    if not checked and not {*map(type, values)} <= NUMBERS:
+                        values = [_number(value) for value in values]
+                    out.fromlist(values)
+        except (OverflowError, TypeError):
+            raise UnsuitedError from None
+
+    def _add_values(self, field: Field, path: str, values: Sequence[Any]) -> None:
+        if field.kind == "probabilities":
+            self.tables[path].add(values)
+        elif field.kind == "number":
+            self._add_floats(self.floats[path], values)
+        elif field.kind == "whole":
+            try:
+                self.integers[path].fromlist([-1 if value is None else value for value in values])
+            except OverflowError:
+                raise UnsuitedError from None
+        elif path in self.texts:
+            self.texts[path].append(_sizes_of(values))
+        elif path == "annotation_id":
+            self.ids += values if _all_texts(values) else map(str, values)
+        else:
+            codes, before = self.words[path], "\0" if field.kind == "label" else ""
+            if not _all_texts(values):  # -1 is a ClassLabel's "no label"
+                values = [f"{before}{v}" if type(v) is int and (v != -1 or not before) else v for v in values]
+            self.integers[path].fromlist(
+                [-1 if v is None or v == -1 else codes.setdefault(v, len(codes)) for v in values]
+            )
+
+    @staticmethod
+    def _add_floats(out: array[float], values: Sequence[Any]) -> None:
+        if values.count(None) == len(values):
+            out.extend(array("d", [np.nan]) * len(values))
+            return
+        for value in values:
+            try:
+                out.append(np.nan if value is None else value)
+            except OverflowError:  # whoever checks ranges refuses it
+                out.append(np.inf)
+
+    def finish(self) -> FlatColumns:
+        """Return all that was added."""
+        columns = FlatColumns()
+        columns.n, columns.ids = len(self.ids), self.ids
+        columns.sizes = {path: as_array(sizes) for path, sizes in self.sizes.items()}
+        columns.values = {path: as_array(values) for path, values in (self.integers | self.floats).items()}
+        columns.words = {path: list(codes) for path, codes in self.words.items()}
+        columns.texts = {path: TextSizes.concatenate(several) for path, several in self.texts.items()}
+        columns.tables = {path: table.matrix for path, table in self.tables.items()}
+        columns.labels = list(dict.fromkeys(chain.from_iterable(self.layouts)))
+        return columns
+
+
+def _all_texts(values: Sequence[Any]) -> bool:
+    try:
+        "".join(values)  # faster than to ask each
+    except TypeError:
+        return False
+    return True
+
+
+def _has_none(values: Sequence[Any]) -> bool:
+    try:
+        return None in values
+    except ValueError:  # an array is compared item by item
+        return any(value is None for value in values)
+
+
+def _lengths(lists: Sequence[Any]) -> list[int]:
+    """Return the lengths of lists; -1 for None."""
+    if not _has_none(lists):
+        return list(map(len, lists))
+    return [-1 if one is None else len(one) for one in lists]
+
+
+def _sizes_of(texts: Sequence[str]) -> TextSizes:
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    bounds = np.concatenate([[0], np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))]).astype(np.int64)
+    return text_sizes(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
+
+
+def _number(value: Any) -> float:
+    number = _checked("number", value)
+    if number is None:
+        raise UnsuitedError
+    return float(number)
+
+
+def _as_list_of(field: Field, value: Any) -> Any:
+    """Return a list of a field's values; numbers may stay in an array."""
+    if field.kind == "number" and isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "fiu":
+        return value
+    items = as_list(value)
+    if items is None and value is not None:
+        raise UnsuitedError
+    return items
+
+
+# ------------------------------------------------------------------------------------------------------------- faults
+def faults(row: Mapping[str, Any], record: Record, where: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield (field, message, rule) for each value of a row that is not as the record declares it."""
+    for field in record.values():
+        value, path = row.get(field.name), f"{where}{field.name}"
+        if value is not None:
+            yield from _faults(value, field, path, field.depth)
+        elif field.required:
+            yield path, f"expected {NOUNS[field.kind]}, found None", "type"
+
+
+def _faults(value: Any, field: Field, path: str, depth: int) -> Iterator[tuple[str, str, str]]:
+    if depth:
+        items = as_list(value)
+        if items is None:
+            yield path, f"expected a list, found {cut(value)}", "type"
+        for at, item in enumerate(items or ()):
+            yield from _faults(item, field, f"{path}[{at}]", depth - 1)
+        return
+    try:
+        known = None if value is None else _checked(field.kind, value)
+    except UnsuitedError:
+        known = None
+    if known is None:
+        yield path, f"expected {NOUNS[field.kind]}, found {cut(value)}", "type"
+    elif field.record is not None:
+        yield from faults(known, field.record, f"{path}.")
+    elif field.kind == "probabilities":
+        yield from _probability_faults(known, path)
+    elif field.kind == "whole" and not -(2**63) <= known < 2**63:
+        yield path, f"expected an integer of at most 64 bits, found {cut(value)}", "range"
+    elif field.kind == "number" and field.depth and isinstance(known, int) and not -LARGEST <= known <= LARGEST:
+        yield path, "expected finite numbers, found one beyond the range of a float", "range"
+
+
+def _probability_faults(scores: Mapping[Any, Any], path: str) -> Iterator[tuple[str, str, str]]:
+    if not scores:
+        yield path, "expected a probability for each label, found none", "probabilities"
+    for label, p in scores.items():
+        if not isinstance(label, str):
+            yield path, f"label {cut(label)} is no string", "type"
+        try:
+            number = 0.0 if p is None else _number(p)
+        except (UnsuitedError, OverflowError):
+            number = np.inf
+        if number == np.inf and not isinstance(as_scalar(p), float):
+            yield path, f"expected probabilities, found {cut(p)}", "probabilities"
+            return

@@ -1,0 +1,422 @@
+"""The loop that trains: the same weights after a stop, early stopping, clear words about what a stopped run left."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.attribution.dataset import open_split
+from eraser_hub.attribution.open import open_model
+from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.systems.evaluation import evaluate_on
+from eraser_hub.systems.folder import saving, unfinished
+from eraser_hub.systems.grid import side_by_side
+from eraser_hub.systems.hyper import Hyper
+from eraser_hub.systems.recipe import Recipe
+from eraser_hub.systems.system import SYSTEMS
+from eraser_hub.systems.training import train_model
+from tests.attribution.conftest import told
+
+from ..needs import needs
+from ..refusals import refused
+
+pytestmark = needs("torch")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global torch, fitting, training, Line, by_length, fit, in_words, rate_at
+    import torch
+
+    from eraser_hub.systems import fitting, training
+    from eraser_hub.systems.fitting import by_length, fit, in_words, rate_at
+
+    from .line import Line
+
+
+def weights_of(objective):
+    return [value.tolist() for value in objective.network.state_dict().values()]
+
+
+def quiet(words):
+    pass
+
+
+HYPER = Hyper(epochs=4, batch_size=3, learning_rate=0.05, patience=0)
+
+
+@pytest.mark.parametrize("stop_at", [2, 5, 9, 14, 16])
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
+def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path, monkeypatch, stop_at, seconds):
+    monkeypatch.setattr(fitting, "CHECKPOINT_SECONDS", seconds)  # after every step, or after epochs alone
+    whole = Line()
+    fit(whole, HYPER, 7, tmp_path, quiet)
+    (again := tmp_path / "again").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        fit(Line(stop_at), HYPER, 7, again, quiet)
+    torch.manual_seed(99)  # whatever was drawn in between
+    second = Line()
+    progress = fit(second, HYPER, 7, again, quiet)
+    assert weights_of(second) == weights_of(whole) and progress.step == 16
+    assert second.steps == (17 - stop_at if seconds == 0 else 16 - (stop_at - 1) // 4 * 4)
+
+
+def test_another_seed_gives_other_weights(tmp_path):
+    rows = []
+    for seed in (1, 1, 2):
+        (folder := tmp_path / str(len(rows))).mkdir()
+        objective = Line()
+        fit(objective, HYPER, seed, folder, quiet)
+        rows.append(weights_of(objective))
+    assert rows[0] == rows[1] != rows[2]
+
+
+def test_training_stops_early_with_the_best_weights(tmp_path):
+    scores, words = [0.5, 0.8, 0.7, 0.8, 0.6, 0.9], []
+    objective = Line(scores=scores)
+    progress = fit(objective, Hyper(epochs=6, batch_size=3, patience=2), 1, tmp_path, words.append)
+    # 0.8 with the same loss is no better, so that two epochs in a row were not
+    assert progress.best_epoch == 1 and len(progress.history) == 4
+    assert told(words[-1:], "stopped early", "accuracy", "2 epochs", "epoch 2")
+    best = torch.load(tmp_path / "best.pt", weights_only=True)
+    assert all(torch.equal(value, best[name]) for name, value in objective.network.state_dict().items())
+    assert "(best)" in words[1] and "left" in words[1] and "validation accuracy 0.8000" in words[1]
+
+
+def test_a_loss_that_is_not_finite_ends_in_clear_words(tmp_path):
+    class Bad(Line):
+        def loss(self, batch):
+            return super().loss(batch) * float("nan")
+
+    with refused("model-output", "step 1", "nan", "`learning_rate`"):
+        fit(Bad(), HYPER, 1, tmp_path, quiet)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path):
+    (tmp_path / "checkpoint.pt").write_bytes(b"cut")
+    with refused("resume", argument="resume", file="checkpoint.pt"):
+        fit(Line(), HYPER, 1, tmp_path, quiet)
+
+
+def test_steps_end_where_they_are_asked_to(tmp_path):
+    objective = Line()
+    assert fit(objective, Hyper(max_steps=5, batch_size=3), 1, tmp_path, quiet).step == 5 == objective.steps
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(0, 50), max_size=300), st.integers(1, 9), st.integers(0, 5))
+def test_every_example_is_in_one_batch(sizes, batch_size, seed):
+    batches = by_length(sizes, batch_size, np.random.default_rng(seed))
+    assert sorted(number for batch in batches for number in batch) == list(range(len(sizes)))
+    assert all(0 < len(batch) <= batch_size for batch in batches)
+    assert batches == by_length(sizes, batch_size, np.random.default_rng(seed))
+
+
+def test_the_learning_rate_warms_up_and_decays():
+    hyper = Hyper(warmup_steps=4, linear_decay=True)
+    assert [rate_at(step, 10, hyper) for step in (0, 2, 4, 7, 9)] == [0, 0.5, 1, 0.5, 1 / 6]
+    assert rate_at(9, 10, Hyper()) == 1
+    assert [in_words(seconds) for seconds in (0, 59.4, 61, 7500)] == ["0 s", "59 s", "1 min 1 s", "2 h 5 min"]
+
+
+# --- the folder of a training ------------------------------------------------------------------------------------
+
+
+def test_what_a_stopped_training_leaves_is_gone_on_with_or_begun_anew(tmp_path):
+    out, words = tmp_path / "m", []
+    with pytest.raises(KeyboardInterrupt), unfinished(out, {"seed": 1}, False, quiet) as folder:
+        (folder / "checkpoint.pt").write_bytes(b"half")
+        raise KeyboardInterrupt
+    with refused("resume", "seed", "1", "2", argument="resume"):
+        with unfinished(out, {"seed": 2}, True, quiet):
+            pass
+    with unfinished(out, {"seed": 1}, True, words.append) as folder:
+        assert (folder / "checkpoint.pt").read_bytes() == b"half"
+        with pytest.raises(BusyError), unfinished(out, {"seed": 1}, True, quiet):
+            pass
+    assert not out.exists() or not list(out.iterdir())
+    with pytest.raises(KeyboardInterrupt), unfinished(out, {"seed": 1}, False, quiet) as folder:
+        (folder / "checkpoint.pt").write_bytes(b"half")
+        raise KeyboardInterrupt
+    with unfinished(out, {"seed": 2}, False, words.append) as folder:
+        assert not (folder / "checkpoint.pt").exists()
+    assert len(words) == 2 and "goes on" in words[0] and told(words[1:], out, "anew", "`resume`")
+
+
+def test_a_failure_before_the_first_checkpoint_leaves_nothing(tmp_path):
+    with pytest.raises(ValueError, match="wrong"), unfinished(tmp_path / "m", {}, False, quiet):
+        raise ValueError("wrong")
+    assert not (tmp_path / "m").exists()
+    words = []
+    with unfinished(tmp_path / "m", {}, True, words.append):
+        pass
+    assert len(words) == 1 and told(words, "`resume`", "no stopped training")
+
+
+def recipe(hub, model, **more):
+    return Recipe(dataset=str(hub), config="movies", model=model, **more)
+
+
+NETWORK = ("embedding_size=4", "hidden_size=4")
+
+
+@pytest.mark.parametrize("train_on", ["full", "rationale"])
+def test_what_training_found_on_validation_is_not_found_again(hub, tmp_path, monkeypatch, train_on):
+    seen = list[bool]()
+
+    def counted(model, split, *, rationale_only, **more):
+        seen.append(rationale_only)
+        return evaluate_on(model, split, rationale_only=rationale_only, **more)
+
+    monkeypatch.setattr(training, "evaluate_on", counted)
+    job = recipe(hub, "bilstm", hyper=NETWORK, epochs=2.0, train_on=train_on)
+    _, first, *others = train_model(job, tmp_path / "m", say=quiet)
+    assert seen == [True] * (train_on == "full") and len(others) == len(seen)
+    again = evaluate_on(
+        open_model(tmp_path / "m"), open_split(str(hub), "movies", "validation"), rationale_only=train_on == "rationale"
+    )
+    assert f"accuracy {again.accuracy:.3f}, macro F1 {again.macro_f1:.3f} ({again.instances} instances)" in first
+
+
+@pytest.mark.parametrize("kind", ["network", "transformers"])
+def test_a_killed_training_is_resumed_to_the_same_model(hub, network, tokenizer, tmp_path, kind):
+    if kind == "network":
+        job = {"model": "glove-lstm", "hyper": NETWORK, "epochs": 2.0}
+    else:
+        network("BertModel", initializer_range=0.02).save_pretrained(tmp_path / "base")
+        tokenizer.save_pretrained(tmp_path / "base")
+        job = {"model": str(tmp_path / "base"), "epochs": 2.0, "batch_size": 40, "window": 16}
+    list(train_model(recipe(hub, **job), tmp_path / "whole", say=quiet))
+
+    def stop(words):
+        if words.startswith("epoch 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(train_model(recipe(hub, **job), tmp_path / "m", say=stop))
+    assert (tmp_path / "m" / ".training" / "checkpoint.pt").is_file()
+    list(train_model(recipe(hub, **job, resume=True), tmp_path / "m", say=quiet))
+    names = {path.relative_to(tmp_path / "m") for path in (tmp_path / "m").rglob("*") if path.is_file()}
+    assert names == {path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*") if path.is_file()}
+    for name in names:
+        assert (tmp_path / "m" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+def test_a_model_that_was_half_written_is_refused_and_trained_again(hub, tmp_path):
+    job = recipe(hub, "glove-lstm", hyper=NETWORK, max_steps=1)
+    with pytest.raises(OSError, match="full"), unfinished(tmp_path / "m", {}, False, quiet), saving(tmp_path / "m"):
+        (tmp_path / "m" / "weights.safetensors").write_bytes(b"half")
+        raise OSError("the disk is full")
+    with refused("model", file=tmp_path / "m"):
+        open_model(tmp_path / "m")
+    list(train_model(job, tmp_path / "m", say=quiet))
+    assert open_model(tmp_path / "m").label_names == ("NEG", "POS")
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == [
+        "config.json",
+        "model.json",
+        "vocabulary.json",
+        "weights.safetensors",
+    ]
+
+
+@pytest.mark.slow
+def test_another_model_takes_a_folder_over(hub, tmp_path):
+    for model in ("logistic-regression", "glove-lstm", "logistic-regression"):
+        more = {} if model == "logistic-regression" else {"hyper": NETWORK, "max_steps": 1}
+        list(train_model(recipe(hub, model, **more), tmp_path / "m", say=quiet))
+        opened = open_model(tmp_path / "m")
+        assert ("LogisticRegression" in opened.description) == (model == "logistic-regression")
+
+
+# --- hyper-parameters --------------------------------------------------------------------------------------------
+
+
+def test_every_system_says_its_hyper_parameters(hub, tmp_path):
+    job = recipe(hub, "lei", hyper=(*NETWORK, "sparsity=0.25"), max_steps=1, learning_rate=0.5)
+    list(train_model(job, tmp_path / "m", say=quiet))
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    assert config["hyper"] == {
+        "epochs": 20.0,
+        "max_steps": 1,
+        "batch_size": 16,
+        "learning_rate": 0.5,
+        "weight_decay": 0.0,
+        "warmup_steps": 0,
+        "linear_decay": False,
+        "patience": 5,
+        "monitor": "accuracy",
+        "clip": 10.0,
+        "embedding_size": 4,
+        "hidden_size": 4,
+        "dropout": 0.2,
+        "lowercase": True,
+        "min_count": 1,
+        "window": 512,
+        "trained_layers": 2,
+        "sparsity": 0.25,
+        "contiguity": 2.0,
+        "draws": 1,
+        "free_epochs": 0,
+        "entropy": 0.0,
+        "reinforce": 1.0,
+        "supervision": 1.0,
+        "random_selections": False,
+        "generator_layers": 2,
+    }
+    assert config["seed"] == 1 and config["system"] == "lei" and config["label_names"] == ["NEG", "POS"]
+
+
+@pytest.mark.parametrize(
+    ("more", "rule", "mentions"),
+    [
+        ({"hyper": ("sparsity=1",)}, "option-value", ("hyper", "epochs", "'sparsity=1'")),
+        ({"hyper": ("hidden_size=big",)}, "option-value", ("`hyper` hidden_size", "integer", "'big'")),
+        ({"hyper": ("hidden_size=0",)}, "option-value", ("hidden_size", "1", "0")),
+        ({"hyper": ("dropout=1",)}, "option-value", ("dropout", "0 to below 1", "1.0")),
+        ({"hyper": ("clip=-1",)}, "option-value", ("clip", "1e+12", "-1.0")),
+        ({"hyper": ("clip=nan",)}, "option-value", ("clip", "1e+12", "nan")),
+        ({"hyper": ("learning_rate=1e38",)}, "option-value", ("learning_rate", "1e+12", "1e+38")),
+        ({"hyper": ("lowercase=maybe",)}, "option-value", ("`hyper` lowercase", "true or false", "'maybe'")),
+        ({"hyper": ("monitor=luck",)}, "option-value", ("monitor", "accuracy", "'luck'")),
+        ({"encoder": "bert-base-uncased"}, "option-conflict", ("encoder", "glove-lstm", "`embeddings`")),
+        ({"model": "bert-lstm"}, "option-missing", ("encoder", "bert-lstm")),
+        ({"model": "lei", "encoder": "a", "embeddings": "b"}, "option-conflict", ("`embeddings`", "`encoder`")),
+        ({"model": "logistic-regression", "encoder": "a"}, "unsupported", ("encoder", "lstm", "logistic-regression")),
+        ({"embeddings": "nowhere.txt"}, "file-missing", ("embeddings", "nowhere.txt")),
+    ],
+)
+def test_options_that_fit_no_system_are_refused(hub, tmp_path, more, rule, mentions):
+    with refused(rule, *mentions):
+        list(train_model(recipe(hub, **{"model": "glove-lstm", **more}), tmp_path / "m", say=quiet))
+    assert not (tmp_path / "m").exists()
+
+
+def test_defaults_are_the_papers():
+    lei, with_encoder = (
+        SYSTEMS["lei"]().hyper_of(Recipe(dataset="d", model="lei", encoder=encoder)) for encoder in ("", "bert")
+    )
+    assert (lei.sparsity, lei.contiguity, lei.hidden_size, lei.dropout, lei.epochs, lei.patience) == (
+        0.01,
+        2,
+        128,
+        0.2,
+        20,
+        5,
+    )
+    assert (lei.learning_rate, with_encoder.learning_rate, with_encoder.trained_layers) == (1e-3, 2e-5, 2)
+    assert SYSTEMS["glove-lstm"].hyper.learning_rate == 1e-2
+    assert (SYSTEMS["bilstm"].hyper.epochs, SYSTEMS["bilstm"].hyper.hidden_size) == (10, 200)
+
+
+def bytes_of(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_figures_may_be_left_out(hub, tmp_path):
+    """Who scores predictions himself waits for no evaluation of the whole split; what was trained is the same."""
+    job = recipe(hub, "logistic-regression")
+    with_figures = list(train_model(job, tmp_path / "a", say=quiet))
+    without = list(train_model(job, tmp_path / "b", say=quiet, figures=False))
+    assert len(without) == 1 and told(without, tmp_path / "b", "logistic-regression", "full", "train")
+    assert len(with_figures) == 3 and bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b")
+
+
+def test_systems_that_need_what_the_data_lack_say_so(hub, tmp_path):
+    with refused("option-missing", "match-lstm", "`query`"):
+        list(train_model(recipe(hub, "match-lstm", hyper=NETWORK), tmp_path / "m", say=quiet))
+
+
+@pytest.mark.slow
+def test_the_best_of_a_grid_is_kept(hub, tmp_path):
+    words = []
+    job = recipe(hub, "glove-lstm", hyper=NETWORK, epochs=2.0, grid=("learning_rate=1e-6,0.05",))
+    list(train_model(job, tmp_path / "m", say=words.append))
+    facts = json.loads((tmp_path / "m" / "model.json").read_text())
+    assert [one["settings"] for one in facts["grid"]] == [["learning_rate=1e-6"], ["learning_rate=0.05"]]
+    scores = [one["accuracy"] for one in facts["grid"]]
+    assert scores[1] > scores[0]
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    assert config["hyper"]["learning_rate"] == 0.05
+    assert told(words, "`grid`", "learning_rate=0.05", "best", f"accuracy: {scores[1]:.4f}")
+
+    def stop(words):
+        if words.startswith("`grid`: 2 of 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(train_model(job, tmp_path / "again", say=stop))
+    said = []
+    list(train_model(replace(job, resume=True), tmp_path / "again", say=said.append))
+    assert (tmp_path / "again" / "weights.safetensors").read_bytes() == (
+        tmp_path / "m" / "weights.safetensors"
+    ).read_bytes()
+    assert sum(line.startswith("epoch") for line in said) == 2  # of the second alone
+
+
+@pytest.fixture(scope="module")
+def one_ray():
+    """A Ray for all searches, which takes long to start."""
+    ray = pytest.importorskip("ray")
+    ray.init(include_dashboard=False, log_to_driver=False, num_cpus=2)
+    yield
+    ray.shutdown()
+
+
+@pytest.mark.slow
+def test_a_grid_side_by_side_gives_the_same_bytes(hub, tmp_path, one_ray):
+    """Networks, and a pipeline."""
+    for name, grid in (("glove-lstm", "learning_rate=1e-6,0.05"), ("lehman", "sentences=1,2")):
+        job = recipe(hub, name, hyper=NETWORK, epochs=1.0, grid=(grid,))
+        list(train_model(job, tmp_path / name, say=quiet))
+        said = []
+        list(train_model(replace(job, workers=2), tmp_path / f"{name}-2", say=said.append))
+        assert bytes_of(tmp_path / name) == bytes_of(tmp_path / f"{name}-2")
+        assert told(said, "`workers`", "2 trainings", "at most 2")
+        assert not any(line.startswith("epoch") for line in said)  # nothing was trained again
+
+
+@pytest.mark.slow
+def test_what_stops_a_combination_is_told_in_its_own_words(tmp_path, one_ray):
+    def stop():
+        raise DataError("step 3: expected a finite loss, found nan", rule="model-output")
+
+    with refused("model-output") as caught:
+        side_by_side([stop, tmp_path.resolve], 2, tmp_path, quiet)
+    assert str(caught.error) == "step 3: expected a finite loss, found nan"
+
+
+def test_side_by_side_are_combinations_of_a_grid(hub, tmp_path):
+    with refused("option-missing", "`grid`", argument="workers"):
+        list(train_model(recipe(hub, "glove-lstm", workers=2), tmp_path / "m", say=quiet))
+
+
+@pytest.mark.parametrize(
+    ("grid", "mentions"),
+    [
+        (("learning_rate",), ("grid", "'learning_rate'")),
+        (("clip=1,1",), ("grid", "'clip=1,1'")),
+        (("clip=1,2", "clip=3"), ("grid", "'clip=3'")),
+        (("luck=1,2",), ("hyper", "epochs", "'luck=1'")),
+        (("hidden_size=1,x",), ("`hyper` hidden_size", "integer", "'x'")),
+        (("clip=1,2,3,4,5,6,7,8,9,10,11", "dropout=0,.1,.2,.3,.4,.5,.6,.7,.8,.9"), ("grid", "100", "110")),
+    ],
+)
+def test_grids_that_cannot_be_searched_are_refused(hub, tmp_path, grid, mentions):
+    with refused("option-value", *mentions):
+        list(train_model(recipe(hub, "glove-lstm", grid=grid), tmp_path / "m", say=quiet))
+
+
+def test_a_grid_is_of_networks_alone(hub, tmp_path):
+    with refused("unsupported", "lstm", "random-forest", argument="grid"):
+        list(train_model(recipe(hub, "random-forest", grid=("clip=1,2",)), tmp_path / "m", say=quiet))
+
+
+def test_a_grid_needs_something_to_choose_by(hub, tmp_path):
+    job = replace(recipe(hub, "glove-lstm", hyper=NETWORK, grid=("clip=1,2",)), eval_split="")
+    with refused("option-missing", "`eval_split`", argument="grid"):
+        list(train_model(job, tmp_path / "m", say=quiet))
