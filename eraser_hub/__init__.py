@@ -67,7 +67,7 @@ __all__ += ["import_corpus", "Columns", "compare"]  # noqa: RUF022
 
 def __getattr__(name: str) -> object:
     if name == "explain":  # a module that is called
-        return importlib.import_module("eraser_hub.explain")
+        return importlib.import_module(f"{__name__}.explain")
     if name in _MODULES:
         return getattr(importlib.import_module(f"eraser_hub.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
