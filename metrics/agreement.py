@@ -10,19 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .agreement_scores import (
-    SENTENCES_BY_SPANS,
-    add_coverage,
-    add_prf,
-    add_ranked,
-    add_spans,
-    group_coverage,
-    thresholds_said,
-)
-from .checks import Used, check_documents, check_finite, check_own_documents, check_score_lengths
+from .agreement_scores import SENTENCES_BY_SPANS, SOFT, add_prf, add_spans, group_coverage
+from .checks import Used, check_documents, check_own_documents, check_scores
 from .fields import HARD_FIELD, SOFT_FIELDS
-from .flat import Predictions
-from .joining import EvidenceIndex, Keys, number_keys, pairs, says_sentences, touched_sentences, unsaid_sentences
+from .joining import evidence_of, number_keys, pairs, touched_sentences, unsaid_sentences
 from .offences import InputError
 from .parts import LeftOut, Part, Parts
 from .pool import Pool
@@ -66,7 +57,7 @@ class Agreement:
             raise InputError("expected references, found none", "empty")
         self.parts, self.settings, self.rules = parts, settings, parts.rules
         self.pool = Pool(len(parts.r.ids), totals)
-        self.says_sentences = says_sentences(parts.r)
+        self.says_sentences = bool((parts.r.start_sentence >= 0).any())
         # annotations with evidence that does not say its sentences, and documents of one sentence that were left out
         self.unsaid, self.short = unsaid_sentences(parts.r), 0
         # instances without a rationale, from before any instance had one: annotations, lines, whether they are answers
@@ -93,32 +84,33 @@ class Agreement:
             self._add(self.parts.without_rationales(*waiting))
 
     def _add(self, part: Part) -> None:
-        part = _with_zeros(part, self.parts.fields.used)
-        p, r, joined, documents = part.p, part.r, part.joined, part.documents
         used = self.parts.fields.used
+        part = _with_zeros(part, used)
+        p, r, joined, documents = part.p, part.r, part.joined, part.documents
         owner = joined.reference[p.instance]
         lengths = dict(zip(SOFT_FIELDS, documents.lengths(owner, joined.doc), strict=True))
-        for name, soft in SOFT_FIELDS.items():
-            sizes, scores = getattr(p, name), getattr(p, f"{name}_scores")
-            check_score_lengths(p, sizes, lengths[name], soft.field, soft.unit, self.rules["lengths"])
-            check_finite(p, sizes, scores, soft.field, self.rules["lengths"])
+        for name in SOFT_FIELDS:
+            check_scores(p, name, lengths[name], self.rules["lengths"])
         if not self.rules.broken("fields"):
             check_documents(p, r, joined, used, documents, self.rules["documents"])
         if self.rules.broken():
             return
         self.pool.at(part.rows)
         if used.hard:
-            self._add_spans(part, number_keys(r, p, joined))
+            self._add_spans(part)
         if used.soft or used.sentence:
             self._add_rankings(part, owner)
 
-    def _add_spans(self, part: Part, keys: Keys) -> None:
+    def _add_spans(self, part: Part) -> None:
         p, r, joined, documents = part.p, part.r, part.joined, part.documents
+        keys = number_keys(r, p, joined)
         truth, predicted = as_spans(keys.evidence, r.start, r.end), as_spans(keys.span, p.start, p.end)
         counts = count_spans(truth, predicted, keys.owner.size, self.settings.iou_thresholds)
         add_spans(self.pool, counts, self.settings.main_iou, keys.owner)
-        tokens, covered = group_counts(r.group, truth, predicted, r.group_instance.size)
-        add_coverage(self.pool, *group_coverage(r.group_instance, tokens, covered, len(r.ids)))
+        groups = group_counts(r.group, truth, predicted, r.group_instance.size)
+        whole, best = group_coverage(r.group_instance, *groups, len(r.ids))
+        self.pool.add_mean("any_group_coverage", whole)
+        self.pool.add_mean("best_group_recall", best)
         if self.sentences_by_spans:
             gold, touched = touched_sentences(r, p, joined, keys, documents)
             sentences = np.stack(token_counts(as_spans(*gold), as_spans(*touched), keys.owner.size))
@@ -138,30 +130,41 @@ class Agreement:
         return counted
 
     def _add_rankings(self, part: Part, owner: np.ndarray) -> None:
-        p, r, joined, settings = part.p, part.r, part.joined, self.settings
+        p, r, joined, settings, used = part.p, part.r, part.joined, self.settings, self.parts.fields.used
         width = max(joined.docs, 1)
-        where, evidence = EvidenceIndex(r, width).find(pairs(owner, joined.doc, width))
+        where, evidence = evidence_of(r, width, pairs(owner, joined.doc, width))
         bounds = {"soft": (r.start, r.end), "sentence": (r.start_sentence, r.end_sentence)}
-        decide = {"soft": None, "sentence": settings.sentence_threshold}
-        seeds = baseline_seeds(_names(p)) if settings.shuffles else None
+        # a rationale is seeded by its annotation and its document
+        places = zip(p.instance.tolist(), p.doc.tolist(), strict=True) if settings.shuffles else ()
+        seeds = baseline_seeds([f"{p.ids[row]}\0{p.docids[doc]}" for row, doc in places]) if settings.shuffles else None
+        no_positives = AUPRC_POLICIES[settings.auprc_policy]
         for name, soft in SOFT_FIELDS.items():
-            if not getattr(self.parts.fields.used, name):
+            if not getattr(used, name):
                 continue
-            sizes, scores = getattr(p, name), getattr(p, f"{name}_scores")
+            sizes, scores, sentences = getattr(p, name), getattr(p, f"{name}_scores"), name == "sentence"
             spans = where, bounds[name][0][evidence], bounds[name][1][evidence]
-            no_positives = AUPRC_POLICIES[settings.auprc_policy]
-            ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, settings.shuffles, decide[name])
+            decide = settings.sentence_threshold if sentences else None
+            ranked = rank_rationales(sizes, scores, spans, no_positives, seeds, settings.shuffles, decide)
             chosen = np.flatnonzero(sizes >= 0)
-            decided = None
-            if name == "sentence":
+            if sentences:
                 chosen = chosen[~self.unsaid[part.rows[owner[chosen]]]]
                 decided = chosen[self._with_sentences(part, owner[chosen], joined.doc[chosen])]
-            add_ranked(self.pool, ranked, chosen, owner, soft.prefix, decided)
+                if decided.size:
+                    add_prf(self.pool, "sentence", tuple(ranked.decided[decided].T), owner[decided])
+            for end, each in (("", ranked.scores), ("_random", ranked.random)):
+                for key, values in zip(SOFT, each[chosen].T, strict=True) if not end or len(each) else ():
+                    self.pool.add_mean(f"{soft.prefix}{key}{end}", values, owner[chosen])
 
     def signature_settings(self) -> dict[str, object]:
         """The settings that made a difference, as the signature has them."""
         s, used = self.settings, self.parts.fields.used
-        told: dict[str, object] = {"iou": thresholds_said(s.iou_thresholds, s.main_iou)} if used.hard else {}
+        told: dict[str, object] = {}
+        if used.hard:
+            # the main threshold, then the others in ascending order, each once
+            told["iou"] = [
+                float(s.main_iou),
+                *sorted({float(value) for value in s.iou_thresholds} - {float(s.main_iou)}),
+            ]
         if used.soft or used.sentence:
             told["auprc_no_positives"] = s.auprc_policy
         if used.sentence:
@@ -176,28 +179,24 @@ class Agreement:
 
     def left_out(self) -> list[LeftOut]:
         """The scores that these predictions do not give, each with the field that it would take."""
-        used, s = self.parts.fields.used, self.settings
-        hard, soft, sentence = HARD_FIELD, SOFT_FIELDS["soft"].field, SOFT_FIELDS["sentence"].field
-        told = [] if used.hard else [LeftOut("exact, token and IOU scores", hard)]
-        if not used.soft:
-            told.append(LeftOut("AUPRC, AP, ROC-AUC", soft))
-        if not used.sentence:
-            by_spans = self.sentences_by_spans
-            told.append(LeftOut("sentence AUPRC, AP, ROC-AUC" if by_spans else "sentence scores", sentence))
-        if s.shuffles and not used.soft and not used.sentence:
-            told.append(LeftOut("the random baseline", soft))
-        return told
+        used, by_spans = self.parts.fields.used, self.sentences_by_spans
+        soft, sentence = (field.field for field in SOFT_FIELDS.values())
+        needs = [
+            (used.hard, "exact, token and IOU scores", HARD_FIELD),
+            (used.soft, "AUPRC, AP, ROC-AUC", soft),
+            (used.sentence, "sentence AUPRC, AP, ROC-AUC" if by_spans else "sentence scores", sentence),
+            (not self.settings.shuffles or used.soft or used.sentence, "the random baseline", soft),
+        ]
+        return [LeftOut(scores, field) for there, scores, field in needs if not there]
 
     def notes(self) -> list[str]:
         """A line for whatever else sentence scores leave out."""
-        used, told = self.parts.fields.used, []
-        if used.sentence or self.sentences_by_spans:
-            unsaid = int(self.unsaid.sum())
-            if unsaid:
-                told.append(f"sentence scores leave out {unsaid:,} annotations whose evidence has no sentence offsets")
-            if self.short:
-                told.append(f"sentence p, r and f1 leave out {self.short:,} documents of one sentence")
-        return told
+        if not self.parts.fields.used.sentence and not self.sentences_by_spans:
+            return []
+        unsaid = int(self.unsaid.sum())
+        told = f"sentence scores leave out {unsaid:,} annotations whose evidence has no sentence offsets"
+        short = f"sentence p, r and f1 leave out {self.short:,} documents of one sentence"
+        return [told] * (unsaid > 0) + [short] * (self.short > 0)
 
 
 def _with_zeros(part: Part, used: Used) -> Part:
@@ -210,24 +209,13 @@ def _with_zeros(part: Part, used: Used) -> Part:
     wanted = np.unique(pairs(r.group_instance[r.group], r.doc, width))
     wanted = wanted[silent[wanted // width]]
     annotation, doc = wanted // width, wanted % width
-    lengths = dict(zip(SOFT_FIELDS, part.documents.lengths(annotation, doc), strict=True))
     columns: dict[str, np.ndarray] = {"hard": np.append(p.hard, np.full(doc.size, 0 if used.hard else -1))}
-    for name in SOFT_FIELDS:
-        size = np.maximum(lengths[name], 0) if getattr(used, name) else np.full(doc.size, -1)
-        scores = getattr(p, f"{name}_scores")
-        columns |= {
-            name: np.append(getattr(p, name), size),
-            f"{name}_scores": np.append(scores, np.zeros(np.maximum(size, 0).sum())),
-        }
+    for name, lengths in zip(SOFT_FIELDS, part.documents.lengths(annotation, doc), strict=True):
+        size = np.maximum(lengths, 0) if getattr(used, name) else np.full(doc.size, -1)
+        columns[name] = np.append(getattr(p, name), size)
+        columns[f"{name}_scores"] = np.append(getattr(p, f"{name}_scores"), np.zeros(np.maximum(size, 0).sum()))
     number = {name: at for at, name in enumerate(p.docids)}
-    held: list[int] = doc.tolist()
-    names = [r.docids[code] for code in held]
-    codes = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
+    codes = np.array([number.setdefault(r.docids[code], len(number)) for code in doc.tolist()], dtype=np.int64)
     columns |= {"instance": np.append(p.instance, joined.row[annotation]), "doc": np.append(p.doc, codes)}
     more = replace(p, docids=list(number), **columns)  # type: ignore[arg-type]
     return replace(part, p=more, joined=joined._replace(doc=np.append(joined.doc, doc)))
-
-
-def _names(p: Predictions) -> list[str]:
-    """What each rationale is seeded by: its annotation and its document."""
-    return [f"{p.ids[i]}\0{p.docids[d]}" for i, d in zip(p.instance.tolist(), p.doc.tolist(), strict=True)]

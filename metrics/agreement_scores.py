@@ -6,14 +6,13 @@ values beside the number of keys, so that sums over any set of annotations give 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from .pool import Column, Pool, divide
-from .rankings import Ranked, Rankings
+from .pool import Column, Described, Pool, divide
+from .rankings import Rankings
 from .spans import SpanCounts
 
 PRF = ("p", "r", "f1")
@@ -35,11 +34,6 @@ def precision_recall_f1(n_truth: np.ndarray, n_predicted: np.ndarray, hits: np.n
 def suffix(threshold: float, main: float) -> str:
     """What stands behind the keys of an IOU threshold: nothing for the main one, ``@0.1`` for a further one."""
     return "" if threshold == main else f"@{float(threshold)!r}"
-
-
-def thresholds_said(thresholds: Sequence[float], main: float) -> list[float]:
-    """IOU thresholds as a signature has them: the main one, then the others in ascending order, each once."""
-    return [float(main), *sorted({float(value) for value in thresholds} - {float(main)})]
 
 
 # what the columns of sentences' counts begin with where they come from spans
@@ -94,14 +88,12 @@ def add_prf(pool: Pool, name: str, counts: Counts, owner: np.ndarray, source: st
         owner: the annotation of each key.
         source: what the columns' names begin with, where the counts are made otherwise than those named ``name``.
     """
-    source = name if source is None else source
     n_truth, n_predicted, hits = counts
     p, r, f1 = precision_recall_f1(n_truth, n_predicted, hits)
     used = (n_truth > 0) | (n_predicted > 0)
-    values = (n_truth, n_predicted, hits, used, p * used, r * used, f1 * used)
-    parts = ("truth", "predicted", "hits", "keys", "sum_p", "sum_r", "sum_f1")
-    columns = {f"{source}.{part}": column for part, column in zip(parts, values, strict=True)}
-    pool.add(PrecisionRecall(name, source), columns, owner)
+    columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "keys": used}
+    columns |= {"sum_p": p * used, "sum_r": r * used, "sum_f1": f1 * used}
+    pool.add(PrecisionRecall(name, source or name), columns, owner, source or name)
 
 
 def add_spans(pool: Pool, counts: SpanCounts, main: float, owner: np.ndarray) -> None:
@@ -114,48 +106,12 @@ def add_spans(pool: Pool, counts: SpanCounts, main: float, owner: np.ndarray) ->
     add_prf(pool, "exact", counts.exact, owner)
     add_prf(pool, "token", counts.token, owner)
     n_truth, n_predicted, _ = counts.exact
-    parts = ("truth", "predicted", "hits", "matched", "sum_p", "keys_p", "sum_r", "keys_r")
     for threshold, hits, matched in counts.iou:
         end = suffix(threshold, main)
-        shares = (divide(hits, n_predicted), n_predicted > 0, divide(hits, n_truth), n_truth > 0)
-        values = (n_truth, n_predicted, hits, matched, *shares)
-        columns = {f"iou{end}.{part}": column for part, column in zip(parts, values, strict=True)}
-        pool.add(Iou(end), columns, owner)
-
-
-def add_coverage(pool: Pool, whole: np.ndarray, best: np.ndarray) -> None:
-    """What `group_coverage` gives, per annotation."""
-    pool.add_mean("any_group_coverage", whole)
-    pool.add_mean("best_group_recall", best)
-
-
-def add_ranked(
-    pool: Pool,
-    ranked: Ranked,
-    chosen: np.ndarray,
-    owner: np.ndarray,
-    prefix: str = "",
-    decided: np.ndarray | None = None,
-) -> None:
-    """Means of a `rankings.Ranked` over documents; sentences' decisions as well.
-
-    Args:
-        chosen: the rationales that have scores.
-        owner: the annotation of each rationale.
-        prefix: "" for tokens, "sentence_" for sentences.
-        decided: those of the chosen whose sentences' precision and recall count; None: no such scores.
-    """
-    if decided is not None and decided.size:
-        truth, predicted, hits = ranked.decided[decided].T
-        add_prf(pool, prefix.rstrip("_"), (truth, predicted, hits), owner[decided])
-    _add_rankings(pool, ranked.rankings(chosen), owner[chosen], prefix, "")
-    if ranked.random.shape[0]:
-        _add_rankings(pool, ranked.rankings(chosen, random=True), owner[chosen], prefix, "_random")
-
-
-def _add_rankings(pool: Pool, rankings: Rankings, owner: np.ndarray, prefix: str, end: str) -> None:
-    for key, values in rankings._asdict().items():
-        pool.add_mean(f"{prefix}{key}{end}", values, owner)
+        columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "matched": matched}
+        columns |= {"sum_p": divide(hits, n_predicted), "keys_p": n_predicted > 0}
+        columns |= {"sum_r": divide(hits, n_truth), "keys_r": n_truth > 0}
+        pool.add(Iou(end), columns, owner, f"iou{end}")
 
 
 def group_coverage(
@@ -175,24 +131,18 @@ def group_coverage(
     return whole, best
 
 
-def keys_of() -> list[str]:
-    """The keys that predictions with every field give."""
-    spans = [
-        f"{name}_{kind}_{part}" for name in ("exact", "token", "iou") for kind in ("micro", "macro") for part in PRF
-    ]
-    matched = [f"iou_matched_{part}" for part in PRF]
-    sentences = [f"sentence_{kind}_{part}" for kind in ("micro", "macro") for part in PRF]
-    soft = [f"{prefix}{key}" for prefix in ("", "sentence_") for key in SOFT]
-    return [*spans, *matched, "any_group_coverage", "best_group_recall", *sentences, *soft]
-
-
-def info_of(keys: Sequence[str]) -> tuple[dict[str, bool | None], dict[str, tuple[float, float | None]]]:
-    """Per key whether higher is better, and its range; None where there is no direction, or no upper end.
+def described() -> Described:
+    """Return the scores that predictions with every field give, and those of the random baseline.
 
     IOU recall counts hits of predicted spans over truth spans: two predicted spans may hit one truth span. The random
     baseline says what chance gives: it has no better end.
     """
-    up: dict[str, bool | None] = dict.fromkeys(keys, True)
-    up |= {f"{prefix}{key}_random": None for prefix in ("", "sentence_") for key in SOFT}
-    recall, f1 = ("iou_micro_r", "iou_macro_r"), ("iou_micro_f1", "iou_macro_f1")
-    return up, {key: (0.0, None if key in recall else 2.0 if key in f1 else 1.0) for key in up}
+    families = [f"{name}_{kind}" for name in ("exact", "token", "iou") for kind in ("micro", "macro")]
+    prf = [f"{family}_{part}" for family in (*families, "iou_matched") for part in PRF]
+    sentences = [f"sentence_{kind}_{part}" for kind in ("micro", "macro") for part in PRF]
+    soft = [f"{prefix}{key}" for prefix in ("", "sentence_") for key in SOFT]
+    highest: dict[str, float | None] = {f"iou_{kind}_r": None for kind in ("micro", "macro")}
+    highest |= {f"iou_{kind}_f1": 2.0 for kind in ("micro", "macro")}
+    keys = (*prf, "any_group_coverage", "best_group_recall", *sentences, *soft)
+    scores: Described = {key: (True, 0.0, highest.get(key, 1.0)) for key in keys}
+    return scores | {f"{key}_random": (None, 0.0, 1.0) for key in soft}

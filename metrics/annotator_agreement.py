@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import evaluate
 import numpy as np
 
 from .annotators import agreement
 from .batches import Batches, Measured
-from .cells import Row, as_list
+from .cells import Row, as_list, as_scalar
 from .fields import ANNOTATOR_ROW
-from .offences import InputError, Offences, cut
-from .pool import Statistics, divide
+from .offences import InputError, Offences
+from .pool import Described, Statistics, divide, info_of
 from .results import scored_of
-from .rows import RowColumns, by_id, check_partners
+from .rows import Reader, RowColumns, by_id, check_partners
 from .sources import ERASER
 
 KEYS = ("cohen_kappa", "p", "r", "f1")
-HIGHER_IS_BETTER: dict[str, bool | None] = dict.fromkeys(KEYS, True)
-HIGHER_IS_BETTER |= dict.fromkeys((f"{key}_std" for key in KEYS), None)
-RANGES = {key: ((-1.0, 1.0) if key == "cohen_kappa" else (0.0, 1.0)) for key in KEYS}
-RANGES |= {f"{key}_std": (0.0, 1.0) for key in KEYS}
+SCORES: Described = {key: (True, -1.0 if key == "cohen_kappa" else 0.0, 1.0) for key in KEYS}
+SCORES |= {f"{key}_std": (None, 0.0, 1.0) for key in KEYS}
 # what a subtraction of equal means leaves (some spacings of numbers below 1) is rounding, not spread
 LEAST_VARIANCE = 1e-14
 
@@ -39,27 +36,21 @@ def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
     return scores
 
 
-def _plain(marks: list[Any] | None) -> list[Any] | None:
-    """Numpy's numbers as Python's."""
-    return None if marks is None else [mark.item() if isinstance(mark, np.generic) else mark for mark in marks]
-
-
-def _marks(name: str, row: Row, side: str, offences: Offences) -> np.ndarray | None:
+def _marks(reader: Reader) -> np.ndarray | None:
     """0/1 (annotators, tokens), or None and a fault."""
-    value = as_list(row.get("annotators"))
-    if value is None or len(value) < 2:
-        message = f"expected at least two annotators' lists, found {cut(row.get('annotators'))}"
-        offences.say_of(side, name, "annotators", message, "length")
+    value = reader.row.get("annotators")
+    several = as_list(value) or []
+    if not reader.expect(len(several) > 1, "annotators", "at least two annotators' lists", value, "length"):
         return None
-    lists = [_plain(as_list(marks)) for marks in value]
+    lists = [[as_scalar(mark) for mark in as_list(marks) or ()] for marks in several]
+    width = len(lists[0])
     for at, marks in enumerate(lists):
-        if not marks or len(marks) != len(lists[0] or ()):
-            what = f"expected {len(lists[0] or ()) or 'a list of'} marks, found {cut(value[at])}"
-            offences.say_of(side, name, f"annotators[{at}]", what, "length")
+        field, what = f"annotators[{at}]", f"{width or 'a list of'} marks"
+        if not reader.expect(bool(marks) and len(marks) == width, field, what, several[at], "length"):
             return None
-        wrong = next((mark for mark in marks if type(mark) not in (int, bool) or mark not in (0, 1)), None)
-        if wrong is not None or None in marks:
-            offences.say_of(side, name, f"annotators[{at}]", f"expected 0 or 1, found {cut(wrong)}", "choice")
+        wrong = [mark for mark in marks if type(mark) not in (int, bool) or mark not in (0, 1)]
+        if wrong:
+            reader.expect(False, field, "0 or 1", next((mark for mark in wrong if mark is not None), None), "choice")
             return None
     return np.array(lists, dtype=bool)
 
@@ -106,24 +97,24 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
 
     SOURCE = ERASER
     INPUTS = ((ANNOTATOR_ROW, ("annotation_id", "annotators")), (ANNOTATOR_ROW, ("annotation_id", "annotators")))
-    HIGHER_IS_BETTER, RANGES = HIGHER_IS_BETTER, RANGES
+    HIGHER_IS_BETTER, RANGES = info_of(SCORES)
 
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False
     ) -> Measured:
         """Per text: sums over its annotators of each score and of its square, and the counts."""
+        offences = Offences()
         sides = (("prediction", predictions), ("reference", references))
-        tables = [(side, rows) for side, rows in sides if rows]
+        tables = {side: by_id(rows, side, offences) for side, rows in sides if rows}
         if not tables:
             raise InputError("expected rows with annotators, found none", "empty")
-        offences = Offences()
-        side, rows = tables[0][0], by_id(tables[0][1], tables[0][0], offences)
-        further = by_id(tables[1][1], tables[1][0], offences) if len(tables) > 1 else {}
+        (side, rows), *more = tables.items()
+        further = more[0][1] if more else {}
         if further:
             check_partners(rows, further, offences, only_predicted)
         values, means = np.zeros((len(rows), 10)), np.full((len(rows), 4), np.nan)
         for at, (name, row) in enumerate(rows.items()):
-            marks = _marks(name, row, side, offences)
+            marks = _marks(Reader(row, name, offences, side))
             if marks is None:
                 continue
             scores = agreement(marks)

@@ -59,11 +59,8 @@ def module_path(folder: Path, name: str | None = None) -> Path:
     Raises:
         SystemExit: there is none, or there are several and none was asked for.
     """
-    modules = {
-        path.stem: path
-        for path in sorted(folder.glob("*.py"))
-        if path.name != Path(__file__).name and defines_metric(path)
-    }
+    others = [path for path in sorted(folder.glob("*.py")) if path.name != Path(__file__).name]
+    modules = {path.stem: path for path in others if defines_metric(path)}
     if name is None and len(modules) == 1:
         return next(iter(modules.values()))
     if name in modules:
@@ -73,13 +70,9 @@ def module_path(folder: Path, name: str | None = None) -> Path:
 
 def defines_metric(path: Path) -> bool:
     """Whether a file holds a class derived from ``evaluate.Metric``, read without running it."""
-    bases = (
-        base
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ClassDef)
-        for base in node.bases
-    )
-    return any(ast.unparse(base).rpartition(".")[2] in ("Metric", "EvaluationModule") for base in bases)
+    classes = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ClassDef))
+    bases = (ast.unparse(base) for node in classes for base in node.bases)
+    return any(base.rpartition(".")[2] in ("Metric", "EvaluationModule") for base in bases)
 
 
 # ------------------------------------------------------------------------------------------------ tokens to draw
@@ -126,15 +119,10 @@ def draw_instances(predictions: list[Any], references: list[Any]) -> Iterator[Se
             hard = rationale.get("hard_rationale_predictions")
             ours = covered(hard) if hard is not None else {at for at, score in enumerate(soft) if score >= 0.5}
             theirs = covered(evidence for evidence in gold if evidence["docid"] == docid)
-            tokens = (
-                tokens_of(texts[docid])
-                if docid in texts
-                else [str(at) for at in range(max({*ours, *theirs, len(soft) - 1, -1}) + 1)]
-            )
-            yield [
-                (f"{instance['annotation_id']} · {docid}: ", None),
-                *segments(tokens, compared(ours, theirs, len(tokens))),
-            ]
+            size = max({*ours, *theirs, len(soft) - 1, -1}) + 1
+            tokens = tokens_of(texts[docid]) if docid in texts else [str(at) for at in range(size)]
+            head = (f"{instance['annotation_id']} · {docid}: ", None)
+            yield [head, *segments(tokens, compared(ours, theirs, len(tokens)))]
 
 
 def draw_pairs(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
@@ -180,11 +168,8 @@ def draw_quotes(predictions: list[Any], references: list[Any]) -> Iterator[Segme
 def draw_probabilities(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
     """The four probabilities of each instance, coloured by their size."""
     for at, row in enumerate(predictions):
-        name = row.get("annotation_id", row.get("id", at))
-        yield [
-            (f"{name}: ", None),
-            *((f"{key} {row[key]:.3f} ", float(row[key])) for key in PROBABILITIES if key in row),
-        ]
+        cells = [(f"{key} {row[key]:.3f} ", float(row[key])) for key in PROBABILITIES if key in row]
+        yield [(f"{row.get('annotation_id', row.get('id', at))}: ", None), *cells]
 
 
 # ---------------------------------------------------------------------------------------- what a page opens with
@@ -197,14 +182,8 @@ COLOURS: dict[Draw, dict[str, str]] = {
     draw_sets: {"both": GREEN, "predicted": AMBER, "reference": BLUE},
     draw_pairs: {"kept": GREEN, "changed": RED},
     draw_annotators: {"all": GREEN, "some": AMBER},
-    draw_quotes: {
-        "exact": GREEN,
-        "normalised": GREEN,
-        "fuzzy": AMBER,
-        "ambiguous": BLUE,
-        "not_found": RED,
-        "empty": RED,
-    },
+    draw_quotes: dict.fromkeys(("exact", "normalised"), GREEN)
+    | {"fuzzy": AMBER, "ambiguous": BLUE, "not_found": RED, "empty": RED},
 }
 DRAWN = {each.__name__.removeprefix("draw_"): each for each in (*COLOURS, draw_probabilities)}
 
@@ -248,9 +227,8 @@ def parsed(text: str | None, box: str, kind: type) -> Any:
     if kind is list and isinstance(value, dict):
         value = [value]
     if not isinstance(value, kind):
-        raise Malformed(
-            f"{box}: expected {'a list of rows' if kind is list else 'an object'}, found {type(value).__name__}"
-        )
+        expected = "a list of rows" if kind is list else "an object"
+        raise Malformed(f"{box}: expected {expected}, found {type(value).__name__}")
     return value
 
 
@@ -343,18 +321,12 @@ def upload(box: str, path: str) -> tuple[Any, Any]:
 
 
 def submit(
-    module: evaluate.EvaluationModule,
-    draw: Draw,
-    predictions_text: str,
-    references_text: str,
-    options_text: str,
+    module: evaluate.EvaluationModule, draw: Draw, predictions_text: str, references_text: str, options_text: str
 ) -> tuple[Any, ...]:
     """Message, table, tokens and the whole result, of what stands in the three boxes."""
     try:
-        rows = {
-            "predictions": parsed(predictions_text, "predictions", list),
-            "references": parsed(references_text, "references", list),
-        }
+        texts = {"predictions": predictions_text, "references": references_text}
+        rows = {box: parsed(text, box, list) for box, text in texts.items()}
         keywords = parsed(options_text, "options", dict) or {}
         if clash := sorted(rows.keys() & keywords.keys()):
             raise Malformed(f"options: {', '.join(clash)} belongs into its own box")
@@ -382,12 +354,8 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
                 with gr.Column(min_width=240):
                     boxes.append(gr.Textbox(value, label=label, elem_id=label, lines=4, max_lines=12))
                     if label != "options":
-                        file = gr.UploadButton(
-                            f"Upload {label} (JSON, JSON lines, Parquet)",
-                            file_types=FILE_TYPES,
-                            size="sm",
-                            elem_id=f"upload_{label}",
-                        )
+                        what = f"Upload {label} (JSON, JSON lines, Parquet)"
+                        file = gr.UploadButton(what, file_types=FILE_TYPES, size="sm", elem_id=f"upload_{label}")
                         uploads.append((file, label))
         with gr.Row():
             button = gr.Button("Submit", variant="primary", elem_id="submit")
@@ -403,13 +371,8 @@ def page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
         with gr.Accordion("What goes in", open=False):
             gr.Code(module.inputs_description or "", language="markdown", interactive=False)
         # one event for both, so that the module computes one thing at a time
-        gr.on(
-            [blocks.load, button.click],
-            partial(submit, module, draw),
-            boxes,
-            [message, scores, tokens, whole],
-            api_name="compute",
-        )
+        shown_in, compute = [message, scores, tokens, whole], partial(submit, module, draw)
+        gr.on([blocks.load, button.click], compute, boxes, shown_in, api_name="compute")
         again.click(lambda: filled, None, boxes)
         for (file, label), box in zip(uploads, boxes, strict=False):
             file.upload(partial(upload, label), file, [box, message])

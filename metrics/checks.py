@@ -23,7 +23,7 @@ from .fields import (
     SOFT_FIELDS,
 )
 from .flat import Predictions, References
-from .joining import DocumentLengths, Join
+from .joining import DocumentLengths, Join, pairs
 from .offences import MOST_TOLD, Offences
 
 ROWS_AT_ONCE = 1 << 16
@@ -41,7 +41,7 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
     tell = partial(offences.say_where, "reference", rows=rows)
     unknown = tokens < 0
-    tell(unknown, "evidences.docid", lambda e: f"no document {r.docids[r.doc[e]]!r}", "document-unknown")
+    tell(unknown, "evidences.docid", lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown")
     reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
     expected = "expected 0 <= start_token <= end_token"
     tell(reversed_, "evidences.start_token", lambda e: f"{expected}, found [{r.start[e]}, {r.end[e]})", "span-order")
@@ -107,35 +107,32 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, offences
     tell(order[overlap + 1], message=lambda s: f"{expected} {shown(before[s])} and {shown(s)}", rule="span-overlap")
 
 
-def check_score_lengths(
-    p: Predictions, sizes: np.ndarray, lengths: np.ndarray, field: str, unit: str, offences: Offences
-) -> None:
-    """One score per token (or sentence) of the document."""
+def check_scores(p: Predictions, name: str, lengths: np.ndarray, offences: Offences) -> None:
+    """One score per token (or sentence) of the document, no NaN and no infinity among them.
+
+    Args:
+        name: one of `fields.SOFT_FIELDS`.
+        lengths: of each rationale's document; -1 where it is unknown.
+    """
+    sizes, scores, (field, unit, _) = getattr(p, name), getattr(p, f"{name}_scores"), SOFT_FIELDS[name]
+    tell = partial(offences.say_where, "prediction", field=f"rationales.{field}", rows=p.instance)
 
     def message(at: int) -> str:
         expected = f"expected {lengths[at]} scores (the document's {unit})"
         return f"{expected}, found {sizes[at]} for {p.docids[int(p.doc[at])]!r}"
 
-    wrong = (sizes >= 0) & (lengths >= 0) & (sizes != lengths)
-    offences.say_where("prediction", wrong, f"rationales.{field}", message, "length", p.instance)
+    tell((sizes >= 0) & (lengths >= 0) & (sizes != lengths), message=message, rule="length")
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if bad.size:  # one offence per rationale
+        owner, first = np.unique(_owners(sizes, bad), return_index=True)
+        names = dict(zip(owner.tolist(), np.isnan(scores[bad[first]]).tolist(), strict=True))
+        expected = "expected finite numbers, found"
+        tell(owner, message=lambda at: f"{expected} {'NaN' if names[at] else 'infinity'}", rule="range")
 
 
-def check_finite(p: Predictions, sizes: np.ndarray, scores: np.ndarray, field: str, offences: Offences) -> None:
-    """No NaN and no infinity among scores; ``sizes`` says how many each rationale has."""
-    finite = np.isfinite(scores)
-    if finite.all():
-        return
-    bad = np.flatnonzero(~finite)
-    owner = np.searchsorted(np.cumsum(np.maximum(sizes, 0)), bad, side="right")
-    owner, first = np.unique(owner, return_index=True)  # one offence per rationale
-    names = ["NaN" if np.isnan(score) else "infinity" for score in scores[bad[first]]]
-    offences.say_all(
-        "prediction",
-        p.instance[owner],
-        f"rationales.{field}",
-        lambda k: f"expected finite numbers, found {names[k]}",
-        "range",
-    )
+def _owners(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Whose each of some flat values is; ``sizes`` says how many each owner has, -1 for none."""
+    return np.searchsorted(np.cumsum(np.maximum(sizes, 0)), places, side="right")
 
 
 def check_covered(
@@ -147,19 +144,13 @@ def check_covered(
         present: bool (m,), which rationales have the field.
     """
     width = max(joined.docs, 1)
-    wanted = np.unique(r.group_instance[r.group] * width + r.doc)
-    have = joined.reference[p.instance] * width + joined.doc
-    have = have[present & (joined.doc >= 0) & (joined.reference[p.instance] >= 0)]
-    lacking = wanted[~np.isin(wanted, have)]
+    wanted = np.unique(pairs(r.group_instance[r.group], r.doc, width))
+    lacking = wanted[~np.isin(wanted, pairs(joined.reference[p.instance], joined.doc, width)[present])]
     row = joined.row[lacking // width]
     names = [r.docids[number] for number in (lacking[row >= 0] % width)[:MOST_TOLD]]
-    offences.say_all(
-        "prediction",
-        row[row >= 0],
-        f"rationales.{field}",
-        lambda k: f"expected scores for document {names[k]!r}, which has evidence; found none",
-        "score-missing",
-    )
+    message = "expected scores for document {!r}, which has evidence; found none"
+    field = f"rationales.{field}"
+    offences.say_all("prediction", row[row >= 0], field, lambda k: message.format(names[k]), "score-missing")
 
 
 def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Offences) -> None:
@@ -170,12 +161,11 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
     Args:
         rows: the instance of each row of the matrix.
     """
-    for begin in range(0, rows.size, ROWS_AT_ONCE):
-        block = slice(begin, begin + ROWS_AT_ONCE)
-        _check_block(p, matrix[block], rows[block], field, offences)
-
-
-def _check_block(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, offences: Offences) -> None:
+    if rows.size > ROWS_AT_ONCE:
+        for begin in range(0, rows.size, ROWS_AT_ONCE):
+            block = slice(begin, begin + ROWS_AT_ONCE)
+            check_probabilities(p, matrix[block], rows[block], field, offences)
+        return
     named = ~np.isnan(matrix)
     present = named.any(axis=1)
     if not present.any():
@@ -194,34 +184,29 @@ def _check_block(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: st
         unsound = present & ((values < 0) | ~np.isfinite(values)).any(axis=1)
         total = values.sum(axis=1)
         off = present & ~unsound & (np.abs(total - 1) > PROBABILITY_SLACK)
-    listed = "expected probabilities, found"
-    tell(unsound, message=lambda at: f"{listed} {_listed(values[at][named[at]])}", rule="probabilities")
+
+    def listed(at: int) -> str:
+        shown = (f"{value:g}" if np.isfinite(value) else "NaN or infinity" for value in values[at][named[at]][:10])
+        return f"expected probabilities, found {', '.join(shown)}"
+
+    tell(unsound, message=listed, rule="probabilities")
     summed = "expected probabilities that sum to 1, found"
     tell(off, message=lambda at: f"{summed} {total[at]:g}", rule="probabilities")
 
 
-def _listed(values: np.ndarray) -> str:
-    return ", ".join(f"{value:g}" if np.isfinite(value) else "NaN or infinity" for value in values[:10])
-
-
 def check_labels(p: Predictions, known: Sequence[str], offences: Offences) -> None:
     """Predicted labels are known ones; so are the labels that probabilities are given for."""
-    names = ", ".join(known)
+    tell, names = partial(offences.say_where, "prediction"), ", ".join(known)
     strange = np.array([*(label not in known for label in p.labels), False])
-    offences.say_where(
-        "prediction",
-        strange[p.classification],
-        "classification",
-        lambda at: f"expected one of {names}, found {p.labels[int(p.classification[at])]!r}",
-        "label-unknown",
-    )
+
+    def message(at: int) -> str:
+        return f"expected one of {names}, found {p.labels[int(p.classification[at])]!r}"
+
+    tell(strange[p.classification], "classification", message, "label-unknown")
     columns = np.flatnonzero(strange[:-1])
-    if not columns.size:
-        return
-    for name, field in SCORE_FIELDS.items():
-        matrix = getattr(p, name)[:, columns]
-        message = f"expected scores for {names}, found other labels"
-        offences.say_where("prediction", ~np.isnan(matrix).all(axis=1), field, message, "label-unknown")
+    for name, field in SCORE_FIELDS.items() if columns.size else ():
+        named = ~np.isnan(getattr(p, name)[:, columns]).all(axis=1)
+        tell(named, field, f"expected scores for {names}, found other labels", "label-unknown")
 
 
 def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, offences: Offences) -> None:
@@ -236,46 +221,33 @@ def check_thresholds(good: np.ndarray, asked: Sequence[float], p: Predictions, o
     offences.say_where("prediction", ~good, "thresholded_scores.threshold", message, "constant")
 
 
-def check_draws(p: Predictions, count: int, offences: Offences) -> None:
-    """Every instance has ``count`` random rationales."""
-    draws = p.draws
-    bad = (draws != count) & (p.answered == 1)
-    offences.say_where(
-        "prediction", bad, "random_rationales", lambda at: f"expected {count} draws, found {draws[at]}", "length"
-    )
-
-
 def check_numbers(p: Predictions, offences: Offences) -> None:
     """The numbers of instances are finite and in their ranges; the bounds of an AOPC are in order."""
-    for name, number in NUMBER_FIELDS.items():
-        value = p.number(name)
-        with np.errstate(invalid="ignore"):
+
+    def refuse(bad: np.ndarray, field: str, expected: str, value: np.ndarray) -> None:
+        message = f"expected a number {expected}, found"
+        offences.say_where("prediction", bad, field, lambda at: f"{message} {value[at]}", "range")
+
+    with np.errstate(invalid="ignore"):
+        for name, number in NUMBER_FIELDS.items():
+            value = p.number(name)
             bad = (value < number.low - BOUND_SLACK) | (value > number.high + BOUND_SLACK) | np.isinf(value)
-        expected = f"from {number.low:g} to {number.high:g}" if np.isfinite(number.high) else f"from {number.low:g} on"
-        _say_numbers(offences, bad, number.field, "of tokens" if name == "tokens_to_flip" else expected, value)
-    for side in ERASED:
-        lower, upper = p.number(f"{side}_lower"), p.number(f"{side}_upper")
-        field = NUMBER_FIELDS[f"{side}_upper"].field
-        with np.errstate(invalid="ignore"):
-            _say_numbers(offences, lower > upper, field, "that is not below the lower bound", upper)
-
-
-def _say_numbers(offences: Offences, bad: np.ndarray, field: str, expected: str, value: np.ndarray) -> None:
-    offences.say_where("prediction", bad, field, lambda at: f"expected a number {expected}, found {value[at]}", "range")
+            span = f"from {number.low:g} to {number.high:g}" if np.isfinite(number.high) else f"from {number.low:g} on"
+            refuse(bad, number.field, "of tokens" if name == "tokens_to_flip" else span, value)
+        for side in ERASED:
+            lower, upper = p.number(f"{side}_lower"), p.number(f"{side}_upper")
+            refuse(lower > upper, NUMBER_FIELDS[f"{side}_upper"].field, "that is not below the lower bound", upper)
 
 
 def check_leave_one_out(p: Predictions, offences: Offences) -> None:
     """One finite value for each soft score of the instance's rationales."""
     sizes = p.leave_one_out
     soft = np.bincount(p.instance, weights=np.maximum(p.soft, 0), minlength=len(p.ids)).astype(np.int64)
-
-    def message(at: int) -> str:
-        return f"expected {soft[at]} values, one for each soft score, found {sizes[at]}"
-
-    offences.say_where("prediction", (sizes >= 0) & (sizes != soft), LEAVE_ONE_OUT, message, "length")
-    wrong = np.flatnonzero(~np.isfinite(p.leave_one_out_scores))
-    owner = np.unique(np.searchsorted(np.cumsum(np.maximum(sizes, 0)), wrong, side="right"))
-    offences.say_all("prediction", owner, LEAVE_ONE_OUT, "expected finite numbers, found NaN or infinity", "range")
+    tell, expected = partial(offences.say_where, "prediction", field=LEAVE_ONE_OUT), "values, one for each soft score"
+    wrong = (sizes >= 0) & (sizes != soft)
+    tell(wrong, message=lambda at: f"expected {soft[at]} {expected}, found {sizes[at]}", rule="length")
+    owner = np.unique(_owners(sizes, np.flatnonzero(~np.isfinite(p.leave_one_out_scores))))
+    tell(owner, message="expected finite numbers, found NaN or infinity", rule="range")
 
 
 @dataclass(frozen=True)
@@ -331,7 +303,13 @@ class OptionalFields:
         """Look at a part; what is no answer has no fields."""
         rows = np.arange(len(p.ids))
         self.answered = p.answered.astype(bool)
-        self._refuse_answers(p)
+        if not self.answered.all():
+            why = "because the outcome is no answer"
+            tell = partial(self.offences.say_where, "prediction")
+            tell((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}", "constant")
+            for name in ("rationales", *LIST_FIELDS):
+                bad, field = (getattr(p, name) > 0) & ~self.answered, _USED.get(name, name)
+                tell(bad, field, f"expected none, {why}", "constant")
         self._presence(p.rationales >= 0, rows, "rationales")
         for name in ("hard", *SOFT_FIELDS):
             self._presence(getattr(p, name) >= 0, p.instance, _USED[name])
@@ -339,21 +317,8 @@ class OptionalFields:
             self._presence(~np.isnan(p.number(name)), rows, number.field)
         for name in ("classification", LEAVE_ONE_OUT, *LIST_FIELDS):
             self._presence(getattr(p, name) >= 0, rows, _USED[name])
-        for name, field in SCORE_FIELDS.items():
-            self._presence(_named(getattr(p, name)), rows, field)
-        for matrix, owner, field in _erased_entries(p):
-            self._presence(_named(matrix), owner, field)
-
-    def _refuse_answers(self, p: Predictions) -> None:
-        """What is no answer says nothing else."""
-        if self.answered.all():
-            return
-        why = "because the outcome is no answer"
-        tell = partial(self.offences.say_where, "prediction")
-        tell((p.classification >= 0) & ~self.answered, "classification", f"expected null, {why}", "constant")
-        for name in ("rationales", *LIST_FIELDS):
-            bad = (getattr(p, name) > 0) & ~self.answered
-            tell(bad, _USED.get(name, name), f"expected none, {why}", "constant")
+        for matrix, owner, field in _scores(p):
+            self._presence(~np.all(np.isnan(matrix), axis=1), owner, field)
 
     def _presence(self, present: np.ndarray, rows: np.ndarray, field: str) -> None:
         if not self.answered.all():
@@ -371,27 +336,21 @@ class OptionalFields:
 
     def finish(self) -> None:
         """What fields demand of one another, told of the first instance."""
-        used = self.used
-        if not used.full:
-            for name in (*ERASED, *LIST_FIELDS):
-                if getattr(used, name) and not self.offences.total:
-                    message = f"expected it beside {_USED[name]}, found none"
-                    self.offences.say("prediction", 0, SCORE_FIELDS["full"], message, "key-missing")
+        used, beside = self.used, "expected it beside {}, found none"
+        for name in () if used.full else (*ERASED, *LIST_FIELDS):
+            if getattr(used, name) and not self.offences.total:
+                self.offences.say("prediction", 0, SCORE_FIELDS["full"], beside.format(_USED[name]), "key-missing")
         if used.full and not used.classification and not self.offences.total:
-            message = "expected it beside classification_scores, found none"
-            self.offences.say("prediction", 0, "classification", message, "key-missing")
+            self.offences.say("prediction", 0, "classification", beside.format(SCORE_FIELDS["full"]), "key-missing")
 
 
-def _named(matrix: np.ndarray) -> np.ndarray:
-    """Which rows of {label: p} name a label."""
-    named: np.ndarray = ~np.all(np.isnan(matrix), axis=1)
-    return named
-
-
-def _erased_entries(p: Predictions) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
-    """The probabilities on erased inputs in lists: (matrix, the instance of each row, field)."""
+def _scores(p: Predictions) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
+    """All probabilities, those on erased inputs in lists last: (matrix, the instance of each row, field)."""
+    rows = np.arange(len(p.ids))
+    for name, field in SCORE_FIELDS.items():
+        yield getattr(p, name), rows, field
     for name, (field, entry) in LIST_FIELDS.items():
-        owner = np.repeat(np.arange(len(p.ids)), np.maximum(getattr(p, name), 0))
+        owner = np.repeat(rows, np.maximum(getattr(p, name), 0))
         for side in ERASED:
             yield getattr(p, f"{entry}_{side}"), owner, f"{field}.{SCORE_FIELDS[side]}"
 
@@ -401,10 +360,11 @@ def check_own_documents(r: References, offences: Offences) -> None:
     own = np.flatnonzero(r.document_instance >= 0)
     own = own[np.lexsort((r.document[own], r.document_instance[own]))]
     again = own[1:][(np.diff(r.document_instance[own]) == 0) & (np.diff(r.document[own]) == 0)]
-    once, names = "expected each document once, found", [r.docids[code] for code in r.document[again]]
-    offences.say_all(
-        "reference", r.document_instance[again], "documents", lambda k: f"{once} {names[k]!r} again", "document-twice"
-    )
+
+    def message(at: int) -> str:
+        return f"expected each document once, found {r.docids[r.document[at]]!r} again"
+
+    offences.say_where("reference", again, "documents", message, "document-twice", r.document_instance)
 
 
 def check_documents(
@@ -434,7 +394,8 @@ class Classes:
         self, r: References | None, label_names: Sequence[str] | None, labels: Offences, probabilities: Offences
     ) -> None:
         self.names = None if label_names is None else list(label_names)
-        self.gold = [] if r is None else _labels_of(r)
+        present: list[int] = [] if r is None else np.unique(r.classification[r.classification >= 0]).tolist()
+        self.gold = [] if r is None else [r.labels[code] for code in present]
         self.labels, self.probabilities = labels, probabilities
         self.scored: dict[str, None] | None = None  # the labels that every instance so far scores
         self.doubtful: dict[str, Offences] = {}  # of predicted labels beyond the references'
@@ -446,10 +407,7 @@ class Classes:
             self._remember(p)
         elif used.classification:
             check_labels(p, self.names, self.labels)
-        rows = np.arange(len(p.ids))
-        for name, field in SCORE_FIELDS.items():
-            check_probabilities(p, getattr(p, name), rows, field, self.probabilities)
-        for matrix, owner, field in _erased_entries(p):
+        for matrix, owner, field in _scores(p):
             check_probabilities(p, matrix, owner, field, self.probabilities)
         check_numbers(p, self.probabilities)
         if used.leave_one_out and used.soft:
@@ -457,7 +415,9 @@ class Classes:
         if used.draws:
             if self.draws is None:
                 self.draws = max(int(p.draws[int(p.answered.argmax())]), 1)
-            check_draws(p, self.draws, self.probabilities)
+            bad, expected = (p.draws != self.draws) & (p.answered == 1), f"expected {self.draws} draws, found"
+            field = LIST_FIELDS["draws"].field
+            self.probabilities.say_where("prediction", bad, field, lambda at: f"{expected} {p.draws[at]}", "length")
 
     def _remember(self, p: Predictions) -> None:
         """What `finish` needs to tell which labels there are, and who predicts another one."""
@@ -475,57 +435,37 @@ class Classes:
         if self.names is not None:
             return self.names
         known = list(dict.fromkeys([*self.gold, *(self.scored or ())]))
-        strange = [
-            (offence.row, label, offence)
-            for label, told in self.doubtful.items()
-            if label not in known
-            for offence in told
-        ]
+        doubtful = {label: told for label, told in self.doubtful.items() if label not in known}
+        strange = [(offence.row, label, offence) for label, told in doubtful.items() for offence in told]
         for _, label, offence in sorted(strange):
             message = f"expected one of {', '.join(known)}, found {label!r}"
             self.labels.repeat(offence._replace(message=message))
-        self.labels.total += sum(told.total - len(told) for label, told in self.doubtful.items() if label not in known)
+        self.labels.total += sum(told.total - len(told) for told in doubtful.values())
         return known
 
 
 def name_labels(r: References, label_names: Sequence[str] | None, offences: Offences) -> None:
     """Give numbered labels their names (changes ``r.labels``); labels beyond ``label_names`` are offences."""
-    names = list(label_names) if label_names is not None else None
-    if names is None:
+    tell = partial(offences.say_where, "reference", field="classification")
+    if label_names is None:
         numbered = np.array([*(label.startswith("\0") for label in r.labels), False])[r.classification]
         if numbered.any():
-            first = int(numbered.argmax())
-            number = r.labels[r.classification[first]][1:]
+            number = r.labels[r.classification[numbered.argmax()]][1:]
             message = f"expected labels, found numbers ({number}) in {numbered.sum()} rows: pass label_names=[..]"
-            offences.say("reference", first, "classification", message, "label-unknown")
+            tell(np.flatnonzero(numbered)[:1], message=message, rule="label-unknown")
         return
-    for code, label in enumerate(r.labels):
-        rows = np.flatnonzero(r.classification == code)
-        if not rows.size:
-            continue
-        if label.startswith("\0"):
-            number = int(label[1:])
-            if not 0 <= number < len(names):
-                message = f"expected a label number from 0 to {len(names) - 1}, found {number}"
-                offences.say_all("reference", rows, "classification", message, "label-unknown")
-        elif label not in names:
-            message = f"expected one of {', '.join(names)}, found {label!r}"
-            offences.say_all("reference", rows, "classification", message, "label-unknown")
-    places = {name: code for code, name in enumerate(names)}
-    merged = [*names, *(label for label in r.labels if not label.startswith("\0") and label not in places)]
-    code_of = {label: code for code, label in enumerate(merged)}
+    names = list(label_names)
+    merged = [*names, *(label for label in r.labels if not label.startswith("\0") and label not in names)]
+    places = {label: code for code, label in enumerate(merged)}
     moved = []
-    for label in r.labels:
-        if not label.startswith("\0"):
-            moved.append(code_of[label])
-        elif 0 <= int(label[1:]) < len(names):
-            moved.append(int(label[1:]))
-        else:
-            moved.append(-1)
+    for code, label in enumerate(r.labels):
+        message = f"expected one of {', '.join(names)}, found {label!r}"
+        place = places.get(label, -1)
+        if label.startswith("\0"):
+            message = f"expected a label number from 0 to {len(names) - 1}, found {int(label[1:])}"
+            place = int(label[1:]) if 0 <= int(label[1:]) < len(names) else -1
+        if not 0 <= place < len(names):
+            tell(r.classification == code, message=message, rule="label-unknown")
+        moved.append(place)
     r.classification = np.array([*moved, -1], dtype=np.int64)[r.classification]
     r.labels = merged
-
-
-def _labels_of(r: References) -> list[str]:
-    present: list[int] = np.unique(r.classification[r.classification >= 0]).tolist()
-    return [r.labels[code] for code in present]

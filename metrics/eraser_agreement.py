@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import evaluate
 
 from .agreement import Agreement, AgreementSettings
-from .agreement_scores import info_of, keys_of
+from .agreement_scores import described
 from .batches import Measured
 from .checks import Classes, name_labels
 from .fields import ANNOTATION, INSTANCE
@@ -15,7 +15,8 @@ from .flat import Predictions, References
 from .instances import InstanceBatches
 from .joining import DocumentLengths
 from .offences import InputError, Rules
-from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts, fields_of, left_out_said
+from .parts import DOCUMENTS, FIELDS, LENGTHS, Parts, left_out_said
+from .pool import info_of
 from .rankings import check_policy
 from .sources import ERASER
 
@@ -85,7 +86,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
 
     SOURCE = ERASER
     INPUTS = ((INSTANCE, ("annotation_id", "rationales")), (ANNOTATION, ()))
-    HIGHER_IS_BETTER, RANGES = info_of(keys_of())
+    HIGHER_IS_BETTER, RANGES = info_of(described())
 
     REFERENCE_COLUMNS = ("documents", "evidences")
 
@@ -101,47 +102,27 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         sentence_threshold: float = 0.5,
         only_predicted: bool = False,
     ) -> Measured:
-        thresholds = _thresholds(iou_threshold, iou_thresholds)
+        thresholds = list(dict.fromkeys([iou_threshold, *iou_thresholds]))
+        for value in thresholds:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+                raise InputError(f"expected a number in (0, 1], found {value!r}", "option-value", "iou_threshold")
         check_policy(auprc_policy)
-        shuffles = _shuffles(random_baseline)
+        if not isinstance(random_baseline, int) or random_baseline < 0:
+            message = f"expected True, False or a number of shuffles, found {random_baseline!r}"
+            raise InputError(message, "option-value", "random_baseline")
+        shuffles = SHUFFLES if random_baseline is True else int(random_baseline)
         rules = Rules(FIELDS, DOCUMENTS, LENGTHS)
         parts = Parts(r, DocumentLengths(r), rules, only_predicted=only_predicted)
         if label_names is not None:
             name_labels(r, label_names, rules["label names"])
-        agreement = Agreement(
-            parts, AgreementSettings(thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold)
-        )
+        settings = AgreementSettings(thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold)
+        agreement = Agreement(parts, settings)
         agreement.add(parts.match(p))
         if label_names is not None:
             Classes(r, label_names, rules["labels"], rules["probabilities"]).check(p, parts.fields.used)
         parts.finish()
         agreement.finish()
-        rules.told().stop()
         left_out = agreement.left_out()
-        if not agreement.pool.columns:
-            expected = f"rationales with {fields_of(left_out)}"
-            raise InputError(
-                f"nothing to score: expected {expected}, found none of them", "score-missing", "predictions"
-            )
-        statistics, rows = agreement.pool.statistics(r.ids), parts.scored
-        if rows is not None:
-            statistics = statistics.take(rows)
+        statistics = parts.statistics(agreement.pool, r.ids, left_out, "rationales with ")
         notes = [*left_out_said(left_out), *agreement.notes()]
         return Measured(statistics, None, agreement.signature_settings(), {}, notes)
-
-
-def _thresholds(main: float, further: Sequence[float]) -> list[float]:
-    thresholds = list(dict.fromkeys([main, *further]))
-    for value in thresholds:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-            raise InputError(f"expected a number in (0, 1], found {value!r}", "option-value", "iou_threshold")
-    return [float(value) for value in thresholds]
-
-
-def _shuffles(random_baseline: bool | int) -> int:
-    if random_baseline is True:
-        return SHUFFLES
-    if not isinstance(random_baseline, int) or random_baseline < 0:
-        message = f"expected True, False or a number of shuffles, found {random_baseline!r}"
-        raise InputError(message, "option-value", "random_baseline")
-    return int(random_baseline)

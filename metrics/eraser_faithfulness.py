@@ -15,8 +15,8 @@ from .fields import ANNOTATION, INSTANCE, READ_BY_FAITHFULNESS
 from .flat import Predictions, References
 from .instances import InstanceBatches
 from .joining import DocumentLengths
-from .offences import InputError, Offences, Rules
-from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Part, Parts, fields_of, left_out_said
+from .offences import InputError, Rules
+from .parts import DOCUMENTS, FIELDS, THRESHOLDS, Parts, left_out_said
 from .results import plain
 from .sources import ERASER
 
@@ -92,46 +92,30 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         aopc_thresholds: Sequence[float] = AOPC_THRESHOLDS,
         only_predicted: bool = False,
     ) -> Measured:
+        if isinstance(aopc_thresholds, (int, float)) or not len(aopc_thresholds):
+            message = f"expected a list of numbers in [0, 1], found {aopc_thresholds!r}"
+            raise InputError(message, "option-value", "aopc_thresholds")
+        for value in aopc_thresholds:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+                raise InputError(f"expected numbers in [0, 1], found {value!r}", "option-value", "aopc_thresholds")
         rules = Rules(FIELDS, DOCUMENTS, THRESHOLDS)
         parts = Parts(r, None if r is None else DocumentLengths(r), rules, only_predicted=only_predicted)
         if r is not None:
             name_labels(r, label_names, rules["label names"])
         ids = p.ids if r is None else r.ids
-        faithfulness = Faithfulness(parts, len(ids), label_names, _asked(aopc_thresholds))
+        faithfulness = Faithfulness(parts, len(ids), label_names, aopc_thresholds)
         part = parts.match(p)
-        _check_rationales(part, rules["documents"])
+        # where the references bring documents, those of rationales are among them
+        tokens = np.full(part.p.doc.size, np.iinfo(np.int64).max)
+        if part.documents.tokens.size:
+            tokens, _ = part.documents.lengths(part.joined.reference[part.p.instance], part.joined.doc)
+        check_rationales(part.p, part.joined, tokens, rules["documents"])
         faithfulness.add(part)
         parts.finish()
         faithfulness.finish()
-        rules.told().stop()
         left_out = faithfulness.left_out()
-        if not faithfulness.pool.columns:
-            raise InputError(
-                f"nothing to score: expected {fields_of(left_out)}, found none of them", "score-missing", "predictions"
-            )
+        statistics = parts.statistics(faithfulness.pool, ids, left_out)
         extra: dict[str, object] = {"aopc_thresholds": faithfulness.asked} if parts.fields.used.thresholds else {}
         for side, (overall, _) in faithfulness.against_chance().items():
             extra[f"{side}_chance"] = plain(overall)
-        statistics, rows = faithfulness.pool.statistics(ids), parts.scored
-        if rows is not None:
-            statistics = statistics.take(rows)
         return Measured(statistics, None, faithfulness.signature_settings(), extra, left_out_said(left_out))
-
-
-def _check_rationales(part: Part, offences: Offences) -> None:
-    """The documents of rationales are known ones, where the references bring documents, and each stands once."""
-    tokens = np.full(part.p.doc.size, np.iinfo(np.int64).max)
-    if part.documents.tokens.size:
-        tokens, _ = part.documents.lengths(part.joined.reference[part.p.instance], part.joined.doc)
-    check_rationales(part.p, part.joined, tokens, offences)
-
-
-def _asked(thresholds: Sequence[float]) -> list[float]:
-    if isinstance(thresholds, (int, float)) or not len(thresholds):
-        raise InputError(
-            f"expected a list of numbers in [0, 1], found {thresholds!r}", "option-value", "aopc_thresholds"
-        )
-    for value in thresholds:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-            raise InputError(f"expected numbers in [0, 1], found {value!r}", "option-value", "aopc_thresholds")
-    return sorted({float(value) for value in thresholds})

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .fields import DISTANCES, ENTROPIES
-from .pool import Column, Pool, divide
+from .pool import Column, Described, Pool, divide
+from .pool import info_of as described_info
 
 Floats = npt.NDArray[np.float64]
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -46,16 +48,10 @@ def drop(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
     return lost
 
 
-def normalised(p: Floats) -> Floats:
-    """Rows divided by their sums."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares: Floats = p / p.sum(axis=1, keepdims=True)
-    return shares
-
-
 def entropy(p: Floats) -> Floats:
     """Entropy of each row in nats, rows renormalised, 0 log 0 = 0: float64 (n,) in [0, log labels]."""
-    q = normalised(p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        q = p / p.sum(axis=1, keepdims=True)
     logs = np.log(q, out=np.zeros_like(q), where=q > 0)
     sums: Floats = (q * logs).sum(axis=1)
     return -sums
@@ -71,8 +67,8 @@ def kl_divergence(erased: Floats, full: Floats) -> Floats:
 
     Infinite where the full input gives a label probability 0 that the erased input does not.
     """
-    p, q = normalised(erased), normalised(full)
     with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = (rows / rows.sum(axis=1, keepdims=True) for rows in (erased, full))
         terms = np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), 0.0)
     divergence: Floats = terms.sum(axis=1)
     return divergence
@@ -95,10 +91,7 @@ def tokens_to_flip_ratio(tokens: np.ndarray, evidence_tokens: np.ndarray) -> np.
 
     NaN where an annotation has no evidence document.
     """
-    total = np.asarray(evidence_tokens, dtype=np.float64)
-    ratio = np.full(total.shape, np.nan)
-    np.divide(tokens, total, out=ratio, where=total > 0)
-    return ratio
+    return divide(tokens, np.maximum(evidence_tokens, 0), np.nan)
 
 
 def normalised_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -168,7 +161,7 @@ class Labels:
         return {"accuracy": accuracy, "macro_f1": divide(total, report["used"].sum(axis=-1), empty=np.nan)}
 
     def per_label(self, column: Column) -> dict[str, np.ndarray]:
-        """Per label ``support precision recall f1-score used``: each (..., labels)."""
+        """Per label ``precision recall f1-score support used``: each (..., labels)."""
         count = column("labels.count")
         support, predicted, hits = (
             np.stack([column(f"label {label}.{part}") for label in self.labels], axis=-1)
@@ -178,10 +171,10 @@ class Labels:
         )
         # 2PR / (P + R), as 2 hits / (support + predicted): the same number, and 0 where nothing is there
         return {
-            "support": support,
             "precision": divide(hits, predicted),
             "recall": divide(hits, support),
             "f1-score": divide(2 * hits, support + predicted),
+            "support": support,
             "used": (support + predicted) > 0,
         }
 
@@ -198,12 +191,10 @@ def add_labels(pool: Pool, labels: Sequence[str], truth: np.ndarray, predicted: 
     Args:
         labels: names; ``truth`` and ``predicted`` are codes into them, int (n,).
     """
-    columns: dict[str, np.ndarray] = {}
     for code, label in enumerate(labels):
-        columns[f"label {label}.truth"] = truth == code
-        columns[f"label {label}.predicted"] = predicted == code
-        columns[f"label {label}.hits"] = (truth == code) & (predicted == code)
-    pool.add(None, columns | {"labels.hits": truth == predicted, "labels.count": np.ones(truth.size)})
+        true, chosen = truth == code, predicted == code
+        pool.add(None, {"truth": true, "predicted": chosen, "hits": true & chosen}, source=f"label {label}")
+    pool.add(None, {"hits": truth == predicted, "count": np.ones(truth.size)}, source="labels")
 
 
 def count_labels(pool: Pool, labels: Sequence[str]) -> None:
@@ -226,23 +217,22 @@ def classification_report(pool: Pool) -> dict[str, object] | None:
         return None
     sums = {name: np.asarray(column.sum()) for name, column in pool.columns.items()}
     table = score.per_label(sums.__getitem__)
-    used = table["used"]
-    parts = ("precision", "recall", "f1-score")
-    report: dict[str, object] = {}
-    for code, label in sorted(enumerate(score.labels), key=lambda pair: pair[1]):
-        if used[code]:
-            report[label] = {part: float(table[part][code]) for part in (*parts, "support")}
-    support = table["support"][used]
+    used = table.pop("used")
+    report: dict[str, object] = {
+        label: {part: float(column[code]) for part, column in table.items()}
+        for code, label in sorted(enumerate(score.labels), key=lambda pair: pair[1])
+        if used[code]
+    }
+    support = table.pop("support")[used]
     report["accuracy"] = float(score.finalize(sums.__getitem__)["accuracy"])
-    macro = {part: float(divide(table[part][used].sum(), used.sum())) for part in parts}
-    weighted = {part: float(divide((table[part][used] * support).sum(), support.sum())) for part in parts}
-    report["macro avg"] = {**macro, "support": float(support.sum())}
-    report["weighted avg"] = {**weighted, "support": float(support.sum())}
+    for name, weights in (("macro avg", np.ones(support.size)), ("weighted avg", support)):
+        means = {part: float(divide((column[used] * weights).sum(), weights.sum())) for part, column in table.items()}
+        report[name] = {**means, "support": float(support.sum())}
     return report
 
 
 # key -> (higher is better, lowest, highest); sufficiency is a loss: lower is better. None: no end, or no direction
-DESCRIBED: dict[str, tuple[bool | None, float | None, float | None]] = {
+DESCRIBED: Described = {
     "comprehensiveness": (True, -1.0, 1.0),
     "sufficiency": (False, -1.0, 1.0),
     "comprehensiveness_entropy": (None, None, None),
@@ -268,7 +258,5 @@ DESCRIBED: dict[str, tuple[bool | None, float | None, float | None]] = {
 }
 
 
-def info_of() -> tuple[dict[str, bool | None], dict[str, tuple[float | None, float | None]]]:
-    """Per key whether higher is better, and its range (None: no direction, no end)."""
-    up = {key: described[0] for key, described in DESCRIBED.items()}
-    return up, {key: (described[1], described[2]) for key, described in DESCRIBED.items()}
+# per key whether higher is better, and its range
+info_of = partial(described_info, DESCRIBED)

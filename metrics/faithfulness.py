@@ -5,7 +5,7 @@ This is the one path from instances to faithfulness, whether all come at once or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -68,55 +68,48 @@ class Faithfulness:
         self.parts, self.rules, self.pool = parts, parts.rules, Pool(n, totals)
         self.classes = Classes(parts.r, label_names, self.rules["labels"], self.rules["probabilities"])
         self.asked = sorted({float(threshold) for threshold in aopc_thresholds})
-        # erased side -> of each part the annotations, the drop, and the drop of each random rationale
         self.unbounded: dict[str, int] = {}  # erased side -> instances whose bounds are equal: they have no NAOPC
+        # erased side -> of each part the annotations, the drop, and the drop of each random rationale
         self.drawn: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
 
     def add(self, part: Part) -> None:
         """Check a part, and add its statistics if nothing is wrong so far."""
         if self.rules.broken("fields"):
             return
-        p, used = part.p, self.parts.fields.used
+        p, used, pool = part.p, self.parts.fields.used, self.pool
         self.classes.check(p, used)
         if self.rules.broken("labels"):
             return
         if self.classes.gold and used.classification:
             self._add_labels(part)
         part = _answers(part)
-        self.pool.at(part.rows)
+        pool.at(part.rows)
         rows = part.joined.row
         label, full = p.classification[rows], np.nan_to_num(p.full[rows], nan=0.0)
         for side in ERASED:
             if getattr(used, side):
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
-                self.pool.add_mean(side, drop(full, erased, label))
-                self.pool.add_mean(f"{side}_entropy", entropy_difference(full, erased))
-                self.pool.add_mean(f"{side}_kl", kl_divergence(erased, full))
-        curves = self._add_curves(part, full, label) if used.thresholds else {}
+                pool.add_mean(side, drop(full, erased, label))
+                pool.add_mean(f"{side}_entropy", entropy_difference(full, erased))
+                pool.add_mean(f"{side}_kl", kl_divergence(erased, full))
+        areas = self._add_curves(part, full, label) if used.thresholds else {}
         if "tokens_to_flip" in used.numbers and part.documents.tokens.size:
             ratio = tokens_to_flip_ratio(p.number("tokens_to_flip")[rows], part.documents.evidence_tokens(part.r))
-            self.pool.add_mean("tokens_to_flip_ratio", ratio)
-        self._add_rankings(part, curves)
-        if used.draws:
-            self._add_draws(part, full, label)
-
-    def _add_rankings(self, part: Part, curves: Mapping[str, np.ndarray]) -> None:
-        """What rankings were asked besides; ``curves``: the AOPC of each instance over the thresholds, by side."""
-        p, rows, used = part.p, part.joined.row, self.parts.fields.used
+            pool.add_mean("tokens_to_flip_ratio", ratio)
         for name in MEASURED:
             if name in used.numbers:
-                self.pool.add_mean(name, p.number(name)[rows])
+                pool.add_mean(name, p.number(name)[rows])
         for side in ERASED:
-            if {f"{side}_lower", f"{side}_upper"} <= used.numbers:
-                bounded = f"{side}_bounded" in used.numbers
-                area = p.number(f"{side}_bounded")[rows] if bounded else curves.get(side)
-                if area is not None:
-                    bounds = (p.number(f"{side}_{end}")[rows] for end in ("lower", "upper"))
-                    values = normalised_aopc(area, *bounds)
-                    self.unbounded[side] = self.unbounded.get(side, 0) + int(np.isnan(values).sum())
-                    self.pool.add_mean(f"naopc_{side}", values)
+            if f"{side}_bounded" in used.numbers:
+                areas[side] = p.number(f"{side}_bounded")[rows]
+            if {f"{side}_lower", f"{side}_upper"} <= used.numbers and side in areas:
+                values = normalised_aopc(areas[side], *(p.number(f"{side}_{end}")[rows] for end in ("lower", "upper")))
+                self.unbounded[side] = self.unbounded.get(side, 0) + int(np.isnan(values).sum())
+                pool.add_mean(f"naopc_{side}", values)
         if used.leave_one_out and used.soft:
-            self.pool.add_mean("tau_loo", taus_of(p)[rows])
+            pool.add_mean("tau_loo", taus_of(p)[rows])
+        if used.draws:
+            self._add_draws(part, full, label)
 
     def _add_curves(self, part: Part, full: np.ndarray, label: np.ndarray) -> dict[str, np.ndarray]:
         """Add both curves; gives the AOPC of each instance, by side."""
@@ -126,15 +119,11 @@ class Faithfulness:
         good |= p.answered == 0
         check_thresholds(good, self.asked, p, self.rules["thresholds"])
         areas: dict[str, np.ndarray] = {}
-        if not good.all():
-            return areas
-        for side in ERASED:
+        for side in ERASED if good.all() else ():
             matrix = getattr(p, f"threshold_{side}")
             if not np.isnan(matrix).all():
-                drops = [
-                    aopc(full[some], np.nan_to_num(matrix[positions[rows[some]]], nan=0.0), label[some])
-                    for some in (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
-                ]
+                parts = (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
+                drops = [aopc(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at]) for at in parts]
                 each = np.concatenate(drops)
                 add_curve(self.pool, f"{side}_aopc", each)
                 areas[side] = each.mean(axis=1)

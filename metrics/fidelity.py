@@ -10,13 +10,7 @@ import math
 
 import numpy as np
 
-KEYS = (
-    "sufficiency",
-    "comprehensiveness",
-    "null_difference",
-    "normalized_sufficiency",
-    "normalized_comprehensiveness",
-)
+KEYS = ("sufficiency", "comprehensiveness", "null_difference", "normalized_sufficiency", "normalized_comprehensiveness")
 # below this the model says nothing more than on the empty input, and the normalised scores are 0
 SMALLEST_NULL_DIFFERENCE = 1e-5
 # a drop is fast that loses its score at least as fast as the rationale loses its tokens

@@ -144,7 +144,7 @@ class InstanceBatches(Batches):
         measured = self._measure(p, r, **settings)
         unknown = UnknownFields(sum((batch.unknown for batch in predictions), UnknownFields()))
         notes = [note for note in (unknown.note(), *measured.notes) if note]
-        columns = InstanceColumns(measured.statistics.ids, predictions, references, p, r)
+        columns = InstanceColumns(measured.statistics.ids, predictions, references, p, r)  # type: ignore[arg-type]
         return measured._replace(notes=notes), columns
 
 

@@ -28,8 +28,7 @@ class Keys(NamedTuple):
     owner: np.ndarray  # (keys,) the annotation of each
     doc: np.ndarray  # (keys,) and its document
     evidence: np.ndarray  # the key of each evidence
-    rationale: np.ndarray  # the key of each rationale; -1 where instance or document are unknown
-    span: np.ndarray  # the key of each predicted span
+    span: np.ndarray  # the key of each predicted span; -1 where instance or document are unknown
 
 
 def number_keys(references: References, predictions: Predictions, joined: Join) -> Keys:
@@ -41,7 +40,7 @@ def number_keys(references: References, predictions: Predictions, joined: Join) 
     places = np.full(rationale.size, -1, dtype=np.int64)
     places[rationale >= 0] = number[evidence.size :]
     span = places[np.repeat(np.arange(places.size), np.maximum(predictions.hard, 0))]
-    return Keys(packed // width, packed % width, number[: evidence.size], places, span)
+    return Keys(packed // width, packed % width, number[: evidence.size], span)
 
 
 def pairs(annotation: np.ndarray, doc: np.ndarray, width: int) -> np.ndarray:
@@ -49,22 +48,16 @@ def pairs(annotation: np.ndarray, doc: np.ndarray, width: int) -> np.ndarray:
     return np.where((annotation < 0) | (doc < 0), -1, annotation * width + doc)
 
 
-class EvidenceIndex:
-    """The evidences of (annotation, document) pairs, to be looked up for some rationales at a time."""
-
-    def __init__(self, references: References, width: int) -> None:
-        packed = pairs(references.group_instance[references.group], references.doc, width)
-        self.order = np.argsort(packed, kind="stable")
-        self.packed = packed[self.order]
-
-    def find(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(position in ``wanted``, evidence) of every evidence of the wanted pairs."""
-        low = np.searchsorted(self.packed, wanted, side="left")
-        size = np.searchsorted(self.packed, wanted, side="right") - low
-        size[wanted < 0] = 0
-        where = np.repeat(np.arange(wanted.size), size)
-        at = np.arange(where.size) - np.repeat(np.cumsum(size) - size - low, size)
-        return where, self.order[at]
+def evidence_of(references: References, width: int, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(position in ``wanted``, evidence) of every evidence of the wanted (annotation, document) pairs, see `pairs`."""
+    packed = pairs(references.group_instance[references.group], references.doc, width)
+    order = np.argsort(packed, kind="stable")
+    packed = packed[order]
+    low = np.searchsorted(packed, wanted, side="left")
+    size = np.where(wanted < 0, 0, np.searchsorted(packed, wanted, side="right") - low)
+    where = np.repeat(np.arange(wanted.size), size)
+    at = np.arange(where.size) - np.repeat(np.cumsum(size) - size - low, size)
+    return where, order[at]
 
 
 def unsaid_sentences(references: References) -> np.ndarray:
@@ -73,11 +66,6 @@ def unsaid_sentences(references: References) -> np.ndarray:
     silent = (references.start_sentence < 0) | (references.end_sentence < 0)
     unsaid[references.group_instance[references.group[silent]]] = True
     return unsaid
-
-
-def says_sentences(references: References) -> bool:
-    """Whether some evidence says its sentences."""
-    return bool((references.start_sentence >= 0).any())
 
 
 def touched_sentences(
@@ -162,7 +150,11 @@ class DocumentLengths:
     def lengths(self, annotation: np.ndarray, doc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(tokens, sentences) of each (annotation, document); -1 where there is no such document."""
         rows = self.find(annotation, doc)
-        return _at(self.tokens, rows), _at(self.sentences, rows)
+        tokens, sentences = (
+            np.where(rows < 0, -1, values[rows]) if values.size else np.full(rows.size, -1, dtype=np.int64)
+            for values in (self.tokens, self.sentences)
+        )
+        return tokens, sentences
 
     def evidence_tokens(self, references: References) -> np.ndarray:
         """Tokens of each annotation's evidence documents, each document once: int64 (annotations,)."""
@@ -189,10 +181,3 @@ class DocumentLengths:
 def tokens_before(sentence_tokens: np.ndarray) -> np.ndarray:
     """Tokens before each sentence of all documents, one after another, and after the last: int64 (sentences + 1,)."""
     return np.concatenate([[0], np.cumsum(sentence_tokens, dtype=np.int64)])
-
-
-def _at(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """``values[rows]``, and -1 where a row is."""
-    if not values.size:
-        return np.full(rows.size, -1, dtype=np.int64)
-    return np.where(rows < 0, -1, values[rows])

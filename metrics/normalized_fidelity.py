@@ -15,32 +15,19 @@ from eraser_hub.schema.record import Record
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
 from .fidelity import FAST_SLOPE, KEYS, SMALLEST_NULL_DIFFERENCE, drop_slope, normalized_fidelity, reading
-from .fields import (
-    FIDELITY_FIELDS,
-    FIDELITY_ROW,
-    ID_FIELDS,
-    INSTANCE,
-    OCCLUDED_FIELD,
-    PROBABILITY_SLACK,
-    SCORE_FIELDS,
-)
-from .offences import InputError, Offences, cut
-from .pool import Statistics, divide
+from .fields import FIDELITY_FIELDS, FIDELITY_ROW, ID_FIELDS, INSTANCE, OCCLUDED_FIELD, PROBABILITY_SLACK, SCORE_FIELDS
+from .offences import InputError, Offences
+from .pool import Described, Statistics, divide, info_of
 from .results import scored_of
-from .rows import RowColumns, by_id, check_partners, optional_fields
+from .rows import Reader, RowColumns, by_id, check_partners, optional_fields
 from .sources import HUMAN_RATIONALES
 
 CURVES = ("sufficiency_curve", "comprehensiveness_curve")
 SLOPES = ("sufficiency_slope", "comprehensiveness_slope")
 # null differences, curves and slopes characterise a model and its rationales: none of their ends is the better one
-HIGHER_IS_BETTER: dict[str, bool | None] = {key: True if key != "null_difference" else None for key in KEYS}
-RANGES: dict[str, tuple[float | None, float | None]] = dict.fromkeys(
-    (*KEYS, *CURVES, *(f"{key}_std" for key in CURVES)), (0.0, 1.0)
-)
-RANGES |= dict.fromkeys(SLOPES, (None, None))
-HIGHER_IS_BETTER |= dict.fromkeys((key for key in RANGES if key not in KEYS), None)
-
-
+SCORES: Described = {key: (True if key != "null_difference" else None, 0.0, 1.0) for key in KEYS}
+SCORES |= dict.fromkeys((*CURVES, *(f"{key}_std" for key in CURVES)), (None, 0.0, 1.0))
+SCORES |= dict.fromkeys(SLOPES, (None, None, None))
 Grid = list[tuple[float, int]]  # occlusion rates and trials
 
 
@@ -52,67 +39,54 @@ class _Point(NamedTuple):
     p: tuple[float, ...]  # of `FIDELITY_FIELDS`
 
 
-def _probability(value: Any, name: str, field: str, offences: Offences) -> float:
+def _probability(value: Any, field: str, reader: Reader) -> float:
     number = as_number(value)
-    if number is None or not 0 <= number <= 1:
-        offences.say_of("prediction", name, field, f"expected a probability in [0, 1], found {cut(value)}", "range")
-        return 0.0
-    return number
+    sound = number is not None and 0 <= number <= 1
+    return number or 0.0 if reader.expect(sound, field, "a probability in [0, 1]", value, "range") else 0.0
 
 
-def _of_label(scores: Any, label: Any, name: str, field: str, offences: Offences) -> float:
+def _of_label(scores: Any, label: Any, field: str, reader: Reader) -> float:
     """The label's probability in {label: probability}; a fault where that is no distribution or lacks the label."""
-    if not isinstance(scores, Mapping) or scores.get(label) is None:
-        message = f"expected a probability of the label {label!r}, found {cut(scores)}"
-        offences.say_of("prediction", name, field, message, "score-missing")
+    there = isinstance(scores, Mapping) and scores.get(label) is not None
+    if not reader.expect(there, field, f"a probability of the label {label!r}", scores, "score-missing"):
         return 0.0
-    before = offences.total
-    numbers = [_probability(p, name, field, offences) for p in scores.values() if p is not None]
-    if offences.total == before and abs(sum(numbers) - 1) > PROBABILITY_SLACK:
-        message = f"expected probabilities that sum to 1, found a sum of {sum(numbers):g}"
-        offences.say_of("prediction", name, field, message, "probabilities")
+    before = reader.offences.total
+    total = sum(_probability(p, field, reader) for p in scores.values() if p is not None)
+    if reader.offences.total == before and abs(total - 1) > PROBABILITY_SLACK:
+        reader.say(field, f"expected probabilities that sum to 1, found a sum of {total:g}", "probabilities")
     return as_number(scores[label]) or 0.0
 
 
-def _place(row: Row, name: str, where: str, offences: Offences) -> tuple[float, int]:
+def _place(row: Row, where: str, reader: Reader) -> tuple[float, int]:
     """Occlusion rate (to nine digits: 0.1 + 0.2 is 0.3) and trial of a row."""
-    rate, trial = as_number(row.get("occlusion_rate")), as_scalar(row.get("trial", 0))
-    if rate is None or not 0 <= rate <= 1:
-        value = row.get("occlusion_rate")
-        offences.say_of(
-            "prediction", name, f"{where}occlusion_rate", f"expected a rate in [0, 1], found {cut(value)}", "range"
-        )
-    if isinstance(trial, bool) or not isinstance(trial, int):
-        offences.say_of("prediction", name, f"{where}trial", f"expected a whole number, found {cut(trial)}", "type")
-        trial = 0
-    return round(rate or 0.0, 9), trial
+    value, trial = row.get("occlusion_rate"), as_scalar(row.get("trial", 0))
+    rate = as_number(value)
+    sound = rate is not None and 0 <= rate <= 1
+    reader.expect(sound, f"{where}occlusion_rate", "a rate in [0, 1]", value, "range")
+    whole = isinstance(trial, int) and not isinstance(trial, bool)
+    return round(rate or 0.0, 9), trial if reader.expect(whole, f"{where}trial", "a whole number", trial) else 0
 
 
-def _instance_points(row: Row, name: str, offences: Offences) -> list[_Point]:
+def _instance_points(reader: Reader) -> list[_Point]:
     """The points of an ERASER instance: itself, and its occluded scores."""
-    label = row.get("classification")
-    if not isinstance(label, str):
-        offences.say_of("prediction", name, "classification", f"expected a label, found {cut(label)}", "type")
+    row = reader.row
+    label, occluded = row.get("classification"), row.get(OCCLUDED_FIELD)
+    if not reader.expect(isinstance(label, str), "classification", "a label", label):
         return []
-    whole = {key: _of_label(row.get(field), label, name, field, offences) for key, field in FIDELITY_FIELDS.items()}
+    whole = {key: _of_label(row.get(field), label, field, reader) for key, field in FIDELITY_FIELDS.items()}
     points = [_Point(None, 0, tuple(whole.values()))]
-    occluded = row.get(OCCLUDED_FIELD)
     if occluded is None:
         return points
     scores = as_list(occluded)
-    if scores is None or not all(isinstance(one, Mapping) for one in scores):
-        offences.say_of(
-            "prediction", name, OCCLUDED_FIELD, f"expected a list of objects, found {cut(occluded)}", "type"
-        )
+    sound = scores is not None and all(isinstance(one, Mapping) for one in scores)
+    if not reader.expect(sound, OCCLUDED_FIELD, "a list of objects", occluded):
         return points
-    for at, one in enumerate(scores):
+    for at, one in enumerate(scores or ()):
         where = f"{OCCLUDED_FIELD}[{at}]."
-        rate, trial = _place(one, name, where, offences)
-        erased = [
-            _of_label(one.get(FIDELITY_FIELDS[key]), label, name, where + FIDELITY_FIELDS[key], offences)
-            for key in ("p_rationale", "p_complement")
-        ]
-        points.append(_Point(rate, trial, (whole["p_full"], erased[0], erased[1], whole["p_empty"])))
+        rate, trial = _place(one, where, reader)
+        fields = [FIDELITY_FIELDS[key] for key in ("p_rationale", "p_complement")]
+        alone, rest = (_of_label(one.get(field), label, where + field, reader) for field in fields)
+        points.append(_Point(rate, trial, (whole["p_full"], alone, rest, whole["p_empty"])))
     return points
 
 
@@ -121,28 +95,24 @@ def _points(rows: Sequence[Row], offences: Offences) -> tuple[dict[str, list[_Po
     if any(SCORE_FIELDS["full"] in row for row in rows):
         named = by_id(rows, "prediction", offences)
         optional_fields(list(named.items()), (OCCLUDED_FIELD,), "prediction", offences)
-        return {name: _instance_points(row, name, offences) for name, row in named.items()}, named
+        return {name: _instance_points(Reader(row, name, offences)) for name, row in named.items()}, named
     curves = any(row.get("occlusion_rate") is not None for row in rows)
     identified = any(row.get(field) is not None for row in rows for field in ID_FIELDS)
     if curves and not identified:
         raise InputError("expected annotation_id in rows with an occlusion_rate, found none", "key-missing")
-    flat: list[tuple[str, Row, float | None, int]] = []
-    if not curves:
-        named = by_id(rows, "prediction", offences) if identified else {str(at): row for at, row in enumerate(rows)}
-        flat += [(name, row, None, 0) for name, row in named.items()]
-    else:
-        named = {}
+    flat: list[tuple[str, Row, tuple[float | None, int]]] = []
+    if curves:
         for at, row in enumerate(rows):
-            one = by_id([row], "prediction", offences)
-            for name in one:
-                rate, trial = _place(row, name, f"row {at}: ", offences)
-                flat.append((name, row, rate, trial))
-                named.setdefault(name, row)
+            named = by_id([row], "prediction", offences)
+            flat += [(name, row, _place(row, f"row {at}: ", Reader(row, name, offences))) for name in named]
+    else:
+        named = by_id(rows, "prediction", offences) if identified else {str(at): row for at, row in enumerate(rows)}
+        flat = [(name, row, (None, 0)) for name, row in named.items()]
     points: dict[str, list[_Point]] = {}
-    for name, row, place, trial in flat:
-        p = tuple(_probability(row.get(key), name, key, offences) for key in FIDELITY_FIELDS)
-        points.setdefault(name, []).append(_Point(place, trial, p))
-    return points, named
+    for name, row, place in flat:
+        p = tuple(_probability(row.get(key), key, Reader(row, name, offences)) for key in FIDELITY_FIELDS)
+        points.setdefault(name, []).append(_Point(*place, p))
+    return points, {name: row for name, row, _ in reversed(flat)}
 
 
 def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> Grid:
@@ -152,17 +122,15 @@ def _grid(points: Mapping[str, list[_Point]], offences: Offences) -> Grid:
         places = sorted((point.rate, point.trial) for point in of_instance if point.rate is not None)
         twice = next((one for one, other in pairwise(places) if one == other), None)
         if twice is not None:
-            what = f"expected each rate and trial once, found rate {twice[0]:g}, trial {twice[1]} twice"
-            offences.say_of("prediction", name, "occlusion_rate", what, "id-twice")
+            message = f"expected each rate and trial once, found rate {twice[0]:g}, trial {twice[1]} twice"
+            offences.say_of("prediction", name, "occlusion_rate", message, "id-twice")
         elif first is None:
             first = places
         elif places != first:
-            odd = sorted(set(places) ^ set(first))[0]
-            state = "none" if odd in first else "more"
-            what = (
-                f"expected the rates and trials of the first instance, found {state} at rate {odd[0]:g}, trial {odd[1]}"
-            )
-            offences.say_of("prediction", name, "occlusion_rate", what, "constant")
+            rate, trial = sorted(set(places) ^ set(first))[0]
+            found = f"{'none' if (rate, trial) in first else 'more'} at rate {rate:g}, trial {trial}"
+            message = f"expected the rates and trials of the first instance, found {found}"
+            offences.say_of("prediction", name, "occlusion_rate", message, "constant")
     return first or []
 
 
@@ -216,7 +184,7 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         (FIDELITY_ROW, ("annotation_id", *FIDELITY_FIELDS, "occlusion_rate", "trial")),
         (FIDELITY_ROW, ("annotation_id",)),
     )
-    HIGHER_IS_BETTER, RANGES = HIGHER_IS_BETTER, RANGES
+    HIGHER_IS_BETTER, RANGES = info_of(SCORES)
 
     def _format(self, rows: Sequence[Row]) -> Record:
         return INSTANCE if any(SCORE_FIELDS["full"] in row for row in rows) else FIDELITY_ROW
@@ -235,11 +203,8 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
             raise InputError(f"expected a number, found {fast_slope!r}", "option-value", "fast_slope")
         smallest = as_number(smallest_null_difference)
         if smallest is None or not 0 < smallest <= 1:
-            raise InputError(
-                f"expected a number in (0, 1], found {smallest_null_difference!r}",
-                "option-value",
-                "smallest_null_difference",
-            )
+            message = f"expected a number in (0, 1], found {smallest_null_difference!r}"
+            raise InputError(message, "option-value", "smallest_null_difference")
         if not predictions:
             raise InputError("expected predictions, found none", "empty")
         offences = Offences()
@@ -284,11 +249,10 @@ def _scored(
     """The scores (instances,) at each rate and trial; (None, 0): nothing was occluded."""
     table: dict[tuple[float | None, int], np.ndarray] = {}
     for at, of_instance in enumerate(points.values()):
-        for point in of_instance:
-            place = (point.rate, point.trial)
-            if place not in table:
-                table[place] = np.full((len(points), 4), np.nan)
-            table[place][at] = point.p
+        for rate, trial, p in of_instance:
+            if (rate, trial) not in table:
+                table[rate, trial] = np.full((len(points), 4), np.nan)
+            table[rate, trial][at] = p
     if (None, 0) in table and (0.0, 0) not in table and grid:
         table[0.0, 0] = table[None, 0]
     return {place: normalized_fidelity(p[:, 0], p[:, 1], p[:, 2], p[:, 3], smallest) for place, p in table.items()}

@@ -149,18 +149,17 @@ class Offences(list[Offence]):
         """
         if not self.total:
             return
-        sides = ids or {}
-        errors = [_identified(offence, sides.get(offence.side, ())) for offence in self]
-        lines = [_shortened(_line(offence, bool(sides.get(offence.side)))) for offence in errors]
+        errors, lines = [], []
+        for offence in self:
+            names = (ids or {}).get(offence.side, ())
+            if offence.name is None and offence.id is None and 0 <= offence.row < len(names):
+                offence = offence._replace(id=names[offence.row])
+            line, half = _line(offence, bool(names)), LONGEST_LINE // 2
+            errors.append(offence)
+            lines.append(line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}")
         if self.total > len(self):
             lines.append(f"… and {self.total - len(self)} more ({self.total} in all)")
         raise InputError("\n".join(lines), errors=errors, total=self.total)
-
-
-def _identified(offence: Offence, ids: Sequence[str]) -> Offence:
-    """The offence with its row's id, where its row's number gives it."""
-    told = offence.name is not None or offence.id is not None
-    return offence if told or not 0 <= offence.row < len(ids) else offence._replace(id=ids[offence.row])
 
 
 def _line(offence: Offence, known: bool) -> str:
@@ -172,11 +171,6 @@ def _line(offence: Offence, known: bool) -> str:
         return f"{offence.side}s: {offence.message}"
     noun = "instance" if offence.side == "prediction" else "reference"
     return f"{noun} {repr(offence.id) if offence.id else f'number {offence.row}'}{where}: {offence.message}"
-
-
-def _shortened(line: str) -> str:
-    half = LONGEST_LINE // 2
-    return line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}"
 
 
 class Rules:

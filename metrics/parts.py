@@ -15,7 +15,8 @@ from .checks import OptionalFields
 from .fields import ONLY_PREDICTED
 from .flat import Picked, Predictions, References, Words, blank
 from .joining import DocumentLengths, Join
-from .offences import Offences, Rows, Rules
+from .offences import InputError, Offences, Rows, Rules
+from .pool import Pool, Statistics
 
 # rules, in the order in which they are told, see `offences.Rules`
 FIELDS = ("fields", "label names", "annotation ids", "instance ids", "unknown ids", "missing instances")
@@ -100,18 +101,13 @@ class Parts:
         self.unknown: set[str] = set()
         self.places: Mapping[str, int] = {}
         if r is not None:
-            self.whole = Rows(range(len(r.ids)) if lines is None else lines, r.ids)
-            rules.sides["reference"] = self.whole
-            self.places = r.ids.numbers if isinstance(r.ids, Words) else self._places(r.ids)
+            self.whole = rules.sides["reference"] = Rows(range(len(r.ids)) if lines is None else lines, r.ids)
             self.seen = bytearray(len(r.ids))
-
-    def _places(self, ids: Sequence[str]) -> dict[str, int]:
-        """The row of each annotation; each id is expected once."""
-        places: dict[str, int] = {}
-        for row, name in enumerate(ids):
-            if places.setdefault(name, row) != row:
-                _say_again(self.rules["annotation ids"], "reference", row, name)
-        return places
+            places: dict[str, int] = {}
+            for row, name in enumerate(() if isinstance(r.ids, Words) else r.ids):
+                if places.setdefault(name, row) != row:
+                    _say_again(rules["annotation ids"], "reference", row, name)
+            self.places = r.ids.numbers if isinstance(r.ids, Words) else places
 
     def match(self, p: Predictions, lines: Sequence[int] | None = None) -> Part:
         """A part: its annotations and documents, and what is wrong with its ids and its optional fields.
@@ -160,23 +156,21 @@ class Parts:
         places, rows = self.places, np.full(len(ids), -1, dtype=np.int64)
         for at, name in enumerate(ids):
             row = places.get(name, -1)
+            if self.seen[row] if row >= 0 else name in self.unknown:
+                _say_again(again, "prediction", at, name)
             if row < 0:
-                if name in self.unknown:
-                    _say_again(again, "prediction", at, name)
                 self.unknown.add(name)
                 lost.append(at)
             else:
-                if self.seen[row]:
-                    _say_again(again, "prediction", at, name)
                 self.seen[row] = 1
                 rows[at] = row
         if self.r is None:
             return np.arange(len(ids))
-        self.rules["unknown ids"].say_all(
+        self.rules["unknown ids"].say_where(
             "prediction",
             np.array(lost, dtype=np.int64),
             "annotation_id",
-            lambda k: f"no annotation has the id {ids[lost[k]]!r}",
+            lambda at: f"no annotation has the id {ids[at]!r}",
             "id-unknown",
         )
         return rows
@@ -189,13 +183,11 @@ class Parts:
             return
         self.rules.sides["prediction"] = self.first
         self.fields.finish()
-        if self.r is not None:
-            self._finish_ids(self.r.ids)
-
-    def _finish_ids(self, ids: Sequence[str]) -> None:
+        if self.r is None:
+            return
         self.rules.sides["reference"] = self.whole
+        ids, unknown = self.r.ids, self.rules["unknown ids"]
         missing, total = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8) == 0), len(ids)
-        unknown = self.rules["unknown ids"]
         self.strange = missing.size == total and unknown.total == self.instances
         if self.strange:
             unknown.forget()
@@ -218,6 +210,25 @@ class Parts:
             return None
         seen = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8))
         return None if seen.size == len(self.r.ids) else seen
+
+    def statistics(self, pool: Pool, ids: Sequence[str], left_out: Sequence[LeftOut], where: str = "") -> Statistics:
+        """Return the statistics of the annotations that are scored.
+
+        Args:
+            pool: the columns that were gathered, a row per annotation.
+            ids: of all annotations.
+            left_out: the scores that there are not.
+            where: what holds the fields that scores read.
+
+        Raises:
+            ValueError: something is wrong, or nothing was scored.
+        """
+        self.rules.told().stop()
+        if not pool.columns:
+            message = f"nothing to score: expected {where}{fields_of(left_out)}, found none of them"
+            raise InputError(message, "score-missing", "predictions")
+        statistics = pool.statistics(ids)
+        return statistics if self.scored is None else statistics.take(self.scored)
 
     def signature_settings(self) -> dict[str, object]:
         """What the signature says of instances that there are not."""

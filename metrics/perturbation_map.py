@@ -11,17 +11,15 @@ import numpy as np
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number
 from .fields import PERTURBATION_RECORD, PERTURBATION_ROW
-from .offences import InputError, Offences, cut
-from .pool import Statistics, divide
+from .offences import InputError, Offences
+from .pool import Statistics, divide, info_of
 from .presets import WANG2022, check_paper
 from .rank_consistency import average_precisions
 from .results import scored_of
-from .rows import RowColumns, by_id, check_partners, optional_fields
+from .rows import Reader, RowColumns, by_id, check_partners, optional_fields
 from .sources import FINE_GRAINED
 
 KEYS = ("map", "map_prefix_hits", "map_full_ranking")
-HIGHER_IS_BETTER: dict[str, bool | None] = dict.fromkeys(KEYS, True)
-RANGES: dict[str, tuple[float | None, float | None]] = dict.fromkeys(KEYS, (0.0, 1.0))
 TOP, FULL = "rationale_tokens", "ranked_tokens"
 Ranked = dict[str, list[list[str]]]  # id -> per sequence the tokens, most important first
 
@@ -30,44 +28,42 @@ def _finalize(keys: Sequence[str], sums: np.ndarray) -> dict[str, np.ndarray]:
     return {key: divide(sums[..., at], sums[..., -1], np.nan) for at, key in enumerate(keys)}
 
 
-def _sequences(row: Row, name: str, field: str, offences: Offences) -> list[list[str]]:
+def _sequences(reader: Reader, field: str) -> list[list[str]]:
     """The row's ranked tokens per sequence; none and a fault where they are something else."""
-    value = row.get(field)
-    sequences = as_list(value)
-    if not sequences:
-        offences.say_of("prediction", name, field, f"expected lists of tokens, found {cut(value)}", "type")
-        return []
-    checked = []
+    value = reader.row.get(field)
+    sequences = as_list(value) or []
+    reader.expect(bool(sequences), field, "lists of tokens", value)
     for at, sequence in enumerate(sequences):
         tokens = as_list(sequence)
-        if tokens is None or not set(map(type, tokens)) <= {str}:
-            wrong = sequence if tokens is None else next(token for token in tokens if type(token) is not str)
-            what = "a list of tokens" if tokens is None else "tokens (strings)"
-            offences.say_of("prediction", name, f"{field}[{at}]", f"expected {what}, found {cut(wrong)}", "type")
+        if not reader.expect(tokens is not None, f"{field}[{at}]", "a list of tokens", sequence):
             return []
-        checked.append(tokens)
-    return checked
+        wrong = (
+            [] if {*map(type, tokens or ())} <= {str} else [token for token in tokens or () if type(token) is not str]
+        )
+        if wrong:
+            reader.expect(False, f"{field}[{at}]", "tokens (strings)", wrong[0])
+            return []
+    return [as_list(sequence) or [] for sequence in sequences]
 
 
-def _perturbed(name: str, record: Row, offences: Offences) -> list[str]:
+def _perturbed(reader: Reader) -> list[str]:
     """The ids of a record's perturbed ones."""
-    kind = record.get("sample_type")
-    if not isinstance(kind, str) or kind not in ("ori", "disturb"):
-        offences.say_of("reference", name, "sample_type", f"expected 'ori' or 'disturb', found {cut(kind)}", "choice")
-        return []
-    value = record.get("rel_ids")
-    if kind == "disturb" or value is None:
+    kind, value = reader.row.get("sample_type"), reader.row.get("rel_ids")
+    known = isinstance(kind, str) and kind in ("ori", "disturb")
+    if (
+        not reader.expect(known, "sample_type", "'ori' or 'disturb'", kind, "choice")
+        or kind == "disturb"
+        or value is None
+    ):
         return []
     others = as_list(value)
-    if others is None or any(isinstance(other, bool) or not isinstance(other, (int, str)) for other in others):
-        offences.say_of("reference", name, "rel_ids", f"expected a list of ids, found {cut(value)}", "type")
+    sound = others is not None and all(isinstance(other, int | str) and type(other) is not bool for other in others)
+    if not reader.expect(sound, "rel_ids", "a list of ids", value):
         return []
-    names = [str(other) for other in others]
-    if len(set(names)) != len(names) or name in names:
-        message = f"expected each perturbed record once and not the record itself, found {cut(names)}"
-        offences.say_of("reference", name, "rel_ids", message, "id-twice")
-        return []
-    return names
+    names = [str(other) for other in others or ()]
+    once = "each perturbed record once and not the record itself"
+    sound = reader.expect(len({*names, reader.name}) > len(names), "rel_ids", once, names, "id-twice")
+    return names if sound else []
 
 
 def _share_said(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row], offences: Offences) -> str:
@@ -76,9 +72,8 @@ def _share_said(rows: Mapping[str, Row], tops: Ranked, records: Mapping[str, Row
     for name, row in rows.items():
         value = row.get("kd")
         numbers = [as_number(share) for share in (as_list(value) or [value])]
-        if value is not None and any(share is None or not 0 < share <= 1 for share in numbers):
-            message = f"expected a share in (0, 1], or one per sequence, found {cut(value)}"
-            offences.say_of("prediction", name, "kd", message, "range")
+        sound = value is None or all(share is not None and 0 < share <= 1 for share in numbers)
+        Reader(row, name, offences).expect(sound, "kd", "a share in (0, 1], or one per sequence", value, "range")
         shares[",".join(f"{share:g}" for share in dict.fromkeys(numbers) if share is not None)] = None
     if list(shares) != [""]:
         return "kd " + " or ".join(filter(None, shares))
@@ -142,7 +137,7 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         (PERTURBATION_ROW, ("id", "rationale_tokens", "kd", "ranked_tokens")),
         (PERTURBATION_RECORD, ("id", "sample_type", "rel_ids")),
     )
-    HIGHER_IS_BETTER, RANGES = HIGHER_IS_BETTER, RANGES
+    HIGHER_IS_BETTER, RANGES = info_of(dict.fromkeys(KEYS, (True, 0.0, 1.0)))
 
     def _measure(
         self,
@@ -160,12 +155,16 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
             raise InputError(f"expected {'references' if predictions else 'predictions'}, found none", "empty")
         offences = Offences()
         rows, records = by_id(predictions, "prediction", offences), by_id(references, "reference", offences)
-        pairs = [(name, other) for name, record in records.items() for other in _perturbed(name, record, offences)]
+        pairs = [
+            (name, other)
+            for name, record in records.items()
+            for other in _perturbed(Reader(record, name, offences, "reference"))
+        ]
         wanted = dict.fromkeys([*records, *(other for _, other in pairs)])
         check_partners(rows, wanted, offences, only_predicted or paper == WANG2022)
         present = optional_fields([*rows.items()], (FULL, "kd"), "prediction", offences)
         ranked = {
-            field: {name: _sequences(row, name, field, offences) for name, row in rows.items()}
+            field: {name: _sequences(Reader(row, name, offences), field) for name, row in rows.items()}
             for field in (TOP, FULL)
             if field == TOP or field in present
         }
@@ -212,14 +211,12 @@ def _statistics(
         flat = [(tokens[name][at], tokens[other][at]) for name, other in pairs for at in range(width)]
         both = average_precisions([first for first, _ in flat], [second for _, second in flat])
         columns += [score.reshape(-1, width).mean(axis=1) for score in (both if field == TOP else both[:1])]
-    places: dict[str, int] = {}
-    owner = np.array([places.setdefault(name, len(places)) for name, _ in pairs])
-    extra = [(places.setdefault(name, len(places)), count) for name, count in missed.items()]
+    places = {name: at for at, name in enumerate(dict.fromkeys([*(name for name, _ in pairs), *missed]))}
     values = np.zeros((len(places), len(columns) + 1))
     if pairs:
-        np.add.at(values, owner, np.column_stack([*columns, np.ones(len(pairs))]))
-    for row, count in extra:
-        values[row, -1] += count
+        np.add.at(values, [places[name] for name, _ in pairs], np.column_stack([*columns, np.ones(len(pairs))]))
+    for name, count in missed.items():
+        values[places[name], -1] += count
     keys = KEYS[: len(columns)]
     per_instance = {key: values[:, at] / values[:, -1] for at, key in enumerate(keys)}
     return Statistics(list(places), values, partial(_finalize, keys), per_instance)

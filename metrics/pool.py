@@ -103,6 +103,15 @@ class Statistics:
         )
 
 
+# key -> (higher is better, lowest, highest); None: no direction, no end
+Described = dict[str, tuple[bool | None, float | None, float | None]]
+
+
+def info_of(scores: Described) -> tuple[dict[str, bool | None], dict[str, tuple[float | None, float | None]]]:
+    """Return per key whether higher is better, and its range."""
+    return {key: up for key, (up, _, _) in scores.items()}, {key: (low, high) for key, (_, low, high) in scores.items()}
+
+
 class Score(Protocol):
     """Scores that some columns of a pool give.
 
@@ -147,16 +156,20 @@ class Pool:
         self.rows = rows
         return self
 
-    def add(self, score: Score | None, columns: Mapping[str, np.ndarray], owner: np.ndarray | None = None) -> None:
+    def add(
+        self, score: Score | None, columns: Mapping[str, np.ndarray], owner: np.ndarray | None = None, source: str = ""
+    ) -> None:
         """Add scores and the columns that they are made of; what is added of several parts is summed up.
 
         Args:
             score: None where the columns' scores are added later.
             columns: name -> a value per annotation of the part (of all without `at`), or per key (keys,).
             owner: the annotation of each key, its place in the part: int (keys,).
+            source: what the names begin with, before a dot.
         """
         size = self.n if self.rows is None else self.rows.size
         for name, values in columns.items():
+            name = f"{source}.{name}" if source else name
             if name not in self.columns:
                 self.columns[name] = np.zeros(1 if self.totals else self.n)
             column = self.columns[name]
@@ -172,7 +185,7 @@ class Pool:
     def add_mean(self, key: str, values: np.ndarray, owner: np.ndarray | None = None) -> None:
         """The mean of one value per annotation (or key), NaN values left out; NaN where none is left."""
         real = ~np.isnan(values)
-        self.add(Mean(key), {f"{key}.sum": np.where(real, values, 0.0), f"{key}.count": real}, owner)
+        self.add(Mean(key), {"sum": np.where(real, values, 0.0), "count": real}, owner, key)
 
     def values(self) -> np.ndarray:
         """float64 (annotations, columns), or (1, columns)."""

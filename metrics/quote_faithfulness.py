@@ -9,50 +9,39 @@ import evaluate
 from .batches import Batches, Measured
 from .cells import Row, as_list
 from .fields import AGAIN_FIELD, ANNOTATION, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
-from .offences import InputError, Offences, cut
-from .quotes import quote_statistics
+from .offences import InputError, Offences
+from .pool import Described, info_of
+from .quotes import AGAIN, quote_statistics
 from .results import scored_of
-from .rows import RowColumns, by_id, check_partners
+from .rows import Reader, RowColumns, by_id, check_partners
 from .sources import ERASER
 from .tokens import sentence_sizes
 
-HIGHER_IS_BETTER: dict[str, bool | None] = {
-    "in_text": True,
-    "exact": True,
-    "normalised": None,
-    "fuzzy": None,
-    "ambiguous": None,
-    "invented": False,
-    "instances_with_invented": False,
-    "quotes_per_instance": None,
-    "quote_length": None,
-    "coverage": None,
-    "answered": True,
-    "label_flip_redacted": True,
-    "label_flip_removed": True,
-    "label_flip_random": None,
-    "label_kept_alone": True,
-    "simulatability": True,
+SCORES: Described = {
+    "in_text": (True, 0.0, 1.0),
+    "exact": (True, 0.0, 1.0),
+    "normalised": (None, 0.0, 1.0),
+    "fuzzy": (None, 0.0, 1.0),
+    "ambiguous": (None, 0.0, 1.0),
+    "invented": (False, 0.0, 1.0),
+    "instances_with_invented": (False, 0.0, 1.0),
+    "quotes_per_instance": (None, 0.0, None),
+    "quote_length": (None, 0.0, None),
+    "coverage": (None, 0.0, 1.0),
+    "answered": (True, 0.0, 1.0),
+    **{key: (None if kind == "random" else True, 0.0, 1.0) for kind, (key, _) in AGAIN.items()},
 }
-RANGES: dict[str, tuple[float | None, float | None]] = dict.fromkeys(HIGHER_IS_BETTER, (0.0, 1.0))
-RANGES |= dict.fromkeys(("quotes_per_instance", "quote_length"), (0.0, None))
 
 
-def _sizes(reference: Row, name: str, offences: Offences) -> dict[str, int]:
+def _sizes(reader: Reader) -> dict[str, int]:
     """Docid -> tokens of a reference's documents."""
     sizes = {}
-    for at, document in enumerate(as_list(reference.get("documents")) or ()):
-        docid = document.get("docid") if isinstance(document, Mapping) else None
-        if not isinstance(document, Mapping) or not isinstance(document.get("text"), str):
-            offences.say_of(
-                "reference", name, f"documents[{at}]", f"expected docid and text, found {cut(document)}", "type"
-            )
-        elif not isinstance(docid, str | int):
-            offences.say_of(
-                "reference", name, f"documents[{at}].docid", f"expected a string, found {cut(docid)}", "type"
-            )
-        else:
-            sizes[str(docid)] = sum(sentence_sizes(document["text"]))
+    for at, document in enumerate(as_list(reader.row.get("documents")) or ()):
+        field, known = f"documents[{at}]", isinstance(document, Mapping) and isinstance(document.get("text"), str)
+        if reader.expect(known, field, "docid and text", document):
+            docid = document.get("docid")
+            if reader.expect(isinstance(docid, str | int), f"{field}.docid", "a string", docid):
+                sizes[str(docid)] = sum(sentence_sizes(document["text"]))
     return sizes
 
 
@@ -105,7 +94,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         (INSTANCE, ("annotation_id", QUOTES_FIELD, OUTCOME_FIELD, "classification", AGAIN_FIELD)),
         (ANNOTATION, ("annotation_id", "documents")),
     )
-    HIGHER_IS_BETTER, RANGES = HIGHER_IS_BETTER, RANGES
+    HIGHER_IS_BETTER, RANGES = info_of(SCORES)
 
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False
@@ -118,7 +107,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         gold = by_id(references or (), "reference", offences)
         if gold:
             check_partners(rows, gold, offences, only_predicted)
-        sizes = {name: _sizes(reference, name, offences) for name, reference in gold.items()}
+        sizes = {name: _sizes(Reader(row, name, offences, "reference")) for name, row in gold.items()}
         statistics, counts = quote_statistics(rows, sizes, offences)
         offences.stop()
         settings: dict[str, object] = {"coverage": "documents"} if gold else {}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from .cells import Row, as_list, as_number
 from .fields import AGAIN_FIELD, ANSWERED, OUTCOME_FIELD, QUOTES_FIELD
-from .offences import Offences, cut
+from .offences import Offences
 from .pool import Statistics, divide
+from .rows import Reader
 
 # what a model was asked again without, with, or by another model -> (the score, whether the label has to change)
 AGAIN = {
@@ -21,6 +21,8 @@ AGAIN = {
     "simulated": ("simulatability", False),
 }
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
+ONE_STATUS, ONE_KIND = f"one of {', '.join(STATUSES)}", f"one of {', '.join(AGAIN)}, each once"
+LABEL_BESIDE = f"a label beside {AGAIN_FIELD}"
 
 
 class Quotes:
@@ -33,68 +35,56 @@ class Quotes:
     """
 
     def __init__(self, row: Row, name: str, offences: Offences) -> None:
-        self.name, self.offences = name, offences
+        self.reader = reader = Reader(row, name, offences)
         self.statuses: list[str] = []
         self.spans: list[tuple[str, int, int]] = []
-        outcome = row.get(OUTCOME_FIELD)
-        if outcome is not None and not isinstance(outcome, str):
-            self._say(OUTCOME_FIELD, f"expected a string, found {cut(outcome)}", "type")
-        self.answered = outcome is None or outcome == ANSWERED
-        quotes = as_list(row.get(QUOTES_FIELD))
-        if quotes is None:
-            self._say(QUOTES_FIELD, f"expected a list of quotes, found {cut(row.get(QUOTES_FIELD))}", "type")
-        elif quotes and not self.answered:
-            self._say(QUOTES_FIELD, "expected none, because the outcome is no answer", "constant")
-        for at, quote in enumerate(quotes or ()):
-            self._add(quote, f"{QUOTES_FIELD}[{at}]")
         self.again = dict[str, bool]()
-        further = as_list(row.get(AGAIN_FIELD) or ())
-        if further is None:
-            self._say(AGAIN_FIELD, f"expected a list of answers, found {cut(row.get(AGAIN_FIELD))}", "type")
-        for at, one in enumerate(further or ()):
-            self._add_again(one, f"{AGAIN_FIELD}[{at}]", row.get("classification"))
+        outcome, quotes, again = row.get(OUTCOME_FIELD), row.get(QUOTES_FIELD), row.get(AGAIN_FIELD) or ()
+        reader.expect(outcome is None or isinstance(outcome, str), OUTCOME_FIELD, "a string", outcome)
+        self.answered = outcome is None or outcome == ANSWERED
+        if reader.expect(as_list(quotes) is not None, QUOTES_FIELD, "a list of quotes", quotes):
+            if as_list(quotes) and not self.answered:
+                reader.say(QUOTES_FIELD, "expected none, because the outcome is no answer", "constant")
+            for at, quote in enumerate(as_list(quotes) or ()):
+                self._add(quote if isinstance(quote, Mapping) else {}, f"{QUOTES_FIELD}[{at}]")
+        reader.expect(as_list(again) is not None, AGAIN_FIELD, "a list of answers", again)
+        for at, one in enumerate(as_list(again) or ()):
+            self._add_again(one if isinstance(one, Mapping) else {}, f"{AGAIN_FIELD}[{at}]", row.get("classification"))
 
-    def _say(self, field: str, message: str, rule: str) -> None:
-        self.offences.say_of("prediction", self.name, field, message, rule)
-
-    def _add(self, quote: Any, where: str) -> None:
-        status = quote.get("status") if isinstance(quote, Mapping) else None
-        if not isinstance(status, str) or status not in STATUSES:
-            self._say(f"{where}.status", f"expected one of {', '.join(STATUSES)}, found {cut(status)}", "choice")
+    def _add(self, quote: Row, where: str) -> None:
+        expect, status, docid = self.reader.expect, quote.get("status"), quote.get("docid")
+        known = isinstance(status, str) and status in STATUSES
+        if not expect(known, f"{where}.status", ONE_STATUS, status, "choice"):
             return
-        self.statuses.append(status)
+        self.statuses.append(str(status))
         if status in ("not_found", "empty"):
             return
-        start, end = (as_number(quote.get(f"{side}_token")) for side in ("start", "end"))
-        if start is None or end is None or not 0 <= start < end or start % 1 or end % 1:
-            found = cut([quote.get("start_token"), quote.get("end_token")])
-            self._say(where, f"expected 0 <= start_token < end_token, found {found}", "span-order")
-            return
-        docid = quote.get("docid")
-        if not isinstance(docid, str | int):
-            self._say(f"{where}.docid", f"expected a document's id, found {cut(docid)}", "type")
-            return
-        self.spans.append((str(docid), int(start), int(end)))
+        places = [quote.get("start_token"), quote.get("end_token")]
+        start, end = (as_number(place) for place in places)
+        sound = start is not None and end is not None and 0 <= start < end and start % 1 == end % 1 == 0
+        if expect(sound, where, "0 <= start_token < end_token", places, "span-order") and expect(
+            isinstance(docid, str | int), f"{where}.docid", "a document's id", docid
+        ):
+            self.spans.append((str(docid), int(start or 0), int(end or 0)))
 
-    def _add_again(self, one: Any, where: str, label: object) -> None:
+    def _add_again(self, one: Row, where: str, label: object) -> None:
         """Whether the score of its kind counts this further answer."""
-        kind = one.get("kind") if isinstance(one, Mapping) else None
-        if not isinstance(kind, str) or kind not in AGAIN or kind in self.again:
-            self._say(f"{where}.kind", f"expected one of {', '.join(AGAIN)}, each once, found {cut(kind)}", "choice")
-        elif not isinstance(label, str):
-            self._say("classification", f"expected a label beside {AGAIN_FIELD}, found {cut(label)}", "label-missing")
-        else:
-            self.again[kind] = (one.get("classification") == label) != AGAIN[kind][1]
+        kind = one.get("kind")
+        known = isinstance(kind, str) and kind in AGAIN and kind not in self.again
+        if not self.reader.expect(known, f"{where}.kind", ONE_KIND, kind, "choice"):
+            return
+        if self.reader.expect(isinstance(label, str), "classification", LABEL_BESIDE, label, "label-missing"):
+            self.again[str(kind)] = (one.get("classification") == label) != AGAIN[str(kind)][1]
 
     def covered(self, sizes: Mapping[str, int]) -> int:
         """How many tokens of documents of these sizes the quotes cover."""
         tokens = set[tuple[str, int]]()
         for docid, start, end in self.spans:
             if docid not in sizes:
-                self._say(f"{QUOTES_FIELD}.docid", f"no document {docid!r}", "document-unknown")
+                self.reader.say(f"{QUOTES_FIELD}.docid", f"no document {docid!r}", "document-unknown")
             elif end > sizes[docid]:
                 message = f"expected at most {sizes[docid]} (the document's tokens), found {end}"
-                self._say(f"{QUOTES_FIELD}.end_token", message, "span-bounds")
+                self.reader.say(f"{QUOTES_FIELD}.end_token", message, "span-bounds")
             else:
                 tokens.update((docid, at) for at in range(start, end))
         return len(tokens)

@@ -256,10 +256,6 @@ class Ranked(NamedTuple):
     random: np.ndarray  # the same for shuffled scores; (0, 3) without a baseline
     decided: np.ndarray  # int64 (m, 3): true, scored at least the threshold, both
 
-    def rankings(self, chosen: np.ndarray, random: bool = False) -> Rankings:
-        """The columns for the chosen rationales."""
-        return Rankings(*(self.random if random else self.scores)[chosen].T)
-
 
 def rank_rationales(
     sizes: np.ndarray,

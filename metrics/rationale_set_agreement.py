@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import evaluate
@@ -12,27 +13,42 @@ from .answer_f1 import answer_f1
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number, as_scalar
 from .fields import ERASED_ANSWERS, PERTURBATION_RECORD, PERTURBATION_ROW, PROBABILITIES, PROBABILITY_SLACK
-from .offences import InputError, Offences, cut
-from .pool import Pool, Statistics
+from .offences import InputError, Offences
+from .pool import Described, Pool, info_of
 from .presets import WANG2022, check_paper
 from .rationale_sets import new_p, set_scores
 from .results import scored_of
-from .rows import RowColumns, by_id, joined, optional_fields
+from .rows import Reader, RowColumns, by_id, joined, optional_fields
 from .sources import FINE_GRAINED
 
-HIGHER_IS_BETTER = {
-    "token_f1": True,
-    "token_f1_single": True,
-    "iou_f1": True,
-    "sufficiency": False,
-    "comprehensiveness": True,
-    "new_p": True,
-    "accuracy_rationale": True,
-    "accuracy_no_rationale": False,
-    "answer_f1": True,
+SCORES: Described = {
+    "token_f1": (True, 0.0, 1.0),
+    "token_f1_single": (True, 0.0, 1.0),
+    "iou_f1": (True, 0.0, 1.0),
+    "sufficiency": (False, -1.0, 1.0),
+    "comprehensiveness": (True, -1.0, 1.0),
+    "new_p": (True, 0.0, 1.0),
+    "accuracy_rationale": (True, 0.0, 1.0),
+    "accuracy_no_rationale": (False, 0.0, 1.0),
+    "answer_f1": (True, 0.0, 1.0),
 }
+
+
 SETS = ("token_f1", "token_f1_single", "iou_f1")
-RANGES = {key: ((-1.0, 1.0) if key in ("sufficiency", "comprehensiveness") else (0.0, 1.0)) for key in HIGHER_IS_BETTER}
+
+
+@dataclass
+class Pair:
+    """A prediction and its reference."""
+
+    ours: Reader
+    theirs: Reader
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether no row of bilingual_perturbation says that the release has no gold rationale of it."""
+        row = self.theirs.row
+        return row.get("has_gold") is not False or bool(as_list(row.get("rationale_ids")))
 
 
 def _index(value: Any) -> int | None:
@@ -43,125 +59,99 @@ def _index(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
-def _index_set(value: Any, side: str, name: str, field: str, offences: Offences, size: int | None) -> frozenset[int]:
+def _index_set(reader: Reader, field: str, value: Any, size: int | None) -> frozenset[int]:
     """A list of indices as a set (repeated ones collapse); offences for what is none or lies past the end."""
     items = as_list(value)
-    if items is None:
-        offences.say_of(side, name, field, f"expected a list of token indices, found {cut(value)}", "type")
+    if not reader.expect(items is not None, field, "a list of token indices", value):
         return frozenset()
-    indices = [_index(item) for item in items]
-    for item, index in zip(items, indices, strict=True):
+    indices = set()
+    for item in items or ():
+        index = _index(item)
         if index is None:
-            offences.say_of(side, name, field, f"expected token indices from 0, found {cut(item)}", "type")
+            reader.expect(False, field, "token indices from 0", item)
             return frozenset()
         if size is not None and index >= size:
-            offences.say_of(side, name, field, f"expected an index within the {size} tokens, found {index}", "range")
+            reader.expect(False, field, f"an index within the {size} tokens", index, "range")
             return frozenset()
-    return frozenset(index for index in indices if index is not None)
+        indices.add(index)
+    return frozenset(indices)
 
 
-def _sequences(
-    name: str, row: Row, reference: Row, offences: Offences
-) -> list[tuple[list[frozenset[int]], frozenset[int]]]:
+def _sequences(pair: Pair) -> list[tuple[list[frozenset[int]], frozenset[int]]]:
     """Per sequence of one instance: the gold sets and the predicted set."""
-    golds, chosen = as_list(reference.get("rationale_ids")), as_list(row.get("rationale"))
-    if not golds:
-        value = reference.get("rationale_ids")
-        offences.say_of(
-            "reference", name, "rationale_ids", f"expected gold sets per sequence, found {cut(value)}", "span-missing"
-        )
+    ours, theirs = pair.ours, pair.theirs
+    golds, chosen = as_list(theirs.row.get("rationale_ids")) or [], as_list(ours.row.get("rationale"))
+    value = theirs.row.get("rationale_ids")
+    if not theirs.expect(bool(golds), "rationale_ids", "gold sets per sequence", value, "span-missing"):
         return []
-    if chosen is None or len(chosen) != len(golds):
-        what = f"expected indices for {len(golds)} sequences, found {cut(row.get('rationale'))}"
-        offences.say_of("prediction", name, "rationale", what, "length")
+    sound, what = chosen is not None and len(chosen) == len(golds), f"indices for {len(golds)} sequences"
+    if not ours.expect(sound, "rationale", what, ours.row.get("rationale"), "length"):
         return []
-    tokens = as_list(reference.get("tokens")) or []
+    tokens = as_list(theirs.row.get("tokens")) or []
     sizes = [len(sequence) if as_list(sequence) is not None else None for sequence in tokens]
     sizes = sizes if len(sizes) == len(golds) else [None] * len(golds)
     pairs = []
-    for at, (sets, indices) in enumerate(zip(golds, chosen, strict=True)):
-        field = f"rationale_ids[{at}]"
-        alternatives = as_list(sets)
-        if not alternatives:
-            offences.say_of(
-                "reference", name, field, f"expected at least one gold set, found {cut(sets)}", "span-missing"
-            )
-            continue
-        gold = [
-            _index_set(one, "reference", name, f"{field}[{number}]", offences, sizes[at])
-            for number, one in enumerate(alternatives)
-        ]
-        pairs.append((gold, _index_set(indices, "prediction", name, f"rationale[{at}]", offences, sizes[at])))
+    for at, (sets, indices, size) in enumerate(zip(golds, chosen or (), sizes, strict=True)):
+        field, alternatives = f"rationale_ids[{at}]", as_list(sets) or []
+        if theirs.expect(bool(alternatives), field, "at least one gold set", sets, "span-missing"):
+            gold = [_index_set(theirs, f"{field}[{number}]", one, size) for number, one in enumerate(alternatives)]
+            pairs.append((gold, _index_set(ours, f"rationale[{at}]", indices, size)))
     return pairs
 
 
-def _probabilities(name: str, row: Row, field: str, offences: Offences) -> dict[Any, float]:
+def _probabilities(reader: Reader, field: str) -> dict[Any, float]:
     """{label or class number: probability}, {} and a fault for what is no distribution."""
-    value = row[field]
-    items = value if isinstance(value, Mapping) else as_list(value)
-    if not items:
-        offences.say_of("prediction", name, field, f"expected probabilities, found {cut(value)}", "probabilities")
+    value = reader.row[field]
+    if isinstance(value, Mapping):
+        pairs = [(label, p) for label, p in value.items() if p is not None]
+    else:
+        pairs = list(enumerate(as_list(value) or ()))
+    numbers = {label: number for label, p in pairs if (number := as_number(p)) is not None and number >= 0}
+    wrong = [p for label, p in pairs if p is not None and label not in numbers]
+    sound = bool(pairs) and not wrong
+    if not reader.expect(sound, field, "probabilities", wrong[0] if wrong else value, "probabilities"):
         return {}
-    pairs = (
-        [(label, p) for label, p in items.items() if p is not None]
-        if isinstance(items, Mapping)
-        else list(enumerate(items))
-    )
-    numbers = {label: as_number(p) for label, p in pairs}
-    wrong = next((p for label, p in pairs if (number := numbers[label]) is None or number < 0), None)
-    if len(numbers) == 0 or wrong is not None:
-        message = f"expected probabilities, found {cut(value if wrong is None else wrong)}"
-        offences.say_of("prediction", name, field, message, "probabilities")
-        return {}
-    total = sum(number for number in numbers.values() if number is not None)
+    total = sum(numbers.values())
     if abs(total - 1) > PROBABILITY_SLACK:
-        message = f"expected probabilities that sum to 1, found a sum of {total:g}"
-        offences.say_of("prediction", name, field, message, "probabilities")
+        reader.say(field, f"expected probabilities that sum to 1, found a sum of {total:g}", "probabilities")
         return {}
-    return {label: number for label, number in numbers.items() if number is not None}
+    return numbers
 
 
-def _label_scores(rows: Sequence[tuple[str, Row, Row]], fields: set[str], offences: Offences) -> dict[str, np.ndarray]:
+def _label_scores(rows: Sequence[Pair], fields: set[str]) -> dict[str, np.ndarray]:
     """Sufficiency, comprehensiveness, New-P and accuracies of each instance, as far as the fields allow."""
     present = [field for field in PROBABILITIES if field in fields]
     if not present:
         return {}
-    if "pred_proba" not in fields or "pred_label" not in fields:
-        missing = "pred_proba" if "pred_proba" not in fields else "pred_label"
-        offences.say_of(
-            "prediction", rows[0][0], missing, f"expected it beside {present[-1]}, found none", "key-missing"
-        )
+    missing = next((field for field in ("pred_proba", "pred_label") if field not in fields), None)
+    if missing:
+        rows[0].ours.say(missing, f"expected it beside {present[-1]}, found none", "key-missing")
         return {}
     p = {field: np.full(len(rows), np.nan) for field in PROBABILITIES}  # of the predicted label
     classes = {field: np.full(len(rows), -1) for field in ("pred_label", *PROBABILITIES)}
     numbers: dict[Any, int] = {}
-    for at, (name, row, _) in enumerate(rows):
-        label = as_scalar(row["pred_label"])
-        if isinstance(label, bool) or not isinstance(label, (int, str)):
-            offences.say_of(
-                "prediction", name, "pred_label", f"expected a class number or a label, found {cut(label)}", "type"
-            )
+    for at, reader in enumerate(pair.ours for pair in rows):
+        label = as_scalar(reader.row["pred_label"])
+        known = isinstance(label, (int, str)) and not isinstance(label, bool)
+        if not reader.expect(known, "pred_label", "a class number or a label", label):
             continue
         classes["pred_label"][at] = numbers.setdefault(label, len(numbers))
         for field in present:
-            scores = _probabilities(name, row, field, offences)
-            if scores and label not in scores:
-                message = f"expected a probability of the label {label!r}, found {cut(row[field])}"
-                offences.say_of("prediction", name, field, message, "score-missing")
-            elif scores:
+            scores, what = _probabilities(reader, field), f"a probability of the label {label!r}"
+            if scores and reader.expect(label in scores, field, what, reader.row[field], "score-missing"):
                 p[field][at] = scores[label]
                 # the first of equal ones, as argmax gives it
                 best = max(scores, key=scores.__getitem__)
                 classes[field][at] = numbers.setdefault(best, len(numbers))
     full, alone, rest = PROBABILITIES
-    result = {}
-    if alone in present:
-        result["sufficiency"] = p[full] - p[alone]
-    if rest in present:
-        result["comprehensiveness"] = p[full] - p[rest]
+    result = {
+        key: p[full] - p[field]
+        for key, field in (("sufficiency", alone), ("comprehensiveness", rest))
+        if field in present
+    }
     if len(present) == 3:
         result["new_p"] = new_p(classes["pred_label"], classes[alone], classes[rest]).astype(float)
-    gold = [as_scalar(reference.get("label")) for _, _, reference in rows]
+    gold = [as_scalar(pair.theirs.row.get("label")) for pair in rows]
     truth = np.array([numbers.get(label, -2) if isinstance(label, (int, str)) else -1 for label in gold])
     # labels by name and classes by number do not compare; -1 is "no label"
     real = np.array([type(label) in {*map(type, numbers)} and label != -1 for label in gold])
@@ -171,76 +161,59 @@ def _label_scores(rows: Sequence[tuple[str, Row, Row]], fields: set[str], offenc
     return result
 
 
-def _answer_changes(
-    rows: Sequence[tuple[str, Row, Row]], fields: set[str], offences: Offences
-) -> dict[str, np.ndarray]:
+def _answer_changes(rows: Sequence[Pair], fields: set[str]) -> dict[str, np.ndarray]:
     """New-P where answers stand in the place of labels: strings are equal or not, as in the authors' code."""
     if not fields.issuperset(ERASED_ANSWERS) or fields & set(PROBABILITIES):
         return {}
     answers = np.full((len(rows), 3), "", dtype=object)
-    for at, (name, row, _) in enumerate(rows):
+    for at, reader in enumerate(pair.ours for pair in rows):
         for place, field in enumerate(("pred_label", *ERASED_ANSWERS)):
-            if not isinstance(row.get(field), str):
-                offences.say_of(
-                    "prediction", name, field, f"expected an answer (a string), found {cut(row.get(field))}", "type"
-                )
-            answers[at, place] = row.get(field)
+            answers[at, place] = answer = reader.row.get(field)
+            reader.expect(isinstance(answer, str), field, "an answer (a string)", answer)
     full, alone, rest = answers.T
     return {"new_p": new_p(full, alone, rest).astype(float)}
 
 
-def _answers_as_labels(rows: Sequence[tuple[str, Row, Row]], fields: set[str]) -> str | None:
+def _answers_as_labels(rows: Sequence[Pair], fields: set[str]) -> str | None:
     """ "pred_label" where the labels are answers: strings without probabilities, and every reference has an answer."""
     if "pred_label" not in fields or fields & set(PROBABILITIES):
         return None
-    texts = all(isinstance(row["pred_label"], str) for _, row, _ in rows)
-    answered = all(reference.get("answer", reference.get("answers")) is not None for _, _, reference in rows)
-    return "pred_label" if texts and answered else None
+    texts = all(isinstance(pair.ours.row["pred_label"], str) for pair in rows)
+    golds = (pair.theirs.row for pair in rows)
+    return "pred_label" if texts and all(row.get("answer", row.get("answers")) is not None for row in golds) else None
 
 
-def _answer_scores(
-    rows: Sequence[tuple[str, Row, Row]], fields: set[str], language: str | None, offences: Offences
-) -> dict[str, np.ndarray]:
+def _answer_scores(rows: Sequence[Pair], fields: set[str], language: str | None) -> dict[str, np.ndarray]:
     """F1 of each instance's answer, where predictions carry one."""
     field = "answer" if "answer" in fields else _answers_as_labels(rows, fields)
     if field is None:
         return {}
     scores = np.zeros(len(rows))
-    for at, (name, row, reference) in enumerate(rows):
-        gold = reference.get("answers")
-        gold = reference.get("answer") if gold is None else gold
+    for at, pair in enumerate(rows):
+        answer, reference = pair.ours.row[field], pair.theirs.row
+        gold = reference.get("answer") if reference.get("answers") is None else reference["answers"]
         golds = [gold] if isinstance(gold, str) else as_list(gold)
-        if not isinstance(row[field], str):
-            offences.say_of("prediction", name, field, f"expected a string, found {cut(row[field])}", "type")
-        elif golds is None or not all(isinstance(one, str) for one in golds):
-            offences.say_of(
-                "reference", name, "answers", f"expected the gold answers (strings), found {cut(gold)}", "type"
-            )
-        else:
-            scores[at] = answer_f1(row[field], golds, language)
+        known = golds is not None and all(isinstance(one, str) for one in golds)
+        if pair.ours.expect(isinstance(answer, str), field, "a string", answer) and pair.theirs.expect(
+            known, "answers", "the gold answers (strings)", gold
+        ):
+            scores[at] = answer_f1(answer, golds or (), language)
     return {"answer_f1": scores}
 
 
-def _set_scores(rows: Sequence[tuple[str, Row, Row]], threshold: float, offences: Offences) -> dict[str, np.ndarray]:
+def _set_scores(rows: Sequence[Pair], threshold: float, offences: Offences) -> dict[str, np.ndarray]:
     """Agreement with the gold sets, averaged over each instance's sequences; NaN where a reference says it has none."""
     scores = np.full((len(rows), len(SETS)), np.nan)
-    for at, (name, row, reference) in enumerate(rows):
-        if _has_no_gold(reference):
-            continue
-        pairs = _sequences(name, row, reference, offences)
+    for at, pair in enumerate(rows):
+        pairs = _sequences(pair) if pair.has_gold else []
         if pairs and not offences.total:
             scores[at] = np.mean([set_scores(gold, chosen, threshold) for gold, chosen in pairs], axis=0)
     return dict(zip(SETS, scores.T, strict=True))
 
 
-def _has_no_gold(reference: Row) -> bool:
-    """Whether a row of bilingual_perturbation says that the release has no gold rationale of it."""
-    return reference.get("has_gold") is False and not as_list(reference.get("rationale_ids"))
-
-
-def _notes(rows: Sequence[tuple[str, Row, Row]], scores: Mapping[str, np.ndarray]) -> list[str]:
+def _notes(rows: Sequence[Pair], scores: Mapping[str, np.ndarray]) -> list[str]:
     """What is left out, and for want of what."""
-    gold = sum(not _has_no_gold(reference) for _, _, reference in rows)
+    gold = sum(pair.has_gold for pair in rows)
     needs = {
         "token F1, IOU F1": (SETS[0], "rationale in the predictions" if gold else "rationale_ids in the references"),
         "sufficiency": ("sufficiency", "rationale_pred_proba"),
@@ -307,7 +280,7 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         (PERTURBATION_ROW, ("id", "rationale", "pred_label", *PROBABILITIES, "answer", *ERASED_ANSWERS)),
         (PERTURBATION_RECORD, ("id", "rationale_ids", "label", "answer", "answers", "has_gold")),
     )
-    HIGHER_IS_BETTER, RANGES = HIGHER_IS_BETTER, RANGES
+    HIGHER_IS_BETTER, RANGES = info_of(SCORES)
 
     def _measure(
         self,
@@ -327,40 +300,33 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         check_paper(paper, WANG2022)
         offences = Offences()
         joint = joined(predictions, references, offences, only_predicted or paper == WANG2022)
-        rows = [(name, row) for name, row, _ in joint]
-        fields = optional_fields(
-            rows, ("rationale", "pred_label", *PROBABILITIES, *ERASED_ANSWERS, "answer"), "prediction", offences
-        )
+        optional = ("rationale", "pred_label", *PROBABILITIES, *ERASED_ANSWERS, "answer")
+        fields = optional_fields([(name, row) for name, row, _ in joint], optional, "prediction", offences)
         offences.stop()
-        with_sets = "rationale" in fields and not all(_has_no_gold(reference) for _, _, reference in joint)
-        scores = _set_scores(joint, threshold, offences) if with_sets else {}
-        scores |= _label_scores(joint, fields, offences)
-        scores |= _answer_changes(joint, fields, offences)
-        scores |= _answer_scores(joint, fields, language, offences)
+        rows = [
+            Pair(Reader(row, name, offences), Reader(reference, name, offences, "reference"))
+            for name, row, reference in joint
+        ]
+        with_sets = "rationale" in fields and any(pair.has_gold for pair in rows)
+        scores = _set_scores(rows, threshold, offences) if with_sets else {}
+        scores |= _label_scores(rows, fields)
+        scores |= _answer_changes(rows, fields)
+        scores |= _answer_scores(rows, fields, language)
         offences.stop()
         if not scores:
             expected = "rationale, pred_label with pred_proba and rationale_pred_proba, or answer"
-            raise InputError(
-                f"nothing to score: expected {expected}, found none of them", "score-missing", "predictions"
-            )
+            message = f"nothing to score: expected {expected}, found none of them"
+            raise InputError(message, "score-missing", "predictions")
+        names = [name for name, _, _ in joint]
         named = by_id(references or (), "reference", Offences())
-        missed = [name for name in named if name not in dict(rows)] if paper == WANG2022 else []
+        missed = [name for name in named if name not in {*names}] if paper == WANG2022 else []
         settings: dict[str, object] = {"iou": threshold}
         if "answer_f1" in scores:
             settings["answers"] = language or "by text"
         settings |= {"paper": paper} if paper else scored_of(len(joint), len(references or ()))
-        sources = [[reference, row] for _, row, reference in joint] + [[named[name]] for name in missed]
-        return Measured(
-            _statistics([name for name, _ in rows], missed, scores),
-            RowColumns(sources),
-            settings,
-            notes=_notes(joint, scores),
-        )
-
-
-def _statistics(names: Sequence[str], missed: Sequence[str], scores: Mapping[str, np.ndarray]) -> Statistics:
-    """Sums and counts per instance; of references without a prediction (``missed``) New-P alone is said, and is 0."""
-    pool = Pool(len(names) + len(missed))
-    for key, column in scores.items():
-        pool.add_mean(key, np.append(column, np.full(len(missed), 0.0 if key == "new_p" else np.nan)))
-    return pool.statistics([*names, *missed])
+        pool = Pool(len(names) + len(missed))
+        for key, column in scores.items():
+            # of references without a prediction New-P alone is known, and is 0
+            pool.add_mean(key, np.append(column, np.full(len(missed), 0.0 if key == "new_p" else np.nan)))
+        columns = RowColumns([*([reference, row] for _, row, reference in joint), *([named[name]] for name in missed)])
+        return Measured(pool.statistics([*names, *missed]), columns, settings, notes=_notes(rows, scores))

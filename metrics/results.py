@@ -88,23 +88,16 @@ def group_names(values: Sequence[object], label_names: Sequence[str] | None = No
     Raises:
         ValueError: for a column whose cells are lists or dicts.
     """
-    names = []
+    names, numbered = [], dict[object, object](enumerate(label_names or ()))
     for row, value in enumerate(values):
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, (list, tuple, dict, set, np.ndarray)):
-            raise InputError(
-                f"expected a column of single values, found {type(value).__name__} in row {row}", "option-value", "by"
-            )
-        if (
-            label_names is not None
-            and isinstance(value, int)
-            and not isinstance(value, bool)
-            and 0 <= value < len(label_names)
-        ):
-            names.append(str(label_names[value]))
-        else:
-            names.append("null" if value is None else str(value))
+            message = f"expected a column of single values, found {type(value).__name__} in row {row}"
+            raise InputError(message, "option-value", "by")
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = numbered.get(value, value)
+        names.append("null" if value is None else str(value))
     return names
 
 

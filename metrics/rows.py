@@ -7,6 +7,7 @@ wrong is gathered first: one ValueError names the first ten offenders and says h
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .cells import Row, as_list, as_scalar
@@ -16,13 +17,6 @@ from .offences import InputError, Offences, cut
 
 
 # ------------------------------------------------------------------------------------------------- rows of any kind
-def _columns_to_rows(columns: Mapping[str, Sequence[Any]], side: str) -> list[Any]:
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise InputError(f"expected columns of one length, found {cut(lengths)}", "length", f"{side}s")
-    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-
-
 def rows_of(data: Any, side: str) -> list[Row]:
     """The rows of a list of dicts, a Dataset (any format; ClassLabel numbers become their names), an Arrow table or
     struct array, a DataFrame, a dict of columns, or any iterable of dicts.
@@ -37,8 +31,7 @@ def rows_of(data: Any, side: str) -> list[Row]:
         names = {name: feature.names for name, feature in (data.features or {}).items() if hasattr(feature, "int2str")}
         for name, labels in names.items():
             for row in rows:
-                value = row.get(name)
-                if isinstance(value, int) and 0 <= value < len(labels):
+                if isinstance(value := row.get(name), int) and 0 <= value < len(labels):
                     row[name] = labels[value]
         return rows
     if hasattr(data, "to_pylist"):
@@ -51,7 +44,10 @@ def rows_of(data: Any, side: str) -> list[Row]:
         for name, column in data.items():
             if not isinstance(column, Sequence) or isinstance(column, (str, bytes)):
                 raise InputError(f"expected a list of rows, found one object with {cut(name)}", "type", f"{side}s")
-        return _columns_to_rows(data, side)
+        lengths = {name: len(column) for name, column in data.items()}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"expected columns of one length, found {cut(lengths)}", "length", f"{side}s")
+        return [dict(zip(data, cells, strict=True)) for cells in zip(*data.values(), strict=True)]
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable) or getattr(data, "ndim", 1) == 0:
         raise InputError(f"expected a list of rows, a Dataset or a table, found {cut(data)}", "type", f"{side}s")
     rows = list(data)
@@ -75,18 +71,14 @@ def by_id(rows: Sequence[Row], side: str, offences: Offences, id_fields: Sequenc
     """
     named: dict[str, Row] = {}
     for at, row in enumerate(rows):
-        value: Any = next((row[field] for field in id_fields if row.get(field) is not None), None)
-        value = as_scalar(value)
+        value = as_scalar(next((row[field] for field in id_fields if row.get(field) is not None), None))
         if isinstance(value, bool) or not isinstance(value, (str, int)):
-            offences.say_of(
-                side, at, id_fields[0], f"row {at}: expected an id (string or integer), found {cut(value)}", "type"
-            )
-            continue
-        name = str(value)
-        if name in named:
-            offences.say_of(side, name, "", f"row {at}: expected each id once, found it twice", "id-twice")
-            continue
-        named[name] = row
+            message = f"row {at}: expected an id (string or integer), found {cut(value)}"
+            offences.say_of(side, at, id_fields[0], message, "type")
+        elif str(value) in named:
+            offences.say_of(side, str(value), "", f"row {at}: expected each id once, found it twice", "id-twice")
+        else:
+            named[str(value)] = row
     return named
 
 
@@ -109,12 +101,9 @@ def joined(
         if not rows:
             raise InputError(f"expected {side}s, found {'none' if rows is None else 'an empty list'}", "empty")
         both[side] = by_id(rows, side, offences)
-    check_partners(both["prediction"], both["reference"], offences, only_predicted)
-    return [
-        (name, both["prediction"][name], reference)
-        for name, reference in both["reference"].items()
-        if name in both["prediction"]
-    ]
+    ours, theirs = both.values()
+    check_partners(ours, theirs, offences, only_predicted)
+    return [(name, ours[name], reference) for name, reference in theirs.items() if name in ours]
 
 
 def check_partners(
@@ -129,11 +118,10 @@ def check_partners(
     for name in unknown:
         offences.say_of("prediction", name, "", "expected a reference of this id, found none", "id-unknown")
     missing = [] if only_predicted else [name for name in references if name not in predictions]
-    for at, name in enumerate(missing):
-        counted = f" ({len(missing):,} of {len(references):,} have none; {ONLY_PREDICTED} scores the others alone)"
-        offences.say_of(
-            "reference", name, "", "expected a prediction of this id, found none" + counted * (at == 0), "id-missing"
-        )
+    more = f" ({len(missing):,} of {len(references):,} have none; {ONLY_PREDICTED} scores the others alone)"
+    for name in missing:
+        offences.say_of("reference", name, "", f"expected a prediction of this id, found none{more}", "id-missing")
+        more = ""
 
 
 class RowColumns:
@@ -186,6 +174,32 @@ def _docids(row: Row | None, name: str) -> list[str]:
     ]
 
 
+@dataclass
+class Reader:
+    """One row, and where what is wrong with its cells is reported.
+
+    Attributes:
+        row: the row.
+        name: its id.
+        side: "prediction" or "reference".
+    """
+
+    row: Row
+    name: str
+    offences: Offences
+    side: str = "prediction"
+
+    def say(self, field: str, message: str, rule: str) -> None:
+        """Report an offence of this row."""
+        self.offences.say_of(self.side, self.name, field, message, rule)
+
+    def expect(self, sound: bool, field: str, expected: str, value: object, rule: str = "type") -> bool:
+        """Return ``sound``; where it is False, report that the field holds a value other than expected."""
+        if not sound:
+            self.say(field, f"expected {expected}, found {cut(value)}", rule)
+        return sound
+
+
 def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, offences: Offences) -> set[str]:
     """Which optional fields there are; the first row that has one where others have not (or lacks it) is a fault.
 
@@ -197,9 +211,7 @@ def optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side
         if any(has):
             present.add(field)
             if not all(has):
-                deviating = has.index(not has[0])
                 state = "none, where the rows before it have it" if has[0] else "it, where the rows before it have none"
-                offences.say_of(
-                    side, rows[deviating][0], field, f"expected it in all rows or in none, found {state}", "key-missing"
-                )
+                message = f"expected it in all rows or in none, found {state}"
+                offences.say_of(side, rows[has.index(not has[0])][0], field, message, "key-missing")
     return present

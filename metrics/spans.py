@@ -34,10 +34,6 @@ def as_spans(key: object, start: object, end: object) -> Spans:
     return Spans(*(np.asarray(column, dtype=np.int64).reshape(-1) for column in (key, start, end)))
 
 
-def _concatenate(first: Spans, second: Spans) -> Spans:
-    return Spans(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
-
-
 def _base(*several: Spans) -> int:
     """A number above every end: ``key * base + start`` then orders spans by key, then by start."""
     base = max((int(s.end.max()) for s in several if s.end.size), default=0) + 2
@@ -83,31 +79,11 @@ def count_by_key(key: np.ndarray, n_keys: int) -> np.ndarray:
     return np.bincount(key, minlength=n_keys).astype(np.int64)
 
 
-def exact_counts(truth: Spans, predicted: Spans, n_keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Exact match: per key the distinct truth spans, the distinct predicted spans, and those in both."""
-    truth, predicted = unique_spans(truth), unique_spans(predicted)
-    both = unique_spans(_concatenate(truth, predicted))
-    n_truth, n_predicted = count_by_key(truth.key, n_keys), count_by_key(predicted.key, n_keys)
-    return n_truth, n_predicted, n_truth + n_predicted - count_by_key(both.key, n_keys)
-
-
 def token_counts(truth: Spans, predicted: Spans, n_keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Tokens: per key the distinct tokens of the truth, of the prediction, and those in both."""
-    n_truth, n_predicted = covered_tokens(truth, n_keys), covered_tokens(predicted, n_keys)
-    return n_truth, n_predicted, n_truth + n_predicted - covered_tokens(_concatenate(truth, predicted), n_keys)
-
-
-def _candidates(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.ndarray]:
-    """For each predicted span the range [low, high) of truth spans outside which none overlaps it.
-
-    Both are ordered by key and start. Where truth spans do not overlap one another, the range holds exactly
-    the truth spans that overlap the predicted one.
-    """
-    base = _base(truth, predicted)
-    reached = np.maximum.accumulate(truth.key * base + truth.end)
-    low = np.searchsorted(reached, predicted.key * base + predicted.start, side="right")
-    high = np.searchsorted(truth.key * base + truth.start, predicted.key * base + predicted.end, side="left")
-    return low, np.maximum(high, low)
+    either = Spans(*map(np.concatenate, zip(truth, predicted, strict=True)))
+    n_truth, n_predicted, n_either = (covered_tokens(spans, n_keys) for spans in (truth, predicted, either))
+    return n_truth, n_predicted, n_truth + n_predicted - n_either
 
 
 def overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -122,8 +98,13 @@ def overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.nd
     empty = np.zeros(0, dtype=np.int64)
     if not truth.key.size or not predicted.key.size:
         return empty, empty, np.zeros(0)
-    low, high = _candidates(truth, predicted)
-    sizes = high - low
+    # of each predicted span the range [low, high) of truth spans outside which none overlaps it; where truth spans do
+    # not overlap one another, it holds exactly those that overlap it
+    base = _base(truth, predicted)
+    reached = np.maximum.accumulate(truth.key * base + truth.end)
+    low = np.searchsorted(reached, predicted.key * base + predicted.start, side="right")
+    high = np.searchsorted(truth.key * base + truth.start, predicted.key * base + predicted.end, side="left")
+    sizes = np.maximum(high, low) - low
     total = np.cumsum(sizes)
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     begin = 0
@@ -141,18 +122,6 @@ def overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.nd
         begin = stop
     p, t, iou = (np.concatenate(column) for column in zip(*parts, strict=True))
     return p, t, iou
-
-
-def best_iou(pairs: tuple[np.ndarray, np.ndarray, np.ndarray], n_predicted: int) -> np.ndarray:
-    """Each predicted span's best IOU over the truth spans of its key; 0 where none overlaps: float64 (n_predicted,)."""
-    best = np.zeros(n_predicted)
-    np.maximum.at(best, pairs[0], pairs[2])
-    return best
-
-
-def iou_hits(best: np.ndarray, key: np.ndarray, threshold: float, n_keys: int) -> np.ndarray:
-    """Per key the predicted spans whose best IOU reaches the threshold: int64 (n_keys,)."""
-    return count_by_key(key[best >= threshold], n_keys)
 
 
 def matched_pairs(p: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -211,22 +180,6 @@ def _augment(p: np.ndarray, t: np.ndarray, alive: np.ndarray) -> np.ndarray:
     return np.array(sorted(owner.values()), dtype=np.int64)
 
 
-def matched_counts(
-    truth: Spans, predicted: Spans, pairs: tuple[np.ndarray, np.ndarray, np.ndarray], threshold: float, n_keys: int
-) -> np.ndarray:
-    """Per key the size of a largest one-to-one matching of predicted and truth spans with IOU >= threshold.
-
-    A threshold of 0 or below lets any two spans match.
-    """
-    if threshold <= 0:
-        fewer: np.ndarray = np.minimum(count_by_key(truth.key, n_keys), count_by_key(predicted.key, n_keys))
-        return fewer
-    p, t, iou = pairs
-    hit = iou >= threshold
-    p, t = p[hit], t[hit]
-    return count_by_key(predicted.key[p[matched_pairs(p, t)]], n_keys)
-
-
 class SpanCounts(NamedTuple):
     """Counts per key, int64 (keys,) each; ``exact`` and ``token`` are (truth, predicted, both)."""
 
@@ -236,17 +189,26 @@ class SpanCounts(NamedTuple):
 
 
 def count_spans(truth: Spans, predicted: Spans, n_keys: int, thresholds: Sequence[float]) -> SpanCounts:
-    """All counts that span scores are made of: exact match, tokens, and IOU at each threshold."""
-    exact = exact_counts(truth, predicted, n_keys)
+    """All counts that span scores are made of: exact match, tokens, and IOU at each threshold.
+
+    Exact match counts per key the distinct truth spans, the distinct predicted ones, and those in both. IOU counts the
+    predicted spans whose best IOU over the truth spans of their key reaches the threshold, and the size of a largest
+    one-to-one matching of spans that reach it; a threshold of 0 or below lets any two spans match.
+    """
     token = token_counts(truth, predicted, n_keys)
     truth, predicted = unique_spans(truth), unique_spans(predicted)
-    pairs = overlapping_pairs(truth, predicted)
-    best = best_iou(pairs, predicted.key.size)
-    iou = []
+    either = unique_spans(Spans(*map(np.concatenate, zip(truth, predicted, strict=True))))
+    n_truth, n_predicted, n_either = (count_by_key(spans.key, n_keys) for spans in (truth, predicted, either))
+    p, t, iou = overlapping_pairs(truth, predicted)
+    best = np.zeros(predicted.key.size)
+    np.maximum.at(best, p, iou)
+    counts = []
     for threshold in thresholds:
-        hits = iou_hits(best, predicted.key, threshold, n_keys)
-        iou.append((float(threshold), hits, matched_counts(truth, predicted, pairs, threshold, n_keys)))
-    return SpanCounts(exact, token, iou)
+        hits = count_by_key(predicted.key[best >= threshold], n_keys)
+        reaching = iou >= threshold
+        matched = count_by_key(predicted.key[p[reaching][matched_pairs(p[reaching], t[reaching])]], n_keys)
+        counts.append((float(threshold), hits, matched if threshold > 0 else np.minimum(n_truth, n_predicted)))
+    return SpanCounts((n_truth, n_predicted, n_truth + n_predicted - n_either), token, counts)
 
 
 def group_counts(groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: int) -> tuple[np.ndarray, np.ndarray]:

@@ -152,3 +152,12 @@ def serious_findings() -> Callable[[Any], list[str]]:
         return browser.execute_async_script(AXE)
 
     return find
+
+
+@pytest.fixture(scope="session")
+def spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the Space of every metric, as `evaluate` loads it."""
+    out = tmp_path_factory.mktemp("spaces")
+    # by a relative name, which `make test-changed` does not count among what every test imports
+    importlib.import_module(".publishing.spaces", "eraser_hub").build_metrics(out)
+    return out

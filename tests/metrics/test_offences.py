@@ -22,10 +22,15 @@ TELL = {"say", "say_of", "say_all", "_say", "tell", "InputError"}
 
 
 def rules_of(path: Path) -> list[str]:
-    """The rule of each offence that a file tells: its keyword, its last argument, or the second of an `InputError`."""
+    """The rule of each offence that a file tells: its keyword, its last argument, or the second of an `InputError`.
+
+    A reader's ``expect`` has "type" where it names none.
+    """
     rules = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in TELL:
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "expect":
+            rules += [ast.literal_eval(one) for one in node.args[4:]]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in TELL:
             named = [one.value for one in node.keywords if one.arg == "rule"]
             (rule,) = named or [node.args[1] if ast.unparse(node.func) == "InputError" else node.args[-1]]
             rules.append("passed on" if ast.unparse(rule) == "rule" else ast.literal_eval(rule))
